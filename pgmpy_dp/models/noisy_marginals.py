@@ -1,0 +1,141 @@
+"""Released tables as a value: the noisy counts, the noise that is in them, and the total."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from pgmpy_dp.models.cliques import Cliques
+
+__all__ = ["NoisyMarginals", "project_on_simplex"]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMarginals:
+    """Contingency tables plus noise of a known distribution.
+
+    Parameters
+    ----------
+    cliques : Cliques
+        The tables' scopes.
+    counts : ndarray of shape (n_cells,)
+        y = n + noise, in records.
+    noise : {"laplace", "gaussian", "none"}
+        Distribution of the noise.
+    scale : ndarray of shape (n_cliques,)
+        Laplace scale b or Gaussian standard deviation sigma of each table's cells, in records; 0 for "none".
+    total : float, optional
+        The public record count. Without it the total is estimated from the tables, see `n_records`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cliques = Cliques(("a",), (2,), (("a",),))
+    >>> noisy = NoisyMarginals(cliques, np.array([31.0, 72.0]), "laplace", np.array([1.0]))
+    >>> noisy.n_records, noisy.n_records_sd
+    (103.0, 2.0)
+    """
+
+    cliques: Cliques
+    counts: np.ndarray
+    noise: Literal["laplace", "gaussian", "none"]
+    scale: np.ndarray
+    total: float | None = None
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts, dtype=np.float64)
+        scale = np.array(self.scale, dtype=np.float64)
+        if counts.shape != (self.cliques.n_cells,):
+            raise ValueError(f"counts must have shape ({self.cliques.n_cells},), got {counts.shape}")
+        if scale.shape != (self.cliques.n_cliques,):
+            raise ValueError(f"scale must have one entry per table ({self.cliques.n_cliques}), got shape {scale.shape}")
+        if self.noise not in ("laplace", "gaussian", "none"):
+            raise ValueError(f'noise must be "laplace", "gaussian" or "none", got {self.noise!r}')
+        if not np.isfinite(counts).all():
+            raise ValueError("counts must be finite")
+        if self.noise == "none" and np.any(scale != 0):
+            raise ValueError('scale must be 0 where noise is "none"')
+        if self.noise != "none" and not (np.isfinite(scale).all() and np.all(scale > 0)):
+            raise ValueError(f"scale must be positive and finite, got {scale}")
+        if self.total is not None and not (math.isfinite(self.total) and self.total > 0):
+            raise ValueError(f"total must be a positive number of records, got {self.total!r}")
+        if self.cliques.n_cliques == 0:
+            raise ValueError("cliques must have at least one table")
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "scale", scale)
+
+    @cached_property
+    def cell_scale(self) -> np.ndarray:
+        """Scale of the noise in each cell, shape (n_cells,)."""
+        return self.cliques.spread(self.scale)
+
+    @cached_property
+    def table_variance(self) -> np.ndarray:
+        """Variance of the noise in the cells of each table, shape (n_cliques,)."""
+        return (2.0 if self.noise == "laplace" else 1.0) * self.scale**2
+
+    @cached_property
+    def _total_estimate(self) -> tuple[float, float]:
+        if self.total is not None:
+            return float(self.total), 0.0
+        sums = np.array([table.sum() for table in self.cliques.split(self.counts)])
+        if self.noise == "none":
+            return max(float(sums.mean()), 1.0), 0.0
+        precision = 1.0 / (self.table_variance * np.array(self.cliques.sizes))
+        return max(float(precision @ sums / precision.sum()), 1.0), float(precision.sum() ** -0.5)
+
+    @property
+    def n_records(self) -> float:
+        """The public total, or the inverse-variance mean of the tables' sums, floored at 1."""
+        return self._total_estimate[0]
+
+    @property
+    def n_records_sd(self) -> float:
+        """Standard deviation of the estimated total before the floor; 0 where it is public.
+
+        Where it is of the order of `n_records` the total is mostly noise.
+        """
+        return self._total_estimate[1]
+
+    @cached_property
+    def proportions(self) -> np.ndarray:
+        """counts / n_records, shape (n_cells,); neither non-negative nor summing to one."""
+        return self.counts / self.n_records
+
+    def projected_proportions(self) -> np.ndarray:
+        """Each table of `proportions` projected on the probability simplex, shape (n_cells,)."""
+        tables = self.cliques.split(self.proportions)
+        return np.concatenate([project_on_simplex(table.ravel()) for table in tables])
+
+
+def project_on_simplex(values: np.ndarray) -> np.ndarray:
+    """Euclidean projection: minimise |x - values|^2 subject to x >= 0, sum(x) = 1.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k,)
+
+    Returns
+    -------
+    ndarray of shape (k,)
+
+    Notes
+    -----
+    Duchi, Shalev-Shwartz, Singer and Chandra (2008), figure 1: x = max(values - t, 0) with the
+    threshold t read off the sorted values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> project_on_simplex(np.array([0.9, 0.3, -0.2])).round(6)
+    array([0.8, 0.2, 0. ])
+    """
+    descending = np.sort(values)[::-1]
+    thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, len(values) + 1)
+    # The largest value is always above its threshold, up to rounding where values are huge.
+    last = max(int(np.count_nonzero(descending > thresholds)), 1) - 1
+    return np.maximum(values - thresholds[last], 0.0)

@@ -1,0 +1,124 @@
+"""Limited-memory BFGS (scipy's L-BFGS-B) with a diagonal preconditioner and a stated ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+__all__ = ["Solution", "minimize_lbfgs"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a minimisation ended.
+
+    Attributes
+    ----------
+    x : ndarray of shape (d,)
+        Best point.
+    objective : float
+        Value there.
+    gradient_norm : float
+        Largest component of the projected gradient in the scaled variables.
+    converged : bool
+        Whether `gradient_norm` or the relative decrease reached its tolerance.
+    status : str
+        How it ended, in words.
+    n_iter : int
+        Iterations.
+    n_evaluations : int
+        Evaluations of objective and gradient.
+    """
+
+    x: np.ndarray
+    objective: float
+    gradient_norm: float
+    converged: bool
+    status: str
+    n_iter: int
+    n_evaluations: int
+
+
+def minimize_lbfgs(
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    *,
+    max_iter: int,
+    gradient_tol: float,
+    decrease_tol: float = 0.0,
+    memory: int = 10,
+    scale: np.ndarray | None = None,
+    bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    callback: Callable[[], None] | None = None,
+) -> Solution:
+    """Minimise a differentiable function, optionally in a box.
+
+    Parameters
+    ----------
+    function : callable
+        Takes x of shape (d,), returns its value and gradient of shape (d,).
+    start : ndarray of shape (d,)
+        Where to begin.
+    max_iter : int
+        Iterations at most.
+    gradient_tol : float
+        Stop when no component of the projected gradient, in scaled variables, exceeds it.
+    decrease_tol : float
+        Stop when an iteration's decrease, relative to the value, falls below it.
+    memory : int
+        Number of corrections kept.
+    scale : ndarray of shape (d,), optional
+        Positive D: the search is over x/D, which preconditions with D**2.
+    bounds : pair of ndarray of shape (d,), optional
+        Lower and upper bounds of x.
+    callback : callable, optional
+        Called without arguments after each iteration.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> solution = minimize_lbfgs(lambda x: (float(x @ x), 2 * x), np.ones(2), max_iter=20, gradient_tol=1e-9)
+    >>> solution.converged, float(abs(solution.x).max()) < 1e-9
+    (True, True)
+    """
+    d = np.ones_like(start) if scale is None else scale
+
+    def scaled(z: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = function(d * z)
+        return value, d * gradient
+
+    limits = None if bounds is None else np.stack([bounds[0] / d, bounds[1] / d], axis=1)
+    result = minimize(
+        scaled,
+        start / d,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=limits,
+        callback=None if callback is None else lambda _: callback(),
+        options={
+            "maxiter": max_iter,
+            "maxfun": 20 * max_iter + 20,
+            "maxcor": memory,
+            "gtol": gradient_tol,
+            "ftol": decrease_tol,
+        },
+    )
+    gradient = np.asarray(result.jac)
+    if limits is not None:
+        gradient = result.x - np.clip(result.x - gradient, limits[:, 0], limits[:, 1])
+    return Solution(
+        x=d * result.x,
+        objective=float(result.fun),
+        gradient_norm=float(np.abs(gradient).max(initial=0.0)),
+        converged=bool(result.success),
+        status=str(result.message),
+        n_iter=int(result.nit),
+        n_evaluations=int(result.nfev),
+    )

@@ -1,0 +1,388 @@
+"""The estimators on tables with known answers, their gradients, and how they treat odd releases."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.collective_em import collective_em, discrepancy
+from pgmpy_dp.models.collective_map import CollectiveObjective, collective_map
+from pgmpy_dp.models.divergence import kl_divergence
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals, project_on_simplex
+
+from .conftest import chain
+
+FITS = {
+    "naive": naive_mle,
+    "em": collective_em,
+    "em as published": lambda noisy: collective_em(noisy, e_step="nlbp", n_iter=5, n_propagations=20),
+    "map": collective_map,
+}
+
+
+def release(
+    cliques: Cliques, n: int, scale: float, seed: int, noise: str = "laplace", total: bool = True
+) -> tuple[LogLinearModel, NoisyMarginals]:
+    """A random model, the tables of n records of it, and noise."""
+    rng = np.random.default_rng(seed)
+    truth = LogLinearModel(cliques, np.log(rng.exponential(size=cliques.n_cells)))
+    codes = truth.sample(n, rng)
+    counts = np.concatenate(
+        [
+            np.bincount(np.ravel_multi_index(codes[:, list(scope)].T, shape), minlength=size)
+            for scope, shape, size in zip(cliques.indices, cliques.shapes, cliques.sizes, strict=True)
+        ]
+    )
+    draw = rng.laplace if noise == "laplace" else rng.normal
+    noisy = np.round(counts + draw(scale=scale, size=len(counts)))
+    scales = np.full(cliques.n_cliques, scale)
+    return truth, NoisyMarginals(cliques, noisy, noise, scales, total=n if total else None)
+
+
+# --- maximum likelihood ---------------------------------------------------------------------------------------------
+
+
+def test_maximum_likelihood_of_a_tree_is_its_closed_form():
+    """On a tree p = prod_edges mu_ij / prod_nodes mu_i^(degree - 1)."""
+    cliques = Cliques(tuple("abcd"), (2, 3, 4, 2), (("a", "b"), ("b", "c"), ("b", "d")))
+    truth, _ = release(cliques, 2000, 1.0, seed=0)
+    fit = maximum_likelihood(cliques, 1000 * truth.marginals(), tol=1e-8)
+    assert fit.converged
+    np.testing.assert_allclose(fit.model.marginals(), truth.marginals(), atol=1e-8)
+    codes = np.indices(cliques.cardinalities).reshape(4, -1).T
+    tables = dict(zip(cliques.scopes, cliques.split(truth.marginals()), strict=True))
+    b = tables["a", "b"].sum(axis=0)
+    expected = (
+        np.log(tables["a", "b"])[codes[:, 0], codes[:, 1]]
+        + np.log(tables["b", "c"])[codes[:, 1], codes[:, 2]]
+        + np.log(tables["b", "d"])[codes[:, 1], codes[:, 3]]
+        - 2 * np.log(b)[codes[:, 1]]
+    )
+    # A record of probability 1e-6 is known to 1e-8 / 1e-6 only.
+    np.testing.assert_allclose(np.exp(fit.model.log_probability(codes)), np.exp(expected), atol=1e-7)
+
+
+def test_maximum_likelihood_matches_consistent_marginals(cliques):
+    truth = LogLinearModel(cliques, np.random.default_rng(1).normal(size=cliques.n_cells))
+    fit = maximum_likelihood(cliques, truth.marginals(), tol=1e-8)
+    np.testing.assert_allclose(fit.model.marginals(), truth.marginals(), atol=1e-7)
+    assert kl_divergence(truth, fit.model) < 1e-9
+
+
+def test_penalised_likelihood_against_a_general_optimiser():
+    cliques = chain(2, 3, 2)
+    _, noisy = release(cliques, 200, 8.0, seed=2)
+    fit = naive_mle(noisy, l2=0.05, tol=1e-9)
+    engine, target = SumProduct(cliques), noisy.projected_proportions()
+    slow = minimize(
+        lambda theta: engine.calibrate(theta)[1] - theta @ target + 0.025 * theta @ theta,
+        np.zeros(cliques.n_cells),
+        method="BFGS",
+        options={"gtol": 1e-9},
+    )
+    assert fit.objective == pytest.approx(slow.fun, abs=1e-8)
+    np.testing.assert_allclose(fit.model.theta, slow.x, atol=1e-4)
+
+
+def test_noise_aware_penalty_formula():
+    cliques = chain(1, 4, 5)
+    _, noisy = release(cliques, 1000, 30.0, seed=3)
+    m = cliques.n_cliques / cliques.n_cells
+    assert noise_aware_penalty(noisy) == pytest.approx((2 * 30**2 + 1000 * m) / (1000**2 * m))
+
+
+def test_penalty_vanishes_with_the_noise_and_the_sampling():
+    cliques = chain(2, 5, 3)
+    errors = []
+    for n in (10**3, 10**5, 10**7):
+        truth, _ = release(cliques, 10, 1.0, seed=4)
+        exact = NoisyMarginals(cliques, n * truth.marginals(), "laplace", np.full(cliques.n_cliques, 5.0), total=n)
+        errors.append(kl_divergence(truth, naive_mle(exact, tol=1e-8).model))
+    assert errors[0] > 20 * errors[1] > 400 * errors[2]
+
+
+# --- projections and totals -----------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
+def test_simplex_projection_is_the_nearest_point(values):
+    values = np.array(values)
+    projected = project_on_simplex(values)
+    assert projected.min() >= 0
+    assert projected.sum() == pytest.approx(1.0, abs=1e-9 * max(1, np.abs(values).max()))
+    # Optimality: values - projected is constant where projected > 0 and smaller elsewhere.
+    shift = (values - projected)[projected > 0]
+    tolerance = 1e-9 * max(1.0, np.abs(values).max())
+    assert np.ptp(shift) <= tolerance
+    assert (values[projected == 0] <= shift.min() + tolerance).all()
+
+
+def test_total_is_the_inverse_variance_mean_of_the_sums():
+    cliques = Cliques(("a", "b"), (2, 5), (("a",), ("a", "b")))
+    counts = np.concatenate([[60.0, 50.0], np.full(10, 9.0)])
+    noisy = NoisyMarginals(cliques, counts, "laplace", np.array([3.0, 1.0]))
+    variances = np.array([2 * 2 * 9.0, 10 * 2 * 1.0])
+    expected = (110 / variances[0] + 90 / variances[1]) / (1 / variances).sum()
+    assert noisy.n_records == pytest.approx(expected)
+    assert noisy.n_records_sd == pytest.approx((1 / variances).sum() ** -0.5)
+
+
+def test_estimated_total_is_unbiased_with_the_stated_deviation():
+    """2000 releases; false alarm of each check below 1e-6."""
+    cliques = chain(1, 3, 4)
+    rng = np.random.default_rng(5)
+    scales = np.array([2.0, 5.0])
+    exact = np.concatenate([np.full(16, 100.0), np.full(16, 100.0)])
+    draws = [
+        NoisyMarginals(cliques, exact + rng.laplace(scale=cliques.spread(scales)), "laplace", scales)
+        for _ in range(2000)
+    ]
+    estimates = np.array([draw.n_records for draw in draws])
+    sd = draws[0].n_records_sd
+    assert abs(estimates.mean() - 1600) < 5 * sd / np.sqrt(2000)
+    assert abs(estimates.std() / sd - 1) < 0.1
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS.keys())
+def test_a_total_that_noise_made_negative_has_a_defined_result(fit):
+    cliques = chain(1, 3, 3)
+    noisy = NoisyMarginals(cliques, np.full(18, -50.0), "laplace", np.full(2, 40.0))
+    assert noisy.n_records == 1.0
+    marginals = fit(noisy).model.marginals()
+    assert np.isfinite(marginals).all()
+    np.testing.assert_allclose([table.sum() for table in cliques.split(marginals)], 1.0)
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS.keys())
+@pytest.mark.parametrize("counts", [np.zeros(18), np.full(18, 1e12), np.tile([1e9, -1e9, 0.0], 6)])
+def test_extreme_releases_have_defined_results(fit, counts):
+    noisy = NoisyMarginals(chain(1, 3, 3), counts, "laplace", np.full(2, 3.0))
+    marginals = fit(noisy).model.marginals()
+    assert np.isfinite(marginals).all() and (marginals >= 0).all()
+
+
+# --- all estimators -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("name", FITS)
+def test_every_layout_is_fitted(cliques, name, noise):
+    if name == "em as published" and noise == "gaussian":
+        return  # its explicit steps of (y - n) / sigma^2 oscillate where the noise is small beside N: see below
+    fit = FITS[name]
+    truth, noisy = release(cliques, 20_000, 3.0, seed=6, noise=noise, total=False)
+    fitted = fit(noisy).model
+    uniform = LogLinearModel(cliques, np.zeros(cliques.n_cells))
+    assert kl_divergence(truth, fitted) < 0.5 * kl_divergence(truth, uniform)
+
+
+@pytest.mark.parametrize("fit", [naive_mle, collective_em, collective_map])
+def test_little_noise_gives_the_maximum_likelihood_model(fit):
+    cliques = chain(2, 4, 3)
+    truth, _ = release(cliques, 10, 1.0, seed=7)
+    n = 10**9
+    exact = NoisyMarginals(cliques, n * truth.marginals(), "laplace", np.full(cliques.n_cliques, 1.0), total=n)
+    options = {"tol": 1e-9} if fit is naive_mle else {}
+    if fit is collective_em:
+        options = {"n_iter": 200, "step": 1.0, "stop": None}
+    assert kl_divergence(truth, fit(exact, **options).model) < 1e-6
+
+
+def test_weights_of_the_tables_are_respected():
+    """Of two tables on the same pair the one with little noise decides."""
+    cliques = Cliques(("a", "b"), (2, 2), (("a", "b"), ("a", "b")))
+    good, bad = np.array([700.0, 100.0, 100.0, 100.0]), np.array([100.0, 100.0, 100.0, 700.0])
+    noisy = NoisyMarginals(cliques, np.concatenate([good, bad]), "laplace", np.array([1.0, 200.0]), total=1000)
+    fitted = collective_map(noisy).model.marginal(("a", "b"))
+    assert fitted[0, 0] > 0.6 and fitted[1, 1] < 0.2
+
+
+# --- collective MAP -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_gradient_by_finite_differences(cliques, noise):
+    _, noisy = release(cliques, 300, 20.0, seed=8, noise=noise)
+    problem = CollectiveObjective(noisy, 0.3, 0.5, DEFAULT_MEMORY_LIMIT)
+    theta = problem.start(None)
+    problem.adapt(theta)
+    rng = np.random.default_rng(9)
+    point = theta + 0.3 * rng.normal(size=len(theta))
+    _, gradient = problem.value_and_gradient(point)
+    for _ in range(5):
+        direction = rng.normal(size=len(theta))
+        step = 1e-5
+        ahead, behind = (problem.value_and_gradient(point + s * step * direction)[0] for s in (1, -1))
+        assert gradient @ direction == pytest.approx((ahead - behind) / (2 * step), rel=1e-4, abs=1e-4)
+
+
+def paper_chain(seed: int, n: int, epsilon: float) -> tuple[LogLinearModel, NoisyMarginals]:
+    cliques = chain(3, 8, 5)
+    return release(cliques, n, cliques.n_cliques / epsilon, seed)
+
+
+def test_better_than_naive_and_em_in_geometric_mean():
+    """12 draws of a third-order chain; the measured ratios are near .85 and .9, with a spread of .1 a draw."""
+    logs = []
+    for seed in range(12):
+        truth, noisy = paper_chain(seed, n=20_000, epsilon=0.3)
+        divergence = {name: kl_divergence(truth, FITS[name](noisy).model) for name in ("naive", "em", "map")}
+        logs.append([np.log(divergence["map"] / divergence[other]) for other in ("naive", "em")])
+    assert (np.mean(logs, axis=0) < 0).all()
+
+
+@pytest.mark.parametrize("strength", [0.3, 1.0])
+def test_never_far_above_the_uniform_model(strength):
+    """Where the release is all noise, on weak and on strong models."""
+    for seed in range(6):
+        cliques = Cliques.from_graph(nx.gnp_random_graph(8, 0.4, seed=seed), dict.fromkeys(range(8), 6))
+        rng = np.random.default_rng(seed)
+        truth = LogLinearModel(cliques, strength * np.log(rng.exponential(size=cliques.n_cells)))
+        scale = cliques.n_cliques / 0.01
+        counts = 1000 * truth.marginals() + rng.laplace(scale=scale, size=cliques.n_cells)
+        noisy = NoisyMarginals(cliques, counts, "laplace", np.full(cliques.n_cliques, scale), total=1000)
+        uniform = LogLinearModel(cliques, np.zeros(cliques.n_cells))
+        assert kl_divergence(truth, collective_map(noisy).model) < 1.02 * kl_divergence(truth, uniform)
+
+
+def test_absent_interactions_get_small_variances():
+    cliques = chain(1, 5, 6)
+    rng = np.random.default_rng(10)
+    tables = [rng.normal(size=(6, 6)) if c % 2 else np.zeros((6, 6)) for c in range(4)]
+    truth = LogLinearModel(cliques, cliques.join(tables))
+    counts = 50_000 * truth.marginals() + rng.laplace(scale=20.0, size=cliques.n_cells)
+    noisy = NoisyMarginals(cliques, counts, "laplace", np.full(4, 20.0), total=50_000)
+    variances = collective_map(noisy).details["interaction_variances"]
+    assert variances[[0, 2]].max() < 0.1 * variances[[1, 3]].min()
+
+
+# --- collective EM --------------------------------------------------------------------------------------------------
+
+
+def test_one_published_step_solves_the_map_problem():
+    """The dual step's tables satisfy the optimality conditions of Proposition 5's problem."""
+    _, noisy = paper_chain(0, n=5_000, epsilon=1.0)
+    fit = collective_em(noisy, n_iter=1, step=1.0, stop=None)
+    slope = fit.model.theta  # theta_0 = 0, so theta_1 is the subgradient of log p(y | n) itself
+    bound = 1 / noisy.scale[0]
+    error = noisy.counts - 5_000 * fit.model.marginals()
+    assert np.abs(slope).max() <= bound * (1 + 1e-9)
+    at_bound = np.abs(error) > 5.0
+    np.testing.assert_array_equal(np.sign(slope[at_bound]), np.sign(error[at_bound]))
+    np.testing.assert_allclose(np.abs(slope[at_bound]), bound, rtol=1e-6)
+
+
+def test_gaussian_step_is_its_fixed_point():
+    cliques = chain(2, 4, 4)
+    _, noisy = release(cliques, 3000, 15.0, seed=11, noise="gaussian")
+    fit = collective_em(noisy, n_iter=1, step=1.0, stop=None)
+    expected = (noisy.counts - 3000 * fit.model.marginals()) / 15.0**2
+    np.testing.assert_allclose(fit.model.theta, expected, atol=2e-4)
+
+
+def test_published_propagation_agrees_with_the_dual_where_it_converges():
+    cliques = chain(1, 4, 3)
+    _, noisy = release(cliques, 200, 10.0, seed=12, noise="gaussian")
+    published = collective_em(noisy, e_step="nlbp", n_iter=8, stop=None, damping=0.2, n_propagations=200)
+    dual = collective_em(noisy, e_step="dual", n_iter=8, stop=None, step=1.0)
+    assert kl_divergence(dual.model, published.model) < 1e-5
+
+
+def test_published_propagation_oscillates_where_the_noise_is_small():
+    """Why the exact step is the default: the same release, on which the published one ends above uniform."""
+    cliques = Cliques(("a", "b"), (3, 4), (("a", "b"),))
+    truth, noisy = release(cliques, 20_000, 3.0, seed=6, noise="gaussian")
+    uniform = kl_divergence(truth, LogLinearModel(cliques, np.zeros(12)))
+    assert kl_divergence(truth, FITS["em as published"](noisy).model) > uniform
+    assert kl_divergence(truth, collective_em(noisy).model) < 0.01 * uniform
+
+
+def test_discrepancy_is_one_for_the_exact_tables():
+    """4000 cells; false alarm below 1e-6."""
+    cliques = chain(1, 3, 45)
+    for noise, draw in (("laplace", "laplace"), ("gaussian", "normal")):
+        rng = np.random.default_rng(13)
+        exact = rng.uniform(0, 500, size=cliques.n_cells)
+        scales = np.array([3.0, 8.0])
+        noisy = NoisyMarginals(
+            cliques, exact + getattr(rng, draw)(scale=cliques.spread(scales)), noise, scales, total=1000
+        )
+        assert discrepancy(noisy, exact) == pytest.approx(1.0, abs=0.08)
+
+
+def test_stopping_rule_and_path():
+    _, noisy = paper_chain(1, n=20_000, epsilon=0.5)
+    stopped = collective_em(noisy, keep_path=True)
+    assert stopped.converged and len(stopped.details["path"]) == stopped.n_iter + 1
+    assert stopped.details["discrepancies"][-1] <= 1 < stopped.details["discrepancies"][-2]
+    everything = collective_em(noisy, stop=None, n_iter=stopped.n_iter + 3, step=stopped.details["step"])
+    assert not everything.converged and everything.n_iter == stopped.n_iter + 3
+    np.testing.assert_allclose(
+        everything.details["discrepancies"][: stopped.n_iter + 1], stopped.details["discrepancies"], rtol=1e-3
+    )
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fit", "options", "message"),
+    [
+        (naive_mle, {"l2": -1.0}, "l2 must be non-negative"),
+        (naive_mle, {"l2": 0.0, "project": False}, "l2 must be"),
+        (collective_em, {"e_step": "exact"}, 'e_step must be "dual" or "nlbp"'),
+        (collective_em, {"stop": "early"}, "stop must be"),
+        (collective_em, {"n_iter": 0}, "n_iter"),
+        (collective_em, {"damping": 0.0}, "damping"),
+        (collective_em, {"step": -1.0}, "step must be positive"),
+        (collective_map, {"entropy_share": 1.0}, "entropy_share"),
+        (collective_map, {"margin_share": 1.5}, "margin_share"),
+        (collective_map, {"n_rounds": 0}, "n_rounds"),
+        (collective_map, {"tol": -1.0}, "tol must"),
+    ],
+)
+def test_bad_arguments_are_named(fit, options, message):
+    _, noisy = release(chain(1, 3, 2), 100, 2.0, seed=14)
+    with pytest.raises(ValueError, match=message):
+        fit(noisy, **options)
+
+
+@pytest.mark.parametrize("fit", [collective_em, collective_map])
+def test_exact_tables_are_sent_to_maximum_likelihood(fit):
+    cliques = chain(1, 3, 2)
+    exact = NoisyMarginals(cliques, np.ones(cliques.n_cells), "none", np.zeros(2))
+    with pytest.raises(ValueError, match="maximum_likelihood"):
+        fit(exact)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"counts": np.zeros(3)}, "counts must have shape"),
+        ({"counts": np.full(8, np.nan)}, "finite"),
+        ({"scale": np.zeros(2)}, "positive and finite"),
+        ({"scale": np.ones(3)}, "one entry per table"),
+        ({"noise": "uniform"}, "noise must be"),
+        ({"total": 0.0}, "total must be"),
+        ({"noise": "none"}, "scale must be 0"),
+    ],
+)
+def test_bad_releases_are_refused(change, message):
+    arguments = {
+        "cliques": chain(1, 3, 2),
+        "counts": np.ones(8),
+        "noise": "laplace",
+        "scale": np.ones(2),
+        "total": 10.0,
+    }
+    with pytest.raises(ValueError, match=message):
+        NoisyMarginals(**(arguments | change))
