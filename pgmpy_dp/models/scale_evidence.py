@@ -12,16 +12,16 @@ VARIANCE_GRID = np.geomspace(0.003, 9.0, 17)
 
 _CENTRES = np.log(np.geomspace(0.003, 9.0, 33))
 _SPREADS = np.array([0.25, 0.5, 1.0, 2.0])
-_SHAPE = 0.25
+_SHAPE = 0.5
 """Shape of the Gamma(shape, rate 1) prior of a variance. Towards 0 (flat in log s below 1) little is learned from
-weak releases; from 1/2 on, models of weak interactions come out worse than the uniform one more often."""
+weak releases; with 1, models of weak interactions come out worse than the uniform one more often."""
 
 
 def posterior_variances(log_evidence: np.ndarray) -> np.ndarray:
     """Geometric posterior mean of each group's prior variance in a two-level model.
 
     log s_g ~ Normal(m, tau^2) on the grid, with tau uniform on {1/4, 1/2, 1, 2} and p(m)
-    proportional to exp(m/4 - e^m), so that e^m has a Gamma(1/4) prior, on a grid of 33 points: groups
+    proportional to exp(m/2 - e^m), so that e^m has a Gamma(1/2) prior, on a grid of 33 points: groups
     share strength, and the variance is averaged over its posterior, never maximised (a maximum runs
     away when the signal is weak).
 
@@ -53,7 +53,7 @@ def posterior_variances(log_evidence: np.ndarray) -> np.ndarray:
 
 
 def pooled_variance(log_evidence: np.ndarray) -> float:
-    """exp(E[log s | data]) of one variance for all groups, with the Gamma(1/4) prior.
+    """exp(E[log s | data]) of one variance for all groups, with the Gamma(1/2) prior.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def slow_posterior(evidence: np.ndarray) -> np.ndarray:
             prior = np.exp(-0.5 * ((log_s - m) / tau) ** 2)
             prior /= prior.sum()
             likelihood = np.exp(evidence - evidence.max(axis=1, keepdims=True)) * prior
-            weight = np.exp(0.25 * m - np.exp(m)) * likelihood.sum(axis=1).prod()
+            weight = np.exp(0.5 * m - np.exp(m)) * likelihood.sum(axis=1).prod()
             total += weight
             moments += weight * (likelihood @ log_s) / likelihood.sum(axis=1)
     return np.exp(moments / total)
