@@ -1,0 +1,53 @@
+"""Undirected probabilistic graphical models learned under differential privacy, for pgmpy.
+
+The names below are the front door; nothing else at this level is promised. They are imported when first
+used (PEP 562), because pgmpy and what it needs take two seconds to import.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Bounds": "pgmpy_dp.schema",
+    "Budget": "pgmpy_dp.private.budget",
+    "Ledger": "pgmpy_dp.private.ledger",
+    "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
+    "PrivateTable": "pgmpy_dp.private.data.table",
+    "Release": "pgmpy_dp.private.sensitive",
+    "Schema": "pgmpy_dp.schema",
+    "list_estimators": "pgmpy_dp.estimators.registry",
+}
+
+__all__ = [
+    "Bounds",
+    "Budget",
+    "Ledger",
+    "MarkovNetwork",
+    "PrivateTable",
+    "Release",
+    "Schema",
+    "__version__",
+    "list_estimators",
+]
+
+if TYPE_CHECKING:
+    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.estimators.registry import list_estimators
+    from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.data.table import PrivateTable
+    from pgmpy_dp.private.ledger import Ledger
+    from pgmpy_dp.private.sensitive import Release
+    from pgmpy_dp.schema import Bounds, Schema
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

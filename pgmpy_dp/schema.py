@@ -1,0 +1,451 @@
+"""Public description of a table: its variables and what values they may take.
+
+A :class:`Schema` is written down by a person who has not looked at the records. States that were read from the records
+would be a release of their own (a state present in one dataset and absent from its neighbour tells them apart with
+certainty), so nothing in this package ever infers them.
+
+How a value meets a state
+-------------------------
+:func:`match_key` maps one value to a key, and two values mean the same when their keys are equal. The key of a value
+depends on that value alone. This matters for privacy: one stray text turns a whole pandas column of integers into
+objects, one missing value turns it into floats, one fraction turns booleans into numbers; if the matching followed the
+type of the *column*, one record could change how every other record is counted. Hence ``1``, ``1.0``, ``True``,
+``"1"``, ``"1.0"`` and ``"True"`` are all the same state, and a schema in which two states share a key is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Bounds", "Schema", "decode_label", "encode_label", "match_key"]
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # linear in the length of any text
+_TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FALSE": 0.0}
+_MISSING = ("missing",)
+_UNREADABLE = ("unreadable",)
+
+
+def match_key(value: object) -> tuple:
+    """Key under which a value is compared with the states of a schema.
+
+    Total and silent: it never raises and never warns, whatever the value, because the values of records pass through
+    it. Missing values (None, NaN, NaT, pandas' NA) share one key, which only a declared state ``None`` has too.
+
+    Parameters
+    ----------
+    value : object
+        One cell of a table, or one state.
+
+    Returns
+    -------
+    tuple
+        Hashable; equal exactly for values that are counted as the same state.
+
+    Examples
+    --------
+    >>> match_key(1) == match_key("1.0") == match_key(True)
+    True
+    >>> match_key("a") == match_key("A")
+    False
+    """
+    try:
+        return _match_key(value)
+    except Exception:  # an odd object in a record must not become an observable exception
+        return _UNREADABLE
+
+
+def _match_key(value: Any) -> tuple:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return _MISSING
+    if isinstance(value, bool | np.bool_):
+        return _number_key(float(value))
+    if isinstance(value, str):
+        return _text_key(str.__str__(value))
+    if isinstance(value, bytes):
+        return _text_key(value.decode("utf-8", "replace"))
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return _MISSING if np.isnat(value) else ("text", str(value))
+    if isinstance(value, np.ndarray):
+        return _match_key(value.tolist())
+    if isinstance(value, list | tuple):
+        return ("tuple", *(match_key(part) for part in value))
+    if isinstance(value, datetime):
+        midnight = value.tzinfo is None and value.time() == datetime.min.time()
+        return ("text", value.date().isoformat() if midnight else value.isoformat())
+    if isinstance(value, date):
+        return ("text", value.isoformat())
+    if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real) and value.imag == 0:
+        value = value.real
+    if isinstance(value, numbers.Real | Decimal):
+        # Through float64 always: a column of integers becomes one of floats when some other record is missing.
+        return _number_key(_to_float(value))
+    return _text_key(str(value))
+
+
+def _to_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _number_key(number: float) -> tuple:
+    return _MISSING if math.isnan(number) else ("number", number + 0.0)  # + 0.0 turns -0.0 into 0.0
+
+
+def _text_key(text: str) -> tuple:
+    stripped = text.strip()
+    if _NUMBER.fullmatch(stripped):
+        return _number_key(float(stripped))
+    if stripped in _TRUTH:
+        return _number_key(_TRUTH[stripped])
+    return ("text", text)
+
+
+def encode_label(label: object) -> Any:
+    """JSON form of a variable's name or state, read back exactly by :func:`decode_label`.
+
+    Text, integers, booleans, None and finite floats are themselves; a tuple is ``{"tuple": [...]}``. NumPy scalars
+    become the Python scalar they hold.
+
+    Raises
+    ------
+    TypeError
+        If the label is of another type.
+
+    Examples
+    --------
+    >>> encode_label(("a", 1))
+    {'tuple': ['a', 1]}
+    >>> decode_label(encode_label(("a", 1, None)))
+    ('a', 1, None)
+    """
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return {"tuple": [encode_label(part) for part in label]}
+    if label is None or type(label) in (str, int, bool):
+        return label
+    if isinstance(label, str):
+        return str.__str__(label)
+    if type(label) is float and math.isfinite(label):
+        return label
+    raise TypeError(
+        f"cannot use {label!r} (a {type(label).__name__}) as the name of a variable or of a state; "
+        "use text, an integer, a boolean, a finite float, None or a tuple of these"
+    )
+
+
+def decode_label(encoded: Any) -> Hashable:
+    """Name or state from its JSON form; the inverse of :func:`encode_label`.
+
+    Raises
+    ------
+    ValueError
+        If `encoded` is not something that :func:`encode_label` returns.
+    """
+    if isinstance(encoded, dict):
+        if set(encoded) != {"tuple"} or not isinstance(encoded["tuple"], list):
+            raise ValueError(f"{encoded!r} is not an encoded name or state; a tuple is written {{'tuple': [...]}}")
+        return tuple(decode_label(part) for part in encoded["tuple"])
+    if encoded is None or isinstance(encoded, str | int | float | bool):
+        return encoded
+    raise ValueError(f"{encoded!r} is not an encoded name or state")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Public range of a numeric variable; values outside are clipped to it.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Finite, ``lower < upper``, in the units of the variable.
+
+    Examples
+    --------
+    >>> Bounds(0, 120)
+    Bounds(lower=0.0, upper=120.0)
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):
+            value = getattr(self, name)
+            if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+                raise TypeError(f"Bounds {name}={value!r} is not a number; pass a finite number")
+            if not math.isfinite(value):
+                raise ValueError(f"Bounds {name}={value!r} is not finite; pass a bound known without the records")
+            object.__setattr__(self, name, float(value))
+        if not self.lower < self.upper:
+            raise ValueError(f"Bounds lower={self.lower!r} is not below upper={self.upper!r}; swap or widen them")
+
+
+class Schema(Mapping):
+    """Ordered, immutable map from each variable to its states, or to its :class:`Bounds` when it is numeric.
+
+    Parameters
+    ----------
+    variables : mapping of hashable to (sequence of states, or Bounds)
+        At least two states for each discrete variable, in the order that every table, factor and code in this package
+        uses. Names and states are text, integers, booleans, finite floats or tuples of these; a state may also be
+        None, which then stands for missing values.
+    other : mapping of hashable to state, optional
+        For a discrete variable, the state that counts every value outside the declared ones (missing values too). A
+        record with an outside value in a variable without such a state is dropped, silently, inside the boundary.
+
+    Attributes
+    ----------
+    variables : tuple
+        All names, in order.
+    states : mapping of name to tuple
+        Discrete variables only.
+    bounds : mapping of name to Bounds
+        Numeric variables only.
+    other : mapping of name to state
+    cardinalities : mapping of name to int
+        Discrete variables only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an empty schema, a variable with fewer than two states, repeated or indistinguishable states (see the
+        module's docstring), or an other-state that is not among the states.
+
+    Examples
+    --------
+    >>> schema = Schema({"smoker": ["no", "yes"], "age": Bounds(0, 120)})
+    >>> schema["smoker"], schema.cardinality("smoker")
+    (('no', 'yes'), 2)
+    """
+
+    __slots__ = ("_bounds", "_identity", "_other", "_states", "_variables")
+
+    def __init__(
+        self,
+        variables: Mapping[Any, Sequence | Bounds],
+        *,
+        other: Mapping[Any, Any] | None = None,
+    ) -> None:
+        if not isinstance(variables, Mapping):
+            raise TypeError(
+                f"variables={_short(variables)} is not a mapping; pass {{name: [state, state, ...]}} or "
+                "{name: Bounds(lower, upper)}"
+            )
+        if not variables:
+            raise ValueError("variables={} is empty; declare at least one variable")
+        states: dict[Hashable, tuple] = {}
+        bounds: dict[Hashable, Bounds] = {}
+        for given, declared in variables.items():
+            name = decode_label(encode_label(given))
+            if name is None:
+                raise ValueError("None cannot name a variable (it cannot be a node of a graph); use text")
+            if isinstance(declared, Bounds):
+                bounds[name] = declared
+            else:
+                states[name] = _checked_states(name, declared)
+        self._variables = tuple(decode_label(encode_label(name)) for name in variables)
+        self._states = states
+        self._bounds = bounds
+        self._other = self._checked_other(other)
+        # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
+        self._identity = json.dumps(self.to_dict())
+
+    def _checked_other(self, other: Mapping | None) -> dict:
+        if other is None:
+            return {}
+        if not isinstance(other, Mapping):
+            raise TypeError(f"other={_short(other)} is not a mapping; pass {{name: state}}")
+        checked = {}
+        for given, state in other.items():
+            name = decode_label(encode_label(given))
+            if name not in self._states:
+                raise ValueError(f"other names {name!r}, which is not a discrete variable of the schema; remove it")
+            keys = {match_key(s): s for s in self._states[name]}
+            if match_key(state) not in keys:
+                raise ValueError(
+                    f"other[{name!r}]={state!r} is not among the states {_short(self._states[name])}; add it to them"
+                )
+            checked[name] = keys[match_key(state)]
+        return {name: checked[name] for name in self._variables if name in checked}
+
+    @property
+    def variables(self) -> tuple:
+        """Names of all variables, in order."""
+        return self._variables
+
+    @property
+    def states(self) -> Mapping[Any, tuple]:
+        """States of each discrete variable."""
+        return MappingProxyType(self._states)
+
+    @property
+    def bounds(self) -> Mapping[Any, Bounds]:
+        """Bounds of each numeric variable."""
+        return MappingProxyType(self._bounds)
+
+    @property
+    def other(self) -> Mapping[Any, Any]:
+        """State that takes outside values, for the variables that have one."""
+        return MappingProxyType(self._other)
+
+    @property
+    def cardinalities(self) -> dict[Any, int]:
+        """Number of states of each discrete variable."""
+        return {name: len(states) for name, states in self._states.items()}
+
+    def cardinality(self, name: Hashable) -> int:
+        """Number of states of one discrete variable; ValueError if it is numeric, KeyError if unknown."""
+        if name in self._bounds:
+            raise ValueError(f"variable {name!r} is numeric, it has bounds and no states; declare its states")
+        states = self[name]
+        assert isinstance(states, tuple)
+        return len(states)
+
+    def subset(self, names: Iterable[Hashable]) -> Schema:
+        """Schema of the named variables only, in the order given."""
+        names = tuple(names)
+        return Schema(
+            {name: self[name] for name in names}, other={n: self._other[n] for n in names if n in self._other}
+        )
+
+    def require_discrete(self, names: Iterable[Hashable] | None = None, argument: str = "state_names") -> None:
+        """Raise ValueError naming the numeric variables among `names` (default: all), KeyError for unknown ones."""
+        wanted = self._variables if names is None else tuple(names)
+        for name in wanted:
+            self[name]
+        numeric = [name for name in wanted if name in self._bounds]
+        if numeric:
+            raise ValueError(
+                f"{argument} declares bounds for {numeric}, but contingency tables need states; "
+                "declare the states of these variables (for a numeric one: of its bins), or leave them out"
+            )
+
+    def __getitem__(self, name: Any) -> tuple | Bounds:
+        try:
+            return self._states[name] if name in self._states else self._bounds[name]
+        except (KeyError, TypeError):
+            raise KeyError(f"{name!r} is not a variable of the schema; it has {_short(self._variables)}") from None
+
+    def __iter__(self) -> Iterator:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __eq__(self, value: object) -> bool:
+        return self._identity == value._identity if isinstance(value, Schema) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __repr__(self) -> str:
+        return f"Schema({len(self)} variables: {_short(self._variables)})"
+
+    def __reduce__(self) -> tuple:
+        return (Schema.from_dict, (self.to_dict(),))
+
+    def to_dict(self) -> dict:
+        """JSON-able form, read back exactly by :meth:`from_dict`."""
+        variables: list[dict] = []
+        for name in self._variables:
+            entry: dict[str, Any] = {"name": encode_label(name)}
+            if name in self._bounds:
+                entry["bounds"] = [self._bounds[name].lower, self._bounds[name].upper]
+            else:
+                entry["states"] = [encode_label(state) for state in self._states[name]]
+                if name in self._other:
+                    entry["other"] = encode_label(self._other[name])
+            variables.append(entry)
+        return {"format": "pgmpy_dp.schema", "version": 1, "variables": variables}
+
+    @classmethod
+    def from_dict(cls, content: Mapping) -> Schema:
+        """Schema from :meth:`to_dict`'s form, or from ``{"domain": {name: [states]}, "other": {name: state}}``."""
+        if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
+            states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
+            return cls(states, other=content.get("other"))
+        if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
+            raise ValueError(
+                f"{_short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
+                "'domain' of {name: [states]}"
+            )
+        if content.get("version") != 1:
+            raise ValueError(f"schema version {content.get('version')!r} is unknown; this release reads version 1")
+        variables: dict[Hashable, Any] = {}
+        other: dict[Hashable, Any] = {}
+        for entry in content["variables"]:
+            name = decode_label(entry["name"])
+            if "bounds" in entry:
+                variables[name] = Bounds(*entry["bounds"])
+                continue
+            variables[name] = [decode_label(state) for state in entry["states"]]
+            if "other" in entry:
+                other[name] = decode_label(entry["other"])
+        return cls(variables, other=other)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the schema to a JSON file, losslessly."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Schema:
+        """Read a file written by :meth:`to_json`, or one that holds a ``"domain"`` (see :meth:`from_dict`)."""
+        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    @classmethod
+    def coerce(cls, value: Schema | Mapping | None, argument: str = "state_names") -> Schema:
+        """`value` as a Schema; a mapping is read as ``{name: states}``."""
+        if isinstance(value, Schema):
+            return value
+        if value is None:
+            raise ValueError(
+                f"{argument}=None: pass a Schema, or a dict from each variable to all of its possible states. They are "
+                "never read from the records: whether a rare state occurs would reveal whether someone is in the data"
+            )
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{argument}={_short(value)} is not a Schema nor a mapping; pass {{name: [states]}}")
+        return cls(value)
+
+
+def _checked_states(name: Hashable, declared: Any) -> tuple:
+    if isinstance(declared, str | bytes | Mapping | set | frozenset) or not isinstance(declared, Iterable):
+        raise TypeError(
+            f"the states of variable {name!r} are {_short(declared)}, a {type(declared).__name__}; "
+            "pass a list of states in a fixed order, or Bounds(lower, upper)"
+        )
+    states = tuple(decode_label(encode_label(state)) for state in declared)
+    seen: dict[tuple, Hashable] = {}
+    for state in states:
+        key = match_key(state)
+        if key in seen:
+            raise ValueError(
+                f"variable {name!r} has the states {seen[key]!r} and {state!r}, which are counted as the same value; "
+                "remove or rename one (in the data too)"
+            )
+        seen[key] = state
+    if len(states) < 2:
+        raise ValueError(
+            f"variable {name!r} has {len(states)} state(s) {states!r}; a discrete variable needs at least 2: "
+            "declare all of its possible states, or leave the variable out"
+        )
+    return states
+
+
+def _short(value: object, limit: int = 200) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
