@@ -1,0 +1,74 @@
+"""How much may be spent on one dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, checked_number
+
+__all__ = ["Budget"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much may be spent, in one measure.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Positive. Alone: pure epsilon-DP.
+    delta : float, default 0
+        0, or in (0, 1), beside `epsilon`: (epsilon, delta)-DP.
+    rho : float, optional
+        Positive: rho-zCDP. Excludes the others.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a missing, repeated or impossible measure.
+
+    Examples
+    --------
+    >>> str(Budget(epsilon=1.0, delta=1e-6))
+    '(1, 1e-06)-DP'
+    """
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        delta = checked_number("delta", self.delta, positive=False, below_one=True)
+        object.__setattr__(self, "delta", delta)
+        if self.rho is not None:
+            if self.epsilon is not None or delta != 0:
+                raise ValueError(
+                    f"rho={self.rho!r} was passed with epsilon={self.epsilon!r}, delta={self.delta!r}; "
+                    "pass either rho (zCDP) or epsilon with an optional delta, not both"
+                )
+            object.__setattr__(self, "rho", checked_number("rho", self.rho, positive=True))
+        elif self.epsilon is None:
+            raise ValueError(
+                f"epsilon=None and rho=None (delta={self.delta!r}): no budget was given; "
+                "pass epsilon, epsilon with delta, or rho"
+            )
+        else:
+            object.__setattr__(self, "epsilon", checked_number("epsilon", self.epsilon, positive=True))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee that spending all of it gives."""
+        if self.rho is not None:
+            return ZCDP(self.rho)
+        assert self.epsilon is not None
+        return ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon)
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> Budget:
+        """Budget that allows exactly `guarantee`."""
+        fields = guarantee.to_dict()
+        del fields["measure"]
+        return cls(**fields)
+
+    def __str__(self) -> str:
+        return str(self.guarantee)

@@ -1,0 +1,184 @@
+"""Records of any dataframe as integer codes of a public schema: the only module that opens data.
+
+Every cell is matched on its own (see :func:`pgmpy_dp.schema.match_key`). A record with a value outside the schema takes
+the variable's other-state, or is dropped where there is none; which records, and how many, is told to nobody: nothing
+here raises, warns or logs because of a value.
+
+Privacy
+-------
+Encoding maps records one by one: to one row of codes, or to none. So tables that are neighbours by adding or removing a
+record have codes that differ by at most one row, and tables that are neighbours by replacing a record have codes that
+differ by at most one row removed and one added (fewer where a record is dropped).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.schema import Schema, match_key
+
+__all__ = ["encode"]
+
+_NEVER = -1
+_PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
+
+
+def encode(data: Any, schema: Schema) -> np.ndarray:
+    """Codes of the records that the schema can express.
+
+    Parameters
+    ----------
+    data : dataframe
+        Anything narwhals reads: pandas, polars (also lazy), pyarrow, a DuckDB relation and others. Needs a column for
+        each variable of the schema, under its name (or, for engines whose names are text, under ``str(name)``); other
+        columns are not read.
+    schema : Schema
+        Discrete variables only.
+
+    Returns
+    -------
+    ndarray of unsigned integers, shape (kept_records, n_variables)
+        Column j holds positions in the states of the j-th variable. Column-major; the smallest type that fits.
+
+    Raises
+    ------
+    TypeError
+        If `data` is not a dataframe.
+    ValueError
+        For missing or repeated columns, or numeric variables: facts about names, never about records.
+
+    Examples
+    --------
+    >>> encode(pd.DataFrame({"a": ["no", "yes", "?"]}), Schema({"a": ["no", "yes"]})).tolist()
+    [[0], [1]]
+    """
+    schema.require_discrete()
+    with warnings.catch_warnings():
+        # A library's warning about odd cells would be an output that depends on records.
+        warnings.simplefilter("ignore")
+        columns = _columns(data, schema.variables)
+        encoded = [_encode_column(c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
+    keep = np.ones(len(encoded[0]), dtype=bool)
+    for codes in encoded:
+        keep &= codes != _NEVER
+    dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
+    result = np.empty((int(keep.sum()), len(encoded)), dtype=dtype, order="F")
+    for j, codes in enumerate(encoded):
+        result[:, j] = codes[keep]
+    return result
+
+
+def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categorical]:
+    """One array per name: numbers (with NaN where missing), objects, or a pandas Categorical."""
+    if nw.dependencies.is_pandas_dataframe(data):
+        positions = _positions(list(data.columns), names)
+        return [_from_pandas(data.iloc[:, position]) for position in positions]
+    try:
+        frame = nw.from_native(data)
+        available = frame.collect_schema().names()
+    except TypeError:
+        raise TypeError(
+            f"data is a {type(data).__name__}, not a dataframe; pass a pandas, polars or pyarrow table, a DuckDB "
+            "relation, or e.g. pandas.DataFrame(data, columns=[...])"
+        ) from None
+    except nw.exceptions.DuplicateError:
+        raise ValueError(
+            f"data has several columns of the same name; rename or remove them ({names} are read)"
+        ) from None
+    wanted = [available[position] for position in _positions(available, names)]
+    frame = frame.select(wanted)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return [_from_narwhals(frame.get_column(name)) for name in wanted]
+
+
+def _positions(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:
+    """Position of the column for each name; ValueError for missing and repeated ones."""
+    counts = Counter(available)
+    found = {name: name if name in counts else str(name) for name in names}
+    missing = [name for name in names if found[name] not in counts]
+    if missing:
+        raise ValueError(
+            f"data has no column for {missing}; the schema needs them, and data has the columns "
+            f"{list(available)[:50]}: rename the columns or leave the variables out of the schema"
+        )
+    repeated = [name for name in names if counts[found[name]] > 1]
+    if repeated:
+        raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
+    shared = [name for name, times in Counter(found.values()).items() if times > 1]
+    if shared:
+        raise ValueError(f"several variables of the schema would read the column {shared}; rename the variables")
+    return [list(available).index(found[name]) for name in names]
+
+
+def _from_pandas(series: pd.Series) -> np.ndarray | pd.Categorical:
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return series.array
+    if series.dtype.kind in "iuf" and getattr(series.dtype, "itemsize", 16) <= 8:
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(series.dtype, pd.StringDtype):
+        return _distinct_texts(series)
+    return series.to_numpy(dtype=object)
+
+
+def _distinct_texts(texts: pd.Series | np.ndarray) -> pd.Categorical:
+    codes, distinct = pd.factorize(texts)
+    return pd.Categorical.from_codes(codes, categories=distinct)
+
+
+def _from_narwhals(series: nw.Series) -> np.ndarray | pd.Categorical:
+    dtype = series.dtype
+    if dtype.is_numeric() and not dtype.is_decimal() and dtype not in (nw.Int128, nw.UInt128):
+        return series.cast(nw.Float64).to_numpy().astype(np.float64)
+    if dtype in (nw.Categorical, nw.Enum, nw.Decimal, nw.Int128, nw.UInt128):
+        # As text: narwhals' to_numpy misplaces the nulls of a pyarrow dictionary, and polars has no 128-bit arrays.
+        series = series.cast(nw.String)
+    if series.dtype == nw.String:
+        return _distinct_texts(series.to_numpy().astype(object))
+    return np.fromiter(series.to_list(), dtype=object, count=len(series))
+
+
+def _encode_column(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
+    """Codes of one column, `_NEVER` where the record has to be dropped."""
+    states: tuple = schema.states[name]
+    positions = {match_key(state): position for position, state in enumerate(states)}
+    outside = states.index(schema.other[name]) if name in schema.other else _NEVER
+    if isinstance(column, pd.Categorical):
+        lookup = _lookup(column.categories.to_numpy(dtype=object), positions, outside)
+        # The last entry is for missing values, whose code is -1.
+        return np.append(lookup, positions.get(match_key(None), outside))[column.codes]
+    if column.dtype.kind == "f":
+        return _encode_numbers(column, positions, outside)
+    if all(map(_is_plain, set(map(type, column)))):
+        # Plain values that are equal in Python (1, 1.0, True) have the same match key, so one of them stands for all.
+        codes, distinct = pd.factorize(column, use_na_sentinel=False)
+        return _lookup(distinct, positions, outside)[codes]
+    return _lookup(column, positions, outside)
+
+
+def _encode_numbers(column: np.ndarray, positions: dict[tuple, int], outside: int) -> np.ndarray:
+    numbers = sorted((key[1], position) for key, position in positions.items() if key[0] == "number")
+    codes = np.full(column.shape, outside, dtype=np.int64)
+    if numbers:
+        values = np.array([number for number, _ in numbers])
+        nearest = np.minimum(np.searchsorted(values, column), len(values) - 1)
+        matches = values[nearest] == column
+        codes[matches] = np.array([position for _, position in numbers])[nearest[matches]]
+    if match_key(None) in positions:
+        codes[np.isnan(column)] = positions[match_key(None)]
+    return codes
+
+
+def _lookup(distinct: np.ndarray, positions: dict[tuple, int], outside: int) -> np.ndarray:
+    return np.array([positions.get(match_key(value), outside) for value in distinct], dtype=np.int64)
+
+
+def _is_plain(kind: type) -> bool:
+    return kind in _PLAIN or issubclass(kind, np.bool_ | np.integer | np.floating)

@@ -1,0 +1,150 @@
+"""Private records behind a schema, an adjacency and a ledger."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Hashable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.contingency import count, table_sensitivity
+from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.schema import Schema
+
+__all__ = ["PrivateTable", "contingency_tables"]
+
+
+class PrivateTable:
+    """Records that several estimators may learn from, with one ledger for all of them.
+
+    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. The
+    frame itself is not kept, only integer codes of it.
+
+    Parameters
+    ----------
+    data : dataframe
+        Anything narwhals reads, see :func:`pgmpy_dp.private.data.frame.encode`.
+    schema : Schema or mapping
+        Every variable and its possible states.
+    adjacency : {"add_remove", "replace_one"}, default "add_remove"
+    ledger : Ledger or Budget
+        What may be spent on these records, by everything together. A Budget starts a new ledger.
+    n_records : int, optional
+        The number of records, if it is public. Required under ``replace_one``, which takes it to be. It is believed,
+        never compared with the data. Under ``add_remove`` a public exact count is a contradiction that costs: what is
+        then protected is the replacement of a record, at twice the epsilon (four times the rho).
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments and missing columns, before anything is read or spent. Nothing is raised because of a record:
+        a table without records, or whose records are all outside the schema, counts as zeros.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0, 1, 1]})
+    >>> PrivateTable(frame, {"a": [0, 1]}, ledger=Budget(epsilon=1.0))
+    PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
+    """
+
+    __slots__ = ("_adjacency", "_codes", "_ledger", "_n_records", "_schema")
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema | Any,
+        *,
+        adjacency: str = Adjacency.ADD_REMOVE,
+        ledger: Ledger | Budget | None = None,
+        n_records: int | None = None,
+    ) -> None:
+        self._schema = Schema.coerce(schema, argument="schema")
+        self._schema.require_discrete(argument="schema")
+        self._adjacency = Adjacency.parse(adjacency, allowed=(Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE))
+        self._n_records = _checked_n_records(n_records, self._adjacency)
+        self._ledger = _checked_ledger(ledger, self._adjacency)
+        self._codes = encode(data, self._schema)
+
+    @property
+    def schema(self) -> Schema:
+        """Public description of the variables."""
+        return self._schema
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which tables count as neighbours of this one."""
+        return self._adjacency
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spent on these records and what is left."""
+        return self._ledger
+
+    @property
+    def n_records(self) -> int | None:
+        """The declared public number of records, or None."""
+        return self._n_records
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivateTable({len(self._schema)} variables, adjacency={str(self._adjacency)!r}, "
+            f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "a PrivateTable cannot be copied or pickled: it holds private records; keep the Release, or make the table "
+            "again from the data with a loaded Ledger"
+        )
+
+
+def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]) -> list[Sensitive]:
+    """Exact tables of counts with their sensitivities, one per scope, for learners inside the boundary.
+
+    Each is on its own scale of sensitivity (:func:`~pgmpy_dp.private.data.contingency.table_sensitivity`). Released
+    together, |C| tables have l1 sensitivity |C| and l2 sensitivity sqrt(|C|) under ``add_remove``, 2|C| and sqrt(2|C|)
+    under ``replace_one``: the l1 norms add up, the squared l2 norms add up.
+    """
+    position = {name: j for j, name in enumerate(table._schema.variables)}
+    cardinalities = [table._schema.cardinality(name) for name in table._schema.variables]
+    l1, l2, linf = table_sensitivity(table._adjacency)
+    return [
+        Sensitive(count(table._codes, cardinalities, [position[v] for v in scope]), table._adjacency, l1, l2, linf)
+        for scope in scopes
+    ]
+
+
+def _checked_n_records(n_records: Any, adjacency: Adjacency) -> int | None:
+    if n_records is None:
+        if adjacency == Adjacency.REPLACE_ONE:
+            raise ValueError(
+                "n_records=None with adjacency='replace_one', under which the number of records is public; "
+                "pass n_records, or use adjacency='add_remove'"
+            )
+        return None
+    if isinstance(n_records, bool | np.bool_) or not isinstance(n_records, numbers.Integral):
+        raise TypeError(f"n_records={n_records!r} is a {type(n_records).__name__}; pass a public whole number or None")
+    if n_records < 0:
+        raise ValueError(f"n_records={n_records!r} is negative; pass a public whole number or None")
+    return int(n_records)
+
+
+def _checked_ledger(ledger: Ledger | Budget | None, adjacency: Adjacency) -> Ledger:
+    if isinstance(ledger, Budget):
+        return Ledger(ledger, adjacency=adjacency)
+    if not isinstance(ledger, Ledger):
+        raise TypeError(
+            f"ledger={ledger!r} is a {type(ledger).__name__}; pass the Budget that may be spent on these records, "
+            "e.g. ledger=Budget(epsilon=1.0), or the Ledger that they have already"
+        )
+    if ledger.adjacency is not None and ledger.adjacency != adjacency:
+        raise ValueError(
+            f"adjacency={str(adjacency)!r} differs from the ledger's {str(ledger.adjacency)!r}; use the ledger's, "
+            "or a ledger of its own"
+        )
+    return ledger

@@ -1,0 +1,92 @@
+"""One line of a ledger, and several of them as a table of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
+from pgmpy_dp.schema import decode_label, encode_label
+
+__all__ = ["Entry", "entries_table"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge.
+
+    Attributes
+    ----------
+    what : str
+        What was released.
+    columns : tuple
+        Variables of the schema that it read.
+    mechanism : str
+    cost : Guarantee
+    adjacency : Adjacency
+    reproducible : bool
+        True when the noise came from a seed: such a release protects nobody, whatever its cost says.
+    time : str
+        UTC, ISO 8601.
+    """
+
+    what: str
+    columns: tuple
+    mechanism: str
+    cost: Guarantee
+    adjacency: Adjacency
+    reproducible: bool
+    time: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, read back by :meth:`from_dict`."""
+        return {
+            "what": self.what,
+            "columns": [encode_label(name) for name in self.columns],
+            "mechanism": self.mechanism,
+            "cost": self.cost.to_dict(),
+            "adjacency": str(self.adjacency),
+            "reproducible": self.reproducible,
+            "time": self.time,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Entry:
+        """Entry from its :meth:`to_dict` form."""
+        return cls(
+            what=stored["what"],
+            columns=tuple(decode_label(name) for name in stored["columns"]),
+            mechanism=stored["mechanism"],
+            cost=guarantee_from_dict(stored["cost"]),
+            adjacency=Adjacency.parse(stored["adjacency"]),
+            reproducible=stored["reproducible"],
+            time=stored["time"],
+        )
+
+
+def entries_table(entries: Iterable[Entry]) -> list[str]:
+    """Lines of a table with one row per entry, for people to read."""
+    header = ("#", "time (UTC)", "what", "columns", "mechanism", "cost", "noise")
+    rows = [
+        (
+            str(number),
+            entry.time.removesuffix("+00:00"),
+            entry.what,
+            _columns_text(entry.columns),
+            entry.mechanism,
+            str(entry.cost),
+            "SEEDED: NOT PRIVATE" if entry.reproducible else "private",
+        )
+        for number, entry in enumerate(entries, 1)
+    ]
+    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines
+
+
+def _columns_text(columns: tuple, limit: int = 40) -> str:
+    text = ", ".join(map(str, columns))
+    return text if len(text) <= limit else f"{text[: limit - 16]}... ({len(columns)} in all)"

@@ -1,0 +1,170 @@
+"""Privacy guarantees as values: pure differential privacy, zero-concentrated, approximate.
+
+A guarantee says nothing without the adjacency under which it holds; releases and ledger entries carry both.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.private import accounting
+
+__all__ = ["ApproxDP", "Guarantee", "PureDP", "ZCDP", "checked_number", "guarantee_from_dict"]
+
+
+def checked_number(name: str, value: object, *, positive: bool, below_one: bool = False) -> float:
+    """`value` as a float, if it is finite, not negative (not zero if `positive`) and below 1 if `below_one`.
+
+    Raises
+    ------
+    TypeError
+        For booleans, text and anything else that is not a real number.
+    ValueError
+        For NaN, infinities and numbers outside the range.
+    """
+    remedy = f"pass {'a positive' if positive else 'a non-negative'} finite number{' below 1' if below_one else ''}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}, not a number; {remedy}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    too_large = below_one and number >= 1
+    if not math.isfinite(number) or number < 0 or (positive and number == 0) or too_large:
+        raise ValueError(f"{name}={value!r} is out of range; {remedy}")
+    return number
+
+
+@dataclass(frozen=True)
+class PureDP:
+    """epsilon-differential privacy: no event's probability changes by more than a factor exp(epsilon).
+
+    Parameters
+    ----------
+    epsilon : float
+        Non-negative, finite.
+
+    Examples
+    --------
+    >>> str(PureDP(1.0)), PureDP(0.5).implies(ZCDP(0.125))
+    ('1-DP', True)
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", checked_number("epsilon", self.epsilon, positive=False))
+
+    def implies(self, other: Guarantee) -> bool:
+        """Whether every mechanism with this guarantee is known to have the `other` too."""
+        if isinstance(other, PureDP):
+            return self.epsilon <= other.epsilon
+        if isinstance(other, ZCDP):
+            return accounting.pure_to_zcdp(self.epsilon) <= other.rho
+        if self.epsilon <= other.epsilon:
+            return True
+        return accounting.zcdp_to_approx(accounting.pure_to_zcdp(self.epsilon), other.delta) <= other.epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, read back by :func:`guarantee_from_dict`."""
+        return {"measure": "pure", "epsilon": self.epsilon}
+
+    def __str__(self) -> str:
+        return f"{self.epsilon:.6g}-DP"
+
+
+@dataclass(frozen=True)
+class ZCDP:
+    """rho-zero-concentrated differential privacy (Bun and Steinke 2016).
+
+    Parameters
+    ----------
+    rho : float
+        Non-negative, finite.
+
+    Examples
+    --------
+    >>> str(ZCDP(0.1)), ZCDP(0.1).implies(ApproxDP(2.2, 1e-6)), ZCDP(0.1).implies(PureDP(9.0))
+    ('0.1-zCDP', True, False)
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", checked_number("rho", self.rho, positive=False))
+
+    def implies(self, other: Guarantee) -> bool:
+        """Whether every mechanism with this guarantee is known to have the `other` too."""
+        if isinstance(other, ZCDP):
+            return self.rho <= other.rho
+        if isinstance(other, ApproxDP):
+            return accounting.zcdp_to_approx(self.rho, other.delta) <= other.epsilon
+        return self.rho == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, read back by :func:`guarantee_from_dict`."""
+        return {"measure": "zcdp", "rho": self.rho}
+
+    def __str__(self) -> str:
+        return f"{self.rho:.6g}-zCDP"
+
+
+@dataclass(frozen=True)
+class ApproxDP:
+    """(epsilon, delta)-differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float
+        Non-negative, finite.
+    delta : float
+        In (0, 1); a delta of 0 is :class:`PureDP`.
+
+    Examples
+    --------
+    >>> str(ApproxDP(1.0, 1e-6)), ApproxDP(1.0, 1e-6).implies(PureDP(1.0))
+    ('(1, 1e-06)-DP', False)
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", checked_number("epsilon", self.epsilon, positive=False))
+        object.__setattr__(self, "delta", checked_number("delta", self.delta, positive=True, below_one=True))
+
+    def implies(self, other: Guarantee) -> bool:
+        """Whether every mechanism with this guarantee is known to have the `other` too."""
+        return isinstance(other, ApproxDP) and self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, read back by :func:`guarantee_from_dict`."""
+        return {"measure": "approximate", "epsilon": self.epsilon, "delta": self.delta}
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:.6g}, {self.delta:.6g})-DP"
+
+
+Guarantee = PureDP | ZCDP | ApproxDP
+
+
+def guarantee_from_dict(content: Mapping[str, Any]) -> Guarantee:
+    """Guarantee from its ``to_dict`` form; ValueError for anything else.
+
+    Examples
+    --------
+    >>> guarantee_from_dict(ZCDP(0.25).to_dict())
+    ZCDP(rho=0.25)
+    """
+    kinds = {"pure": PureDP, "zcdp": ZCDP, "approximate": ApproxDP}
+    fields = dict(content) if isinstance(content, Mapping) else {}
+    measure = fields.pop("measure", None)
+    if measure not in kinds:
+        raise ValueError(f"{content!r} is not a guarantee; its 'measure' must be one of {sorted(kinds)}")
+    return kinds[measure](**fields)

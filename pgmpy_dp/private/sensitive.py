@@ -1,0 +1,227 @@
+"""Exact statistics that must not leave the boundary, and the noisy ones that may."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.files import write_atomically
+from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
+from pgmpy_dp.schema import Schema, decode_label
+
+__all__ = ["Noise", "Release", "Sensitive"]
+
+_DISTRIBUTIONS = ("discrete_laplace", "discrete_gaussian")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitive:
+    """An exact statistic of the records, with how far one change of the records can move it.
+
+    It exists only between counting and noise: it shows nothing of its value and refuses to be copied or pickled.
+
+    Parameters
+    ----------
+    value : ndarray of int64
+    adjacency : Adjacency
+    l1, l2, linf : float
+        Upper bounds on the norms of the difference of `value` between any two datasets that are neighbours under
+        `adjacency`. As floats they must be rounded up, never to nearest.
+    """
+
+    value: np.ndarray
+    adjacency: Adjacency
+    l1: float
+    l2: float
+    linf: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Sensitive(hidden, shape={self.value.shape}, adjacency={str(self.adjacency)!r}, "
+            f"l1={self.l1:g}, l2={self.l2:g}, linf={self.linf:g})"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a Sensitive value cannot be copied or pickled: it holds exact statistics of private records")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Distribution of the integer noise in every cell of one released array.
+
+    Parameters
+    ----------
+    distribution : {"discrete_laplace", "discrete_gaussian"}
+        P(z) proportional to exp(-abs(z)/scale), or to exp(-z**2/(2 scale**2)), on the integers.
+    scale : float
+        Positive, in counts.
+    """
+
+    distribution: str
+    scale: float
+
+    def __post_init__(self) -> None:
+        if self.distribution not in _DISTRIBUTIONS:
+            raise ValueError(f"distribution={self.distribution!r} is unknown; use one of {_DISTRIBUTIONS}")
+        if not (isinstance(self.scale, int | float) and math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"scale={self.scale!r} is not a positive finite number")
+
+    @property
+    def variance(self) -> float:
+        """Variance of one cell's noise: exact for the Laplace; for the Gaussian, scale**2, which bounds it above."""
+        if self.distribution == "discrete_gaussian":
+            return self.scale**2
+        return 0.5 / math.sinh(0.5 / self.scale) ** 2 if self.scale > 1e-3 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What one mechanism let out: public, frozen, and enough to learn from without the records.
+
+    Parameters
+    ----------
+    kind : str
+        What `values` are; "marginals" for noisy contingency tables.
+    values : tuple of ndarray of int64
+        Read-only. For marginals, table c has shape ``(cardinality(v) for v in scopes[c])``.
+    noise : tuple of Noise
+        One per value.
+    public : mapping
+        JSON-able public facts. For marginals: ``schema``, ``scopes``, ``n_records`` and ``settings``.
+    adjacency : Adjacency
+    guarantee : Guarantee
+        Of this release alone.
+    mechanism : str
+    reproducible : bool
+        True when the noise came from a seed: then nothing is protected.
+
+    Notes
+    -----
+    Everything computed from a release is post-processing and costs nothing. Two releases are equal when their contents
+    are.
+    """
+
+    kind: str
+    values: tuple[np.ndarray, ...]
+    noise: tuple[Noise, ...]
+    public: Mapping[str, Any]
+    adjacency: Adjacency
+    guarantee: Guarantee
+    mechanism: str
+    reproducible: bool = False
+    _header: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        values = tuple(_read_only(value) for value in self.values)
+        noise = tuple(self.noise)
+        if len(noise) != len(values):
+            raise ValueError(f"noise has {len(noise)} entries for {len(values)} values; pass one per value")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
+        header = {
+            "format": "pgmpy_dp.release",
+            "version": 1,
+            "kind": self.kind,
+            "noise": [[item.distribution, float(item.scale)] for item in noise],
+            "public": dict(self.public),
+            "adjacency": str(self.adjacency),
+            "guarantee": self.guarantee.to_dict(),
+            "mechanism": self.mechanism,
+            "reproducible": bool(self.reproducible),
+        }
+        text = json.dumps(header, sort_keys=True)
+        object.__setattr__(self, "_header", text)
+        object.__setattr__(self, "public", MappingProxyType(json.loads(text)["public"]))
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Schema of the records; ValueError for a kind of release without one."""
+        return Schema.from_dict(self._public("schema"))
+
+    @cached_property
+    def scopes(self) -> tuple[tuple, ...]:
+        """Variables of each table, in the order of its axes; ValueError for a kind of release without tables."""
+        return tuple(tuple(decode_label(name) for name in scope) for scope in self._public("scopes"))
+
+    @property
+    def n_records(self) -> int | None:
+        """The public number of records, if one was declared."""
+        return json.loads(self._header)["public"].get("n_records")
+
+    def _public(self, key: str) -> Any:
+        # From the header, an immutable text; `public` is a copy of it for reading.
+        public = json.loads(self._header)["public"]
+        if key not in public:
+            raise ValueError(f"a release of kind {self.kind!r} has no {key}")
+        return public[key]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Release):
+            return NotImplemented
+        same = self._header == other._header and len(self.values) == len(other.values)
+        return same and all(np.array_equal(a, b) for a, b in zip(self.values, other.values, strict=True))
+
+    def __hash__(self) -> int:
+        return hash((self._header, *(value.tobytes() for value in self.values)))
+
+    def __repr__(self) -> str:
+        flag = ", reproducible=True (NOT PRIVATE)" if self.reproducible else ""
+        return (
+            f"Release(kind={self.kind!r}, values={len(self.values)}, guarantee={self.guarantee}, "
+            f"adjacency={str(self.adjacency)!r}, mechanism={self.mechanism!r}{flag})"
+        )
+
+    def __reduce__(self) -> tuple:
+        return (_restore, (self._header, self.values))
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one ``.npz`` file (arrays and a JSON header, no pickle), whole or not at all."""
+        stream = io.BytesIO()
+        arrays: dict[str, Any] = {f"value_{k}": value for k, value in enumerate(self.values)}
+        np.savez_compressed(stream, header=np.frombuffer(self._header.encode(), dtype=np.uint8), **arrays)
+        write_atomically(path, stream.getvalue())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Release from a file of :meth:`save`; ValueError if it is not one."""
+        try:
+            with np.load(Path(path), allow_pickle=False) as stored:
+                header = stored["header"].tobytes().decode()
+                values = tuple(stored[f"value_{k}"] for k in range(len(stored.files) - 1))
+            return _restore(header, values)
+        except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{str(path)!r} is not a release ({error}); pass a file of Release.save") from error
+
+
+def _restore(header: str, values: Iterable[np.ndarray]) -> Release:
+    content = json.loads(header)
+    if not isinstance(content, dict) or content.get("format") != "pgmpy_dp.release" or content.get("version") != 1:
+        raise ValueError("its header is not that of a release of version 1")
+    return Release(
+        kind=content["kind"],
+        values=tuple(values),
+        noise=tuple(Noise(distribution, scale) for distribution, scale in content["noise"]),
+        public=content["public"],
+        adjacency=content["adjacency"],
+        guarantee=guarantee_from_dict(content["guarantee"]),
+        mechanism=content["mechanism"],
+        reproducible=content["reproducible"],
+    )
+
+
+def _read_only(value: np.ndarray) -> np.ndarray:
+    array = np.array(value, dtype=np.int64, order="C", copy=True)
+    array.setflags(write=False)
+    return array

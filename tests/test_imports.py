@@ -1,0 +1,115 @@
+"""Who may import what: the walls of the boundary, read from the source without running it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "pgmpy_dp"
+MODULES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts): p for p in PACKAGE.rglob("*.py")}
+READERS = ("narwhals", "pandas", "polars", "pyarrow", "duckdb")
+
+
+def imports(name: str) -> set[str]:
+    """Absolute names that a module imports anywhere in it, also inside functions and for type checking."""
+    path = MODULES[name]
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    package = package[:-1] if package[-1] == "__init__" else package
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
+            "import_module",
+            "__import__",
+        ):
+            found |= {f"{node.args[0].value}"} if isinstance(node.args[0], ast.Constant) else {"<computed>"}
+    return found
+
+
+def within(name: str, *prefixes: str) -> bool:
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+def offenders(modules, forbidden) -> dict[str, list[str]]:
+    bad = {name: sorted(i for i in imports(name) if forbidden(i)) for name in modules}
+    return {name: found for name, found in bad.items() if found}
+
+
+def part(*names: str) -> list[str]:
+    return [m for m in MODULES if within(m, *(f"pgmpy_dp.{name}" for name in names))]
+
+
+def own(name: str, *allowed: str) -> bool:
+    """Whether an imported name is of this package and outside the allowed parts."""
+    return within(name, "pgmpy_dp") and not within(name, *(f"pgmpy_dp.{a}" for a in allowed))
+
+
+def test_schema_imports_nothing_of_the_package():
+    assert not offenders(part("schema"), own)
+
+
+@pytest.mark.parametrize("name", ["solvers", "theory"])
+def test_solvers_and_theory_import_only_the_schema_and_themselves(name):
+    assert not offenders(part(name), lambda i: own(i, "schema", name))
+
+
+def test_models_never_reach_into_the_boundary():
+    assert not offenders(part("models"), lambda i: own(i, "schema", "solvers", "models"))
+
+
+def test_the_boundary_imports_only_public_mathematics():
+    assert not offenders(part("private"), lambda i: own(i, "schema", "models", "solvers", "private"))
+
+
+def test_nothing_imports_the_estimators():
+    modules = [m for m in MODULES if m not in part("estimators", "cli") and m != "pgmpy_dp.__init__"]
+    assert not offenders(modules, lambda i: within(i, "pgmpy_dp.estimators"))
+
+
+@pytest.mark.parametrize(
+    ("library", "module"),
+    [("opendp", "pgmpy_dp.private.noise.samplers"), ("dp_accounting", "pgmpy_dp.private.accounting")],
+)
+def test_one_door_to_each_privacy_library(library, module):
+    assert [m for m in MODULES if any(within(i, library) for i in imports(m))] == [module]
+
+
+def test_only_two_modules_of_the_boundary_open_data():
+    allowed = ("pgmpy_dp.private.data.frame", "pgmpy_dp.private.data.sql")
+    assert not offenders([m for m in part("private") if m not in allowed], lambda i: within(i, *READERS))
+
+
+def test_no_file_outside_the_boundary_touches_exact_statistics():
+    hidden = ("Sensitive", "contingency_tables", "samplers", "additive", "contingency")
+    outside = [m for m in MODULES if m not in part("private")]
+    assert not offenders(outside, lambda i: within(i, "pgmpy_dp.private") and i.split(".")[-1] in hidden)
+
+
+def test_no_pickle_and_no_computed_imports_in_the_boundary():
+    assert not offenders(part("private"), lambda i: within(i, "pickle", "dill", "joblib", "<computed>"))
+
+
+def test_init_files_of_the_boundary_have_no_logic():
+    for name in part("private"):
+        if MODULES[name].name == "__init__.py":
+            body = ast.parse(MODULES[name].read_text(encoding="utf-8")).body
+            assert all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body)
+
+
+def test_the_walk_sees_every_form_of_import(tmp_path, monkeypatch):
+    source = tmp_path / "module.py"
+    source.write_text(
+        "import a.b\nfrom c import d\nfrom ..schema import e\nfrom . import f\n"
+        "def g():\n    import h\n    __import__('i')\n    importlib.import_module('j')\n    __import__(k)\n"
+    )
+    monkeypatch.setitem(MODULES, "pgmpy_dp.models.module", source)
+    assert imports("pgmpy_dp.models.module") == {
+        *("a.b", "c.d", "pgmpy_dp.schema.e", "pgmpy_dp.models.f", "h", "i", "j", "<computed>")
+    }
