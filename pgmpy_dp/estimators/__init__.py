@@ -1,0 +1,7 @@
+"""The pgmpy-facing estimators: they join the privacy boundary to the models and keep no records."""
+
+from pgmpy_dp.estimators.collective_em import CollectiveEM
+from pgmpy_dp.estimators.collective_map import CollectiveMAP
+from pgmpy_dp.estimators.naive_mle import NaiveMLE
+
+__all__ = ["CollectiveEM", "CollectiveMAP", "NaiveMLE"]

@@ -1,0 +1,355 @@
+"""What the estimators of a given graph's parameters share: one release of noisy marginals, then learning from it.
+
+An estimator joins the two halves of the package and belongs to neither: it hands the records to the
+boundary (``pgmpy_dp.private``), which charges the ledger and returns a release, and hands the release
+to a function of ``pgmpy_dp.models``. It keeps the release and what follows from it, never the records.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import networkx as nx
+import numpy as np
+from pgmpy import config
+from pgmpy.base import UndirectedGraph
+from pgmpy.models import DiscreteMarkovNetwork
+from pgmpy.parameter_estimator import BaseParameterEstimator
+from tqdm.auto import tqdm
+
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.maximum_likelihood import Fit
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.sum_product import inference_size
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.learners import marginals
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["BaseMarginalsEstimator", "noisy_marginals"]
+
+Progress = Callable[[], None] | None
+
+
+class BaseMarginalsEstimator(BaseParameterEstimator):
+    """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
+
+    Abstract: a subclass says in :meth:`_learn` how the parameters follow from the tables.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The privacy budget of one fit: ``epsilon`` (pure), ``epsilon`` with ``delta``, or ``rho``
+        (zero-concentrated) alone.
+    state_names : Schema or dict of variable to list of states
+        Public description of the data. Required unless the data come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+        What one record's difference means.
+    n_records : int, optional
+        The number of records, if it is public. Required under "replace_one".
+    cliques : list of tuple of variables, optional
+        The tables to release, each a clique of the graph; together they must cover its nodes and
+        edges. Default: one for each edge and for each isolated node.
+    noise : {"auto", "laplace", "gaussian"}
+        Noise of the tables; "auto" takes what suits the budget.
+    weights : list of float, optional
+        Share of the budget of each table, up to a common factor. Default: equal.
+    memory_limit : int
+        Bytes that exact inference may take.
+    random_state : int, optional
+        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+
+    Attributes
+    ----------
+    parameters_ : list of DiscreteFactor
+        One for each maximal clique of the graph; their product sums to 1.
+    model_ : MarkovNetwork
+        The graph with these parameters.
+    release_ : Release
+        The noisy tables: save them to fit again without the records and without further cost.
+    privacy_ : Privacy
+        Guarantee, adjacency and ledger entries.
+    n_records_, n_records_sd_ : float
+        The public number of records, or its estimate from the noisy tables with its standard deviation.
+    converged_ : bool
+    status_ : str
+    n_iter_ : int
+    objective_ : float
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "supported_model_types": (DiscreteMarkovNetwork, UndirectedGraph, nx.Graph),
+        "supports_weighted_data": False,
+        "task": "parameters",
+        "model_kind": "undirected",
+        "data_kind": "discrete",
+        "guarantees": ("pure", "zcdp", "approximate"),
+        "adjacency": ("add_remove", "replace_one"),
+    }
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        cliques: list[tuple] | None = None,
+        noise: str = "auto",
+        weights: list[float] | None = None,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.state_names = state_names
+        self.adjacency = adjacency
+        self.n_records = n_records
+        self.cliques = cliques
+        self.noise = noise
+        self.weights = weights
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        super().__init__()
+
+    @abstractmethod
+    def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
+        """The parameters from noisy tables: a pure function of the release and of this object's options."""
+
+    def fit(self, model: nx.Graph, data: Any, sample_weight: None = None) -> BaseMarginalsEstimator:
+        """Release the tables of the graph's cliques under the budget, then learn from them.
+
+        Parameters
+        ----------
+        model : MarkovNetwork, or any undirected graph
+            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``.
+        data : dataframe or PrivateTable
+            Anything narwhals reads. A `PrivateTable` is charged to its own ledger, which several
+            fits can share.
+        sample_weight : None
+            Not supported: a record of weight w would need w times the noise.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a public argument that cannot be used, before anything is spent.
+        BudgetExceeded
+            If the ledger of a `PrivateTable` does not allow the budget; nothing is spent.
+        InferenceTooLarge
+            If exact inference on the graph would exceed `memory_limit`; nothing is spent.
+
+        Notes
+        -----
+        If learning fails after the tables were released, they are paid for and not lost: the exception
+        has them as its attribute ``release``, for :meth:`fit_release`.
+        """
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight was given, but a weight scales how much one record changes the tables, which the noise "
+                "is not calibrated for; pass sample_weight=None"
+            )
+        graph = _checked_graph(model)
+        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        schema, table = self._schema_and_table(graph, data)
+        cliques = self._checked_cliques(graph, schema, self.cliques)
+        settings = marginals.MarginalSettings(
+            scopes=cliques.scopes,
+            noise=self.noise,
+            weights=self.weights,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
+            random_state=self.random_state,
+        )
+        self._rehearse()
+        if table is None:
+            table = PrivateTable(
+                data, schema.subset(graph.nodes), adjacency=self.adjacency, ledger=budget, n_records=self.n_records
+            )
+        release = marginals.run(table, settings, budget)
+        try:
+            learned = self._learned(graph, release, Privacy.of(release, table.ledger.entries))
+        except BaseException as error:
+            error.release = release  # type: ignore[attr-defined]
+            error.add_note("The noisy tables were released and paid for: pass this exception's .release to fit_release")
+            raise
+        self.__dict__.update(learned)
+        return self
+
+    def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
+        """Learn again from tables that were released before; needs no records and costs nothing.
+
+        Parameters
+        ----------
+        model : MarkovNetwork, or any undirected graph
+            Its nodes are the variables of the release, its edges lie inside the released tables.
+        release : Release
+            As in ``release_``, or read by ``Release.load``.
+
+        Returns
+        -------
+        self
+        """
+        graph = _checked_graph(model)
+        if not isinstance(release, Release):
+            raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+        if release.kind != "marginals":
+            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind 'marginals'")
+        if self.state_names is not None:
+            given = Schema.coerce(self.state_names)
+            different = [name for name in graph if name in given and given[name] != release.schema.get(name)]
+            if different:
+                raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
+        self._checked_cliques(graph, release.schema, release.scopes)
+        self.__dict__.update(self._learned(graph, release, Privacy.of(release)))
+        return self
+
+    def _schema_and_table(self, graph: nx.Graph, data: Any) -> tuple[Schema, PrivateTable | None]:
+        """The public description of the data, and the table if there already is one."""
+        if not isinstance(data, PrivateTable):
+            return Schema.coerce(self.state_names), None
+        for name, own, shared in (
+            ("state_names", self.state_names and Schema.coerce(self.state_names), data.schema),
+            ("n_records", self.n_records, data.n_records),
+        ):
+            if own is not None and own != shared:
+                raise ValueError(f"{name}={own!r} differs from the PrivateTable's {shared!r}; pass {name}=None")
+        if self.adjacency != data.adjacency:
+            raise ValueError(
+                f"adjacency={str(self.adjacency)!r} differs from the PrivateTable's {str(data.adjacency)!r}; "
+                f"pass adjacency={str(data.adjacency)!r}"
+            )
+        return data.schema, data
+
+    def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
+        """The tables of the model, whose inference fits in memory."""
+        unknown = [name for name in graph if name not in schema]
+        if unknown:
+            raise ValueError(
+                f"the model has the variables {unknown}, which are not in state_names; "
+                "add their states, or remove them from the graph"
+            )
+        schema.require_discrete(graph.nodes, argument="state_names")
+        if scopes is not None:
+            _check_scopes(graph, scopes)
+        cliques = Cliques.from_graph(graph, schema.cardinalities, scopes)
+        covered = nx.Graph((u, v) for scope in cliques.scopes for u in scope for v in scope)
+        absent = [name for name in graph if name not in covered]
+        absent += [edge for edge in graph.edges() if not covered.has_edge(*edge)]
+        if absent:
+            raise ValueError(
+                f"cliques: no table covers the nodes or edges {absent} of the model; add one that does (cliques=None "
+                "takes one for each edge), or remove them from the graph"
+            )
+        inference_size(cliques).require(self.memory_limit)
+        return cliques
+
+    def _rehearse(self) -> None:
+        """Learn from a made-up table of two cells, so that an unusable option fails before anything is spent."""
+        coin = Cliques(("coin",), (2,), (("coin",),))
+        self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
+
+    def _learned(self, graph: nx.Graph, release: Release, privacy: Privacy) -> dict[str, Any]:
+        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
+        noisy = noisy_marginals(release, tuple(graph.nodes))
+        with _progress(type(self).__name__) as progress:
+            fit = self._learn(noisy, progress)
+        model = MarkovNetwork.from_log_linear(fit.model, graph, release.schema, privacy)
+        return {
+            "parameters_": model.factors,
+            "model_": model,
+            "release_": release,
+            "privacy_": privacy,
+            "n_records_": noisy.n_records,
+            "n_records_sd_": noisy.n_records_sd,
+            "converged_": fit.converged,
+            "status_": fit.status,
+            "n_iter_": fit.n_iter,
+            "objective_": fit.objective,
+            "_is_fitted": True,
+        }
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        states = {"rain": ["no", "yes"], "wet": [False, True]}
+        return [
+            {"epsilon": 1.0, "state_names": states},
+            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100, "noise": "gaussian"},
+        ]
+
+
+def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyMarginals:
+    """The tables of a release as the learning functions take them.
+
+    Parameters
+    ----------
+    release : Release
+        Of kind "marginals", all tables with the same kind of noise.
+    variables : tuple
+        The order of the variables in the model.
+    """
+    schema = release.schema
+    cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
+    distributions = {noise.distribution for noise in release.noise}
+    if len(distributions) != 1:
+        raise ValueError(f"the release mixes the noise distributions {sorted(distributions)}; learn from one kind")
+    return NoisyMarginals(
+        cliques,
+        cliques.join(release.values),
+        "laplace" if distributions == {"discrete_laplace"} else "gaussian",
+        np.array([noise.scale for noise in release.noise]),
+        # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
+        None if release.n_records is None else max(float(release.n_records), 1.0),
+    )
+
+
+def _checked_graph(model: Any) -> nx.Graph:
+    if not isinstance(model, nx.Graph):
+        raise TypeError(f"model={model!r} is a {type(model).__name__}; pass a MarkovNetwork or an undirected graph")
+    if model.is_directed() or model.is_multigraph():
+        raise TypeError(f"model is a {type(model).__name__}; pass an undirected graph without parallel edges")
+    if len(model) == 0:
+        raise ValueError("model has no nodes; add the variables to model")
+    loops = list(nx.nodes_with_selfloops(model))
+    if loops:
+        raise ValueError(f"model has edges from {loops} to themselves; remove them")
+    latents = getattr(model, "latents", None)
+    if latents:
+        raise ValueError(f"model has the latent variables {list(latents)}, of which there are no counts; remove them")
+    return model
+
+
+def _check_scopes(graph: nx.Graph, scopes: Any) -> None:
+    """Scopes are the argument `cliques` of an estimator, or a release's."""
+    if isinstance(scopes, str) or not isinstance(scopes, Iterable):
+        raise TypeError(f"cliques={scopes!r} is a {type(scopes).__name__}; pass a list of tuples of variables, or None")
+    for scope in scopes:
+        if isinstance(scope, str) or not isinstance(scope, Sequence):
+            raise TypeError(f"cliques has {scope!r}, a {type(scope).__name__}; pass tuples, for one variable ('name',)")
+        unknown = [name for name in scope if name not in graph]
+        if unknown:
+            raise ValueError(f"cliques has {tuple(scope)!r}, but {unknown} are not in the model; add them to the graph")
+        missing = [pair for pair in itertools.combinations(scope, 2) if not graph.has_edge(*pair)]
+        if missing:
+            raise ValueError(
+                f"cliques has {tuple(scope)!r}, which is not a clique of the model: it has no edges {missing}; add them"
+            )
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Progress]:
+    """A progress bar for work of more than a second, where pgmpy's switch allows it."""
+    with tqdm(desc=name, unit=" iterations", delay=1.0, leave=False, disable=not config.get_show_progress()) as bar:
+        yield lambda: bar.update()

@@ -1,0 +1,125 @@
+"""CollectiveEM: expectation-maximisation over the latent exact tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
+from pgmpy_dp.models.collective_em import collective_em
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.maximum_likelihood import Fit
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.schema import Schema
+
+__all__ = ["CollectiveEM"]
+
+
+class CollectiveEM(BaseMarginalsEstimator):
+    """Private parameters by expectation-maximisation for collective graphical models.
+
+    The published method. Its limit is the projection of the noisy tables on the marginal polytope, which
+    fits the noise: stopping early is its only regulariser. :class:`CollectiveMAP` is more accurate.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    state_names : Schema or dict of variable to list of states
+        Public description of the data; required unless they come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+    n_records : int, optional
+        The number of records, if it is public.
+    cliques : list of tuple of variables, optional
+        Tables to release; default: the graph's edges and isolated nodes.
+    noise : {"auto", "laplace", "gaussian"}
+    weights : list of float, optional
+        Share of the budget of each table.
+    e_step : {"dual", "nlbp"}
+        "dual" solves the E- and M-step exactly as one convex problem; "nlbp" is the published damped
+        non-linear belief propagation, which oscillates where there are many records.
+    n_iter : int
+        Iterations at most.
+    step : float, optional
+        How many published E-steps one "dual" iteration takes together.
+    stop : {"discrepancy", None}
+        Stop once the fitted tables are as far from the release as the noise is on average.
+    damping : float in (0, 1]
+        For "nlbp": weight of the new tables.
+    n_propagations : int
+        For "nlbp": propagations in each E-step.
+    memory_limit : int
+        Bytes that exact inference may take.
+    random_state : int, optional
+        Tests and benchmarks only: reproducible noise protects nobody.
+
+    Attributes
+    ----------
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
+        See :class:`~pgmpy_dp.estimators.base.BaseMarginalsEstimator`.
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of
+    :mod:`pgmpy_dp.private.learners.marginals`; the rest is post-processing.
+    Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), algorithms 1 and 2; see
+    :func:`pgmpy_dp.models.collective_em.collective_em`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pgmpy_dp import MarkovNetwork
+    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+    >>> estimator = CollectiveEM(epsilon=1.0, state_names=states).fit(MarkovNetwork([("rain", "wet")]), data)
+    >>> round(float(estimator.model_.marginal(["rain"]).values[0]), 1)
+    0.7
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        cliques: list[tuple] | None = None,
+        noise: str = "auto",
+        weights: list[float] | None = None,
+        e_step: str = "dual",
+        n_iter: int = 40,
+        step: float | None = None,
+        stop: str | None = "discrepancy",
+        damping: float = 0.1,
+        n_propagations: int = 100,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        random_state: int | None = None,
+    ) -> None:
+        self.e_step = e_step
+        self.n_iter = n_iter
+        self.step = step
+        self.stop = stop
+        self.damping = damping
+        self.n_propagations = n_propagations
+        super().__init__(
+            epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights, memory_limit, random_state
+        )
+
+    def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
+        return collective_em(
+            noisy,
+            e_step=self.e_step,
+            n_iter=self.n_iter,
+            step=self.step,
+            stop=self.stop,
+            damping=self.damping,
+            n_propagations=self.n_propagations,
+            memory_limit=self.memory_limit,
+            callback=progress,
+        )
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        first, second = super().get_test_params(parameter_set)
+        return [first, {**second, "e_step": "nlbp", "n_iter": 2, "n_propagations": 3}]

@@ -1,0 +1,119 @@
+"""CollectiveMAP: maximum a posteriori from noisy tables, the default choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
+from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.maximum_likelihood import Fit
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.schema import Schema
+
+__all__ = ["CollectiveMAP"]
+
+
+class CollectiveMAP(BaseMarginalsEstimator):
+    """Private parameters by penalised, smoothed marginal likelihood of the noisy tables.
+
+    The default choice. It models the noise (the exact tables are latent), learns from the release itself
+    how strong each interaction may be, and falls back to simple models where the release says little.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    state_names : Schema or dict of variable to list of states
+        Public description of the data; required unless they come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+    n_records : int, optional
+        The number of records, if it is public.
+    cliques : list of tuple of variables, optional
+        Tables to release; default: the graph's edges and isolated nodes.
+    noise : {"auto", "laplace", "gaussian"}
+    weights : list of float, optional
+        Share of the budget of each table.
+    entropy_share : float in [0, 1)
+        How much of the prior on interactions is an entropy term.
+    margin_share : float in [0, 1]
+        With 1 that term pulls to the product of the margins, with 0 to the uniform model.
+    n_rounds : int
+        Alternations between learning the prior's variances and the parameters.
+    max_iter : int
+        Iterations of L-BFGS in each round at most.
+    tol : float
+        A round ends when an iteration lowers the objective by less than this share of it.
+    memory_limit : int
+        Bytes that exact inference may take.
+    random_state : int, optional
+        Tests and benchmarks only: reproducible noise protects nobody.
+
+    Attributes
+    ----------
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
+        See :class:`~pgmpy_dp.estimators.base.BaseMarginalsEstimator`.
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of
+    :mod:`pgmpy_dp.private.learners.marginals`; the rest is post-processing.
+    Method: :func:`pgmpy_dp.models.collective_map.collective_map`; the model of the tables is that of
+    Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), the estimator is this package's.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pgmpy_dp import MarkovNetwork
+    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+    >>> estimator = CollectiveMAP(epsilon=1.0, state_names=states).fit(MarkovNetwork([("rain", "wet")]), data)
+    >>> round(float(estimator.model_.marginal(["rain"]).values[0]), 1)
+    0.7
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        cliques: list[tuple] | None = None,
+        noise: str = "auto",
+        weights: list[float] | None = None,
+        entropy_share: float = 0.3,
+        margin_share: float = 0.5,
+        n_rounds: int = 3,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        random_state: int | None = None,
+    ) -> None:
+        self.entropy_share = entropy_share
+        self.margin_share = margin_share
+        self.n_rounds = n_rounds
+        self.max_iter = max_iter
+        self.tol = tol
+        super().__init__(
+            epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights, memory_limit, random_state
+        )
+
+    def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
+        return collective_map(
+            noisy,
+            entropy_share=self.entropy_share,
+            margin_share=self.margin_share,
+            n_rounds=self.n_rounds,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            memory_limit=self.memory_limit,
+            callback=progress,
+        )
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        first, second = super().get_test_params(parameter_set)
+        return [first, {**second, "n_rounds": 1, "max_iter": 10}]

@@ -1,0 +1,194 @@
+"""Between the log-space engine and pgmpy's objects: factors one way and back, and junction trees.
+
+pgmpy works with products of probabilities in float64 and keeps factors in sets, so the scale of
+what it is given decides whether it overflows, stops before it has converged, or mistakes two
+factors for one. What is handed over here is chosen for that:
+
+* factors: one for each maximal clique of the graph, so that no two have the same scope; each with
+  mean 1 before the log-partition function of its component is spread evenly over the component's
+  factors. So partial products stay near 1, and the product sums to 1 on each component by itself:
+  pgmpy's variable elimination forgets the mass of a component that the query does not touch;
+* junction trees: the conditional distributions p(clique minus separator | separator) from the root
+  outwards, so that pgmpy's belief propagation is exact after its first sweep, on chains of any length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+import networkx as nx
+import numpy as np
+from pgmpy.factors.discrete import DiscreteFactor
+from pgmpy.models import JunctionTree
+
+from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.log_linear import LogLinearModel
+
+__all__ = ["factors_to_log_linear", "log_linear_to_factors", "to_pgmpy_junction_tree"]
+
+MERGED_CELLS_LIMIT = 2**20
+"""Cells up to which the tables of one maximal clique become one factor (8 MiB); public, and only about memory."""
+
+
+def log_linear_to_factors(
+    model: LogLinearModel, graph: nx.Graph, states: Mapping[Hashable, Sequence]
+) -> list[DiscreteFactor]:
+    """Factors whose product is the distribution of `model`, normalised.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+        Its scopes must be cliques of `graph`.
+    graph : networkx.Graph
+        The graph; the order of its nodes decides the order of factors and of their axes.
+    states : mapping of variable to sequence
+        State names, in the order of the tables.
+
+    Returns
+    -------
+    list of DiscreteFactor
+        One for each maximal clique that holds a table. Where merging the tables of a clique would
+        take more than ``MERGED_CELLS_LIMIT`` cells, one for each of its scopes.
+    """
+    cliques = model.cliques
+    cardinality = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
+    merged: dict[tuple, np.ndarray] = {}
+    for host, scope, table in _hosts(graph, cliques, model.theta):
+        axes = host if math.prod(cardinality[name] for name in host) <= MERGED_CELLS_LIMIT else scope
+        total = merged.setdefault(axes, np.zeros([cardinality[name] for name in axes]))
+        own = [name for name in axes if name in scope]
+        aligned = table.transpose([scope.index(name) for name in own])
+        total += aligned.reshape([cardinality[name] if name in scope else 1 for name in axes])
+    factors: dict[tuple, DiscreteFactor] = {}
+    for component in nx.connected_components(graph):
+        names = tuple(name for name in graph if name in component)
+        tables = {axes: table - _log_mean_exp(table) for axes, table in merged.items() if axes[0] in component}
+        part = Cliques(names, tuple(cardinality[name] for name in names), tuple(tables))
+        log_partition = LogLinearModel(part, part.join(tables.values()), model.memory_limit).log_partition
+        shift = log_partition / len(tables)
+        factors |= {axes: _factor(axes, np.exp(table - shift), states) for axes, table in tables.items()}
+    return [factors[axes] for axes in merged]
+
+
+def factors_to_log_linear(
+    factors: Iterable[DiscreteFactor], variables: Iterable[Hashable], memory_limit: int
+) -> LogLinearModel:
+    """The log-linear model of a product of factors; zeros become structural zeros.
+
+    Parameters
+    ----------
+    factors : iterable of DiscreteFactor
+        Non-negative and finite, each state order the same wherever a variable occurs.
+    variables : iterable of hashable
+        All variables, in the order the model will have them.
+    memory_limit : int
+        Bytes that exact inference may allocate.
+
+    Raises
+    ------
+    ValueError
+        If there is no factor for a variable, a factor has negative or non-finite values, or two
+        factors order the states of a variable differently.
+    """
+    factors = list(factors)
+    variables = tuple(variables)
+    states: dict[Hashable, list] = {}
+    for factor in factors:
+        for name in factor.variables:
+            if states.setdefault(name, factor.state_names[name]) != factor.state_names[name]:
+                raise ValueError(
+                    f"two factors give variable {name!r} the states {states[name]} and {factor.state_names[name]}; "
+                    "give every factor the same states in the same order"
+                )
+        values = np.asarray(factor.values)
+        if not (np.isfinite(values).all() and (values >= 0).all()):
+            raise ValueError(f"the factor on {factor.variables} has negative, infinite or NaN values; correct it")
+    missing = [name for name in variables if name not in states]
+    if missing:
+        raise ValueError(f"no factor has the variables {missing}; fit the model, or add a factor for each of them")
+    cliques = Cliques(
+        variables, tuple(len(states[name]) for name in variables), tuple(tuple(factor.variables) for factor in factors)
+    )
+    with np.errstate(divide="ignore"):
+        theta = cliques.join([np.log(np.asarray(factor.values)) for factor in factors])
+    return LogLinearModel(cliques, theta, memory_limit)
+
+
+def to_pgmpy_junction_tree(model: LogLinearModel, states: Mapping[Hashable, Sequence]) -> JunctionTree:
+    """A pgmpy junction tree with the distribution of `model`, its first node the root.
+
+    pgmpy refuses an edge between clusters that share no variable, so components of the graph are
+    joined by a cluster of two variables, one from each side, which are independent in it.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+        Calibrated here.
+    states : mapping of variable to sequence
+        State names.
+    """
+    engine = SumProduct(model.cliques, memory_limit=model.memory_limit)
+    engine.calibrate(model.theta)
+    names, sizes = model.cliques.variables, model.cliques.cardinalities
+    tree, parents = JunctionTree(), engine.plan.tree.parents
+    clusters: dict[int, tuple] = {}
+    # Parents first; `conditionals` counts down through the plan's cliques.
+    for k, (residual, separator, conditional) in zip(reversed(range(len(parents))), engine.conditionals(), strict=True):
+        cluster = tuple(names[i] for i in (*residual, *separator))
+        table = conditional.reshape([sizes[i] for i in (*residual, *separator)])
+        clusters[k] = cluster
+        if parents[k] < 0:
+            tree.add_node(cluster)
+        elif separator:
+            tree.add_edge(clusters[parents[k]], cluster)
+        else:
+            host, guest = clusters[parents[k]], cluster[0]
+            alone = table.sum(axis=tuple(range(1, table.ndim)))
+            bridge = (guest, host[0])
+            tree.add_edge(host, bridge)
+            tree.add_factors(_factor(bridge, np.repeat(alone[:, None], len(states[host[0]]), axis=1), states))
+            if len(cluster) == 1:
+                clusters[k] = bridge  # it already is the distribution of this isolated variable
+                continue
+            tree.add_edge(bridge, cluster)
+            given = alone.reshape((-1,) + (1,) * (table.ndim - 1))
+            table = np.divide(table, given, out=np.zeros_like(table), where=given > 0)
+        tree.add_factors(_factor(cluster, table, states))
+    return tree
+
+
+def _hosts(graph: nx.Graph, cliques: Cliques, theta: np.ndarray) -> list[tuple[tuple, tuple, np.ndarray]]:
+    """(maximal clique, scope, table) of each table, in an order that depends on the order of nodes alone."""
+    nodes = list(graph.nodes)
+    position = {name: i for i, name in enumerate(nodes)}
+    # Integer labels: the order in which networkx finds cliques of strings changes from run to run.
+    numbered = nx.Graph((position[u], position[v]) for u, v in graph.edges())
+    numbered.add_nodes_from(position.values())
+    maximal = sorted(sorted(clique) for clique in nx.find_cliques(numbered))
+    at: dict[int, list[int]] = {}
+    for k, clique in enumerate(maximal):
+        for i in clique:
+            at.setdefault(i, []).append(k)
+    found = []
+    for scope, table in zip(cliques.scopes, cliques.split(theta), strict=True):
+        wanted = {position[name] for name in scope}
+        rarest = min(wanted, key=lambda i: len(at[i]))
+        k = next(k for k in at[rarest] if wanted.issubset(maximal[k]))
+        found.append((k, scope, table))
+    found.sort(key=lambda item: item[0])
+    return [(tuple(nodes[i] for i in maximal[k]), scope, table) for k, scope, table in found]
+
+
+def _log_mean_exp(table: np.ndarray) -> float:
+    top = float(table.max())
+    if top == -math.inf:
+        return 0.0
+    return top + math.log(float(np.exp(table - top).mean()))
+
+
+def _factor(axes: Sequence[Hashable], values: np.ndarray, states: Mapping[Hashable, Sequence]) -> DiscreteFactor:
+    return DiscreteFactor(
+        list(axes), list(values.shape), values, state_names={name: list(states[name]) for name in axes}
+    )

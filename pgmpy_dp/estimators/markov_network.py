@@ -1,0 +1,384 @@
+"""A pgmpy Markov network whose exact inference runs in log space, and which remembers what it cost."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from pgmpy.factors.discrete import DiscreteFactor
+from pgmpy.models import DiscreteMarkovNetwork, JunctionTree
+
+from pgmpy_dp.estimators.conversion import factors_to_log_linear, log_linear_to_factors, to_pgmpy_junction_tree
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.files import write_atomically
+from pgmpy_dp.schema import Schema, decode_label, encode_label
+
+__all__ = ["MarkovNetwork"]
+
+_FORMAT = "pgmpy_dp.MarkovNetwork"
+_VERSION = 1
+
+
+class MarkovNetwork(DiscreteMarkovNetwork):
+    """Discrete Markov network: pgmpy's, with exact log-space inference, sampling and lossless files.
+
+    It is a ``pgmpy.models.DiscreteMarkovNetwork``: pgmpy's ``VariableElimination``,
+    ``BeliefPropagation`` and ``UAIWriter`` take it as it is. Graphs with isolated nodes, several
+    components, and names that are numbers (0 too) or tuples work.
+
+    Parameters
+    ----------
+    ebunch : iterable of edges, or networkx.Graph, optional
+        Edges of the graph; of a Graph the isolated nodes are taken too.
+    latents : iterable of nodes, optional
+        Kept for pgmpy; the estimators of this package refuse a model that has any.
+    memory_limit : int
+        Bytes that exact inference may take; a larger model is refused before anything is allocated.
+
+    Attributes
+    ----------
+    factors : list of DiscreteFactor
+        The potentials. After a fit their product sums to 1.
+    privacy : Privacy or None
+        The guarantee under which the factors were learned; None where they were set by hand.
+
+    Examples
+    --------
+    >>> from pgmpy.factors.discrete import DiscreteFactor
+    >>> model = MarkovNetwork([("rain", "wet")])
+    >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2]))
+    >>> model.marginal(["wet"]).values.round(3)
+    array([0.7, 0.3])
+    >>> model.sample(3, random_state=0).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        ebunch: Iterable | nx.Graph | None = None,
+        latents: Iterable[Hashable] | None = None,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> None:
+        # pgmpy iterates over whatever it is given: of a graph that would be its nodes.
+        super().__init__(list(ebunch.edges()) if isinstance(ebunch, nx.Graph) else ebunch)
+        if isinstance(ebunch, nx.Graph):
+            nodes = list(ebunch.nodes)
+            self.clear()
+            self.add_nodes_from(nodes)
+            self.add_edges_from(ebunch.edges())
+        # A set of its own: pgmpy's default is one list shared by all models.
+        self.latents = set() if latents is None else set(latents)
+        self.privacy: Privacy | None = None
+        self.memory_limit = memory_limit
+
+    # -- what pgmpy asks of a model ------------------------------------------------------------
+
+    def get_factors(self, node: Hashable | None = None) -> list[DiscreteFactor]:
+        """Factors that contain `node`, or all of them; pgmpy's own takes node 0 for no node."""
+        if node is None:
+            return self.factors
+        if node not in self:
+            raise ValueError(f"node {node!r} is not in the model; it has {list(self.nodes)}")
+        return [factor for factor in self.factors if node in factor.variables]
+
+    def get_cardinality(self, node: Hashable | None = None) -> Any:
+        """Number of states of `node`, or of every node as a dict; pgmpy's own takes node 0 for no node."""
+        cardinalities = {
+            name: int(size)
+            for factor in self.factors
+            for name, size in zip(factor.variables, factor.cardinality, strict=True)
+        }
+        return cardinalities if node is None else cardinalities.get(node)
+
+    def get_partition_function(self) -> float:
+        """Sum of the product of all factors over all joint states, by junction tree.
+
+        Returns
+        -------
+        float
+            1 up to rounding after a fit; inf where it exceeds the range of floats.
+        """
+        self.check_model()
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.to_log_linear().log_partition))
+
+    def to_junction_tree(self) -> JunctionTree:
+        """Junction tree by min-fill, calibrated from its root outwards.
+
+        Its factors are conditional distributions, so that ``BeliefPropagation`` on this model neither
+        overflows nor stops early. Components are joined by clusters of one variable from each.
+        """
+        self.check_model()
+        return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
+
+    def copy(self) -> MarkovNetwork:
+        """Independent copy with factors, latents and the privacy record; pgmpy's own drops the last two."""
+        clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit)
+        clone.factors = [factor.copy() for factor in self.factors]
+        clone.privacy = self.privacy
+        return clone
+
+    def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
+        """Copy with the same distribution whose factors can be written without exponents.
+
+        After a fit the product of the factors sums to 1, so some entries are tiny; pgmpy's ``UAIReader``
+        stops at a number like 1e-30. An undirected model needs no such normalisation::
+
+            UAIWriter(model.rescaled()).write("model.uai")
+
+        Parameters
+        ----------
+        smallest : float
+            What the smallest positive entry of each factor becomes. Exponents are avoided where no
+            factor spans more than 19 orders of magnitude.
+        """
+        if not (np.isfinite(smallest) and smallest > 0):
+            raise ValueError(f"smallest={smallest!r} must be a positive finite number")
+        clone = self.copy()
+        for factor in clone.factors:
+            factor.values = factor.values * (smallest / factor.values[factor.values > 0].min())
+        return clone
+
+    # -- learning ------------------------------------------------------------------------------
+
+    def fit(self, data: Any, estimator: Any, sample_weight: Any = None) -> MarkovNetwork:
+        """Learn the factors from private data.
+
+        Parameters
+        ----------
+        data : dataframe or PrivateTable
+            The records; see the estimator.
+        estimator : instance of an estimator of this package
+            Decides the method and the privacy budget. There is no default, because there is no
+            default budget.
+        sample_weight : None
+            Not supported by private estimators.
+
+        Returns
+        -------
+        MarkovNetwork
+            This model. If the fit fails it is left as it was.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is not an instance with ``fit(model, data)`` for undirected models.
+        """
+        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+            raise TypeError(
+                f"estimator={estimator!r} must be an instance, for example CollectiveMAP(epsilon=1.0, state_names=...)"
+            )
+        estimator.fit(self, data, sample_weight=sample_weight)
+        # Assigned only now: an exception above leaves this model as it was.
+        self.factors = [factor.copy() for factor in estimator.parameters_]
+        self.privacy = getattr(estimator, "privacy_", None)
+        return self
+
+    # -- exact inference -----------------------------------------------------------------------
+
+    def to_log_linear(self) -> LogLinearModel:
+        """The factors as a :class:`~pgmpy_dp.models.log_linear.LogLinearModel` over the nodes in their order.
+
+        Raises
+        ------
+        ValueError
+            If a node is in no factor, or the factors disagree about a variable's states.
+        """
+        return factors_to_log_linear(self.factors, self.nodes, self.memory_limit)
+
+    @classmethod
+    def from_log_linear(
+        cls,
+        model: LogLinearModel,
+        graph: nx.Graph,
+        state_names: Schema | dict,
+        privacy: Privacy | None = None,
+    ) -> MarkovNetwork:
+        """Model on `graph` with the distribution of `model`, whose scopes must be cliques of the graph.
+
+        Parameters
+        ----------
+        model : LogLinearModel
+        graph : networkx.Graph
+            Over the same variables.
+        state_names : Schema or dict
+            States of each variable in the order of the tables.
+        privacy : Privacy, optional
+            Recorded with the result.
+        """
+        network = cls(graph, memory_limit=model.memory_limit)
+        network.factors = log_linear_to_factors(model, network, Schema.coerce(state_names))
+        network.privacy = privacy
+        return network
+
+    def marginal(self, variables: Hashable | Sequence[Hashable]) -> DiscreteFactor:
+        """Exact marginal distribution of some variables.
+
+        Parameters
+        ----------
+        variables : list of nodes, or one node
+            Axes of the result, in this order.
+
+        Returns
+        -------
+        DiscreteFactor
+            Sums to 1.
+        """
+        names = self._as_names(variables)
+        table = self.to_log_linear().marginal(names)
+        states = self.states
+        return DiscreteFactor(names, list(table.shape), table, state_names={name: list(states[name]) for name in names})
+
+    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+        """Draw independent synthetic records, exactly from the model.
+
+        Records drawn from a privately learned model are as private as the model, however many there are.
+
+        Parameters
+        ----------
+        n : int
+            Number of records.
+        random_state : int, numpy.random.Generator or None
+            Only for repeatable draws; it has no part in privacy.
+
+        Returns
+        -------
+        pandas.DataFrame
+            n rows; one column of state names for each node, in the order of the nodes.
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"n={n!r} must be a whole number of records, 0 or more")
+        codes = self.to_log_linear().sample(int(n), np.random.default_rng(random_state))
+        states = self.states
+        columns = [_take(states[name], codes[:, i]) for i, name in enumerate(self.nodes)]
+        frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(n))
+        # An Index of tuples would become a MultiIndex.
+        frame.columns = pd.Index(list(self.nodes), tupleize_cols=False)
+        return frame
+
+    def log_likelihood(self, df: Any, normalize: bool = False) -> float:
+        """Log-likelihood of *public* records, in nats.
+
+        The result is an exact statistic of `df`: it is for records that need no protection, such as
+        a public hold-out set. No budget is charged and no noise is added.
+
+        Parameters
+        ----------
+        df : dataframe
+            One column for each node; other columns are ignored.
+        normalize : bool
+            Mean over the records instead of their sum.
+
+        Returns
+        -------
+        float
+            -inf where a record has probability 0.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or a record has a value that is no state of its variable.
+        """
+        log_linear = self.to_log_linear()
+        states = self.states
+        codes = encode(df, Schema({name: states[name] for name in self.nodes}))
+        outside = len(df) - len(codes)
+        if outside:
+            raise ValueError(
+                f"df has {outside} of {len(df)} records with a value that is no state of its variable; "
+                "remove them, or merge the value into a state"
+            )
+        values = log_linear.log_probability(codes)
+        if normalize:
+            return float(values.mean()) if len(values) else 0.0
+        return float(values.sum())
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model to one file, losslessly: graph, states, factors bit for bit, privacy record.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.npz``. The file is written beside its place and moved there, so a failure
+            leaves what was there before.
+        """
+        header = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "nodes": [encode_label(name) for name in self.nodes],
+            "edges": [[encode_label(u), encode_label(v)] for u, v in self.edges],
+            "latents": [encode_label(name) for name in sorted(self.latents, key=repr)],
+            "states": [
+                {"name": encode_label(name), "states": [encode_label(state) for state in states]}
+                for name, states in self.states.items()
+            ],
+            "scopes": [[encode_label(name) for name in factor.variables] for factor in self.factors],
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+        }
+        arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
+        content = io.BytesIO()
+        np.savez_compressed(content, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
+        write_atomically(os.fspath(path), content.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> MarkovNetwork:
+        """Read a model written by :meth:`save`. Nothing in the file is executed.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a saved model, or is from a later version.
+        """
+        with np.load(path, allow_pickle=False) as content:
+            header = json.loads(content["header"].tobytes()) if "header" in content.files else {}
+            if header.get("format") != _FORMAT:
+                raise ValueError(f"{os.fspath(path)!r} is not a saved MarkovNetwork; pass a file that save() wrote")
+            if header.get("version") != _VERSION:
+                raise ValueError(
+                    f"{os.fspath(path)!r} has version {header.get('version')!r}, this package reads {_VERSION}; "
+                    "update pgmpy_dp"
+                )
+            values = [content[f"factor_{k}"] for k in range(len(header["scopes"]))]
+        states = {
+            decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
+            for entry in header["states"]
+        }
+        model = cls(latents=[decode_label(name) for name in header["latents"]])
+        model.add_nodes_from([decode_label(name) for name in header["nodes"]])
+        model.add_edges_from([(decode_label(u), decode_label(v)) for u, v in header["edges"]])
+        for scope, array in zip(header["scopes"], values, strict=True):
+            names = [decode_label(name) for name in scope]
+            model.factors.append(
+                DiscreteFactor(names, list(array.shape), array, state_names={name: states[name] for name in names})
+            )
+        model.privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
+        return model
+
+    def _as_names(self, variables: Any) -> list[Hashable]:
+        is_node = isinstance(variables, Hashable) and variables in self
+        names = [variables] if is_node else list(variables) if not isinstance(variables, str) else [variables]
+        unknown = [name for name in names if name not in self]
+        if unknown or not names:
+            raise ValueError(f"variables={variables!r} must name nodes of the model, which has {list(self.nodes)}")
+        return names
+
+
+def _take(states: Sequence, codes: np.ndarray) -> pd.Series:
+    """The states with these numbers; a column of one plain type where all states are of that type."""
+    kinds = {type(state) for state in states}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool}:
+        return pd.Series(pd.Index(states).take(codes))
+    labels = np.empty(len(states), dtype=object)
+    labels[:] = states
+    return pd.Series(labels[codes], dtype=object)

@@ -1,0 +1,102 @@
+"""NaiveMLE: maximum likelihood that takes the noisy tables for exact ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.maximum_likelihood import Fit, naive_mle
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.schema import Schema
+
+__all__ = ["NaiveMLE"]
+
+
+class NaiveMLE(BaseMarginalsEstimator):
+    """Private parameters by maximum likelihood from noisy tables taken as if they were exact.
+
+    The quick baseline: each noisy table is projected on the simplex, then the penalised likelihood is
+    maximised. :class:`CollectiveMAP` models the noise instead and is more accurate.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    state_names : Schema or dict of variable to list of states
+        Public description of the data; required unless they come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+    n_records : int, optional
+        The number of records, if it is public.
+    cliques : list of tuple of variables, optional
+        Tables to release; default: the graph's edges and isolated nodes.
+    noise : {"auto", "laplace", "gaussian"}
+    weights : list of float, optional
+        Share of the budget of each table.
+    l2 : float, optional
+        Penalty (l2/2)|theta|^2 on the mean log-likelihood. Default: chosen from the noise, see
+        `pgmpy_dp.models.maximum_likelihood.noise_aware_penalty`.
+    max_iter : int
+    tol : float
+        Largest difference between fitted and noisy probabilities, up to the penalty.
+    memory_limit : int
+        Bytes that exact inference may take.
+    random_state : int, optional
+        Tests and benchmarks only: reproducible noise protects nobody.
+
+    Attributes
+    ----------
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
+        See :class:`~pgmpy_dp.estimators.base.BaseMarginalsEstimator`.
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of
+    :mod:`pgmpy_dp.private.learners.marginals`; the rest is post-processing.
+    Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 3.1.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pgmpy_dp import MarkovNetwork
+    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+    >>> estimator = NaiveMLE(epsilon=1.0, state_names=states).fit(MarkovNetwork([("rain", "wet")]), data)
+    >>> round(float(estimator.model_.marginal(["rain"]).values[0]), 1)
+    0.7
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        cliques: list[tuple] | None = None,
+        noise: str = "auto",
+        weights: list[float] | None = None,
+        l2: float | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        random_state: int | None = None,
+    ) -> None:
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.tol = tol
+        super().__init__(
+            epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights, memory_limit, random_state
+        )
+
+    def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
+        return naive_mle(
+            noisy, l2=self.l2, max_iter=self.max_iter, tol=self.tol, memory_limit=self.memory_limit, callback=progress
+        )
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        first, second = super().get_test_params(parameter_set)
+        return [first, {**second, "l2": 0.01, "max_iter": 50}]

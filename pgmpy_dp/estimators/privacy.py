@@ -1,0 +1,75 @@
+"""The privacy record that a fitted estimator and its model carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.entry import Entry
+from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
+from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["Privacy"]
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """Under which guarantee something was learned.
+
+    Attributes
+    ----------
+    guarantee : PureDP, ZCDP or ApproxDP
+        Of the release that was learned from. Everything computed from it has the same guarantee.
+    adjacency : Adjacency
+        Which datasets count as neighbours; the guarantee says nothing without it.
+    mechanism : str
+    reproducible : bool
+        True where the noise came from a seed: then nothing is protected, whatever `guarantee` says.
+    entries : tuple of Entry
+        Everything charged to the ledger of the data up to and including this release; empty where
+        the release came from a file.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> print(Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "discrete Laplace"))
+    1-DP under add_remove (discrete Laplace)
+    """
+
+    guarantee: Guarantee
+    adjacency: Adjacency
+    mechanism: str
+    reproducible: bool = False
+    entries: tuple[Entry, ...] = ()
+
+    @classmethod
+    def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:
+        """The record of a release."""
+        return cls(release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form; see :meth:`from_dict`."""
+        return {
+            "guarantee": self.guarantee.to_dict(),
+            "adjacency": str(self.adjacency),
+            "mechanism": self.mechanism,
+            "reproducible": self.reproducible,
+            "entries": [entry.to_dict() for entry in self.entries],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Privacy:
+        """The record from :meth:`to_dict`, lossless."""
+        return cls(
+            guarantee_from_dict(content["guarantee"]),
+            Adjacency.parse(content["adjacency"]),
+            content["mechanism"],
+            content["reproducible"],
+            tuple(Entry.from_dict(entry) for entry in content["entries"]),
+        )
+
+    def __str__(self) -> str:
+        text = f"{self.guarantee} under {self.adjacency} ({self.mechanism})"
+        return text + " with reproducible noise: NOT PRIVATE" if self.reproducible else text

@@ -1,0 +1,107 @@
+"""The conventions of scikit-base, scikit-learn and pgmpy, checked on every estimator of the package."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.base
+from pgmpy.models import DiscreteMarkovNetwork
+from pgmpy.parameter_estimator import BaseParameterEstimator
+from skbase.testing.test_all_objects import TestAllObjects as _GenericTests
+
+from pgmpy_dp import MarkovNetwork, Schema, list_estimators
+
+STATES = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+
+
+class TestAllObjects(_GenericTests):
+    """scikit-base's own tests of every object in the package."""
+
+    package_name = "pgmpy_dp"
+    valid_tags = [
+        "adjacency",
+        "data_kind",
+        "guarantees",
+        "model_kind",
+        "object_type",
+        "supported_model_types",
+        "supports_weighted_data",
+        "task",
+    ]
+
+
+@pytest.fixture(params=list_estimators(), ids=lambda estimator: estimator.__name__)
+def estimator_class(request):
+    return request.param
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    rain = rng.random(500) < 0.3
+    wet = rng.random(500) < np.where(rain, 0.9, 0.1)
+    return pd.DataFrame({"rain": np.where(rain, "yes", "no"), "wet": np.where(wet, "yes", "no")})
+
+
+def test_it_is_a_pgmpy_parameter_estimator(estimator_class):
+    assert issubclass(estimator_class, BaseParameterEstimator)
+    assert issubclass(MarkovNetwork, estimator_class.get_class_tag("supported_model_types"))
+    assert issubclass(DiscreteMarkovNetwork, estimator_class.get_class_tag("supported_model_types"))
+    assert estimator_class.get_class_tag("supports_weighted_data") is False
+
+
+def test_the_constructor_stores_its_arguments_untouched(estimator_class):
+    states = {"a": ["x", "y"]}
+    estimator = estimator_class(epsilon=-3, state_names=states, adjacency="nonsense", cliques=[("a",)])
+    assert estimator.epsilon == -3  # judged when used, not when stored
+    assert estimator.state_names is states
+    assert estimator.adjacency == "nonsense"
+
+
+@pytest.mark.parametrize("clone", [lambda e: e.clone(), sklearn.base.clone], ids=["skbase", "sklearn"])
+@pytest.mark.parametrize("states", [STATES, Schema(STATES)], ids=["dict", "Schema"])
+def test_clones_are_unfitted_and_have_the_same_parameters(estimator_class, data, clone, states):
+    estimator = estimator_class(epsilon=1.0, state_names=states).fit(nx.Graph([("rain", "wet")]), data)
+    copy = clone(estimator)
+    assert type(copy) is estimator_class
+    assert copy.get_params() == estimator.get_params()
+    assert not copy.is_fitted
+    assert not hasattr(copy, "parameters_")
+
+
+def test_fitting_sets_is_fitted_and_reset_undoes_it(estimator_class, data):
+    estimator = estimator_class(epsilon=1.0, state_names=STATES)
+    assert not estimator.is_fitted
+    assert estimator.fit(nx.Graph([("rain", "wet")]), data) is estimator
+    assert estimator.is_fitted
+    estimator.check_is_fitted()
+    estimator.reset()
+    assert not estimator.is_fitted
+    assert not hasattr(estimator, "release_")
+    assert estimator.epsilon == 1.0
+
+
+def test_set_params_reaches_the_next_fit(estimator_class, data):
+    estimator = estimator_class(epsilon=1.0, state_names=STATES)
+    estimator.set_params(epsilon=4.0).fit(nx.Graph([("rain", "wet")]), data)
+    assert str(estimator.privacy_.guarantee) == "4-DP"
+
+
+def test_every_pgmpy_graph_and_networkx_s_own_will_do(estimator_class, data):
+    for graph in (
+        MarkovNetwork([("rain", "wet")]),
+        DiscreteMarkovNetwork([("rain", "wet")]),
+        nx.Graph([("rain", "wet")]),
+    ):
+        estimator = estimator_class(epsilon=1.0, state_names=STATES).fit(graph, data)
+        assert set(map(frozenset, estimator.model_.edges)) == {frozenset(("rain", "wet"))}
+        assert not getattr(graph, "factors", [])
+
+
+def test_the_estimators_are_listed_by_tag():
+    names = [estimator.__name__ for estimator in list_estimators()]
+    assert names == ["CollectiveEM", "CollectiveMAP", "NaiveMLE"]
+    assert list_estimators(guarantees="pure", adjacency="replace_one", task="parameters") == list_estimators()
+    assert list_estimators(guarantees="none at all") == []
+    with pytest.raises(ValueError, match="colour"):
+        list_estimators(colour="red")

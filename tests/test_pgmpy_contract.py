@@ -1,0 +1,91 @@
+"""What this package leans on in pgmpy: where a later pgmpy breaks something, a test here says what.
+
+The upper bound in pyproject.toml stays until these and the rest of the tests pass on the next version.
+"""
+
+import inspect
+import re
+from importlib.metadata import requires, version
+
+import numpy as np
+import pgmpy.parameter_estimator
+import pytest
+from packaging.requirements import Requirement
+from pgmpy import config
+from pgmpy.base import UndirectedGraph
+from pgmpy.factors.discrete import DiscreteFactor
+from pgmpy.inference import BeliefPropagation, VariableElimination
+from pgmpy.models import DiscreteMarkovNetwork, JunctionTree
+from skbase.base import BaseEstimator
+
+from pgmpy_dp import MarkovNetwork
+
+
+def test_the_installed_pgmpy_is_one_that_was_tested():
+    (requirement,) = [Requirement(text) for text in requires("pgmpy_dp") if re.match(r"pgmpy\W", text)]
+    assert requirement.specifier.contains(version("pgmpy"))
+    assert not requirement.specifier.contains("1.3.0")
+
+
+def test_parameter_estimators_are_scikit_base_estimators_fitted_on_model_and_data():
+    base = pgmpy.parameter_estimator.BaseParameterEstimator
+    assert issubclass(base, BaseEstimator)
+    assert list(inspect.signature(base.fit).parameters) == ["self", "model", "data", "sample_weight"]
+    assert {"supported_model_types", "supports_weighted_data"} <= set(base._tags)
+
+
+def test_models_are_undirected_networkx_graphs():
+    assert issubclass(DiscreteMarkovNetwork, UndirectedGraph)
+    model = DiscreteMarkovNetwork([("a", "b")])
+    assert model.factors == []
+    assert list(model.adj) == ["a", "b"]
+
+
+def test_factors_keep_the_attributes_that_conversion_reads():
+    factor = DiscreteFactor(["b", "a"], [2, 3], np.arange(6), state_names={"b": [0, 1], "a": ["x", "y", "z"]})
+    assert factor.variables == ["b", "a"]
+    assert factor.cardinality.tolist() == [2, 3]
+    assert factor.values.dtype == np.float64
+    np.testing.assert_array_equal(factor.values, np.arange(6).reshape(2, 3))
+    assert factor.state_names == {"b": [0, 1], "a": ["x", "y", "z"]}
+
+
+@pytest.fixture
+def model():
+    network = MarkovNetwork([("a", "b")])
+    network.add_factors(DiscreteFactor(["a", "b"], [2, 2], [1, 2, 3, 4]))
+    return network
+
+
+def test_belief_propagation_asks_the_model_for_its_junction_tree(model, monkeypatch):
+    asked = []
+    original = MarkovNetwork.to_junction_tree
+    monkeypatch.setattr(MarkovNetwork, "to_junction_tree", lambda self: asked.append(self) or original(self))
+    inference = BeliefPropagation(model)
+    assert asked == [model]
+    assert isinstance(inference.junction_tree, JunctionTree)
+    # A query copies the model and starts again from the copy: a copy of another class would lose our tree.
+    inference.query(["a"], show_progress=False)
+    assert [type(one) for one in asked] == [MarkovNetwork, MarkovNetwork]
+
+
+def test_belief_propagation_starts_at_the_first_node_of_the_tree():
+    """Our trees are calibrated outwards from it; were the root elsewhere, exactness would need more sweeps."""
+    tree = JunctionTree()
+    tree.add_edge(("a", "b"), ("b", "c"))
+    tree.add_edge(("b", "c"), ("c", "d"))
+    assert next(iter(tree.nodes)) == ("a", "b")
+
+
+def test_variable_elimination_reads_factors_and_states(model):
+    answer = VariableElimination(model).query(["b"], show_progress=False)
+    np.testing.assert_allclose(answer.values, [4, 6])
+
+
+def test_the_progress_switch_is_where_it_was():
+    before = config.get_show_progress()
+    config.set_show_progress(not before)
+    try:
+        assert config.get_show_progress() is not before
+    finally:
+        config.set_show_progress(before)
