@@ -1,0 +1,83 @@
+"""The front door: what importing the package promises."""
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import requires, version
+from pathlib import Path
+
+import pytest
+
+import pgmpy_dp
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(code: str) -> str:
+    """Standard output of a new interpreter in which every warning is an error."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_version_has_one_source():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert version("pgmpy_dp") == pgmpy_dp.__version__
+    assert f"## {pgmpy_dp.__version__} - " in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_importing_the_package_is_quick_and_silent():
+    heavy = run("import sys, pgmpy_dp; print([m for m in ('numpy', 'pandas', 'pgmpy', 'opendp') if m in sys.modules])")
+    assert heavy.strip() == "[]"
+
+
+def test_no_module_warns_or_needs_an_extra_when_imported():
+    names = [name for _, name, _ in pkgutil.walk_packages(pgmpy_dp.__path__, "pgmpy_dp.")]
+    assert "pgmpy_dp.estimators.collective_map" in names
+    code = f"import importlib, sys; [importlib.import_module(n) for n in {names!r}]; "
+    assert run(code + "print([m for m in ('torch', 'duckdb', 'matplotlib') if m in sys.modules])").strip() == "[]"
+
+
+@pytest.mark.parametrize("name", pgmpy_dp.__all__)
+def test_every_public_name_resolves(name):
+    value = getattr(pgmpy_dp, name)
+    assert name in dir(pgmpy_dp)
+    if name != "__version__":
+        assert value.__name__ == name
+        assert getattr(importlib.import_module(value.__module__), name) is value
+        assert value.__doc__
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        pgmpy_dp.nonsense  # noqa: B018
+
+
+def test_the_package_is_typed_and_depends_on_what_it_imports():
+    assert (ROOT / "pgmpy_dp" / "py.typed").exists()
+    declared = {re.split(r"[^A-Za-z0-9_-]", text)[0].lower() for text in requires("pgmpy_dp") if "extra ==" not in text}
+    distribution = {"dp_accounting": "dp-accounting", "skbase": "scikit-base", "sklearn": "scikit-learn"}
+    imported = set()
+    for path in (ROOT / "pgmpy_dp").rglob("*.py"):
+        for line in path.read_text().splitlines():
+            if match := re.match(r"(?:from|import) (\w+)", line):
+                imported.add(match[1])
+    third_party = imported - set(sys.stdlib_module_names) - {"pgmpy_dp"}
+    assert {distribution.get(name, name) for name in third_party} <= declared
+
+
+def test_every_public_class_and_function_has_a_docstring():
+    missing = []
+    for _, name, _ in pkgutil.walk_packages(pgmpy_dp.__path__, "pgmpy_dp."):
+        module = importlib.import_module(name)
+        if hasattr(module, "__all__") and not module.__doc__:
+            missing.append(name)
+        for public in getattr(module, "__all__", []):
+            value = getattr(module, public)
+            if callable(value) and not value.__doc__:
+                missing.append(f"{name}.{public}")
+    assert missing == []

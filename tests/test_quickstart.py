@@ -1,0 +1,59 @@
+"""The main job: the quickstart runs in under a minute and leaves what it says."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pgmpy_dp import MarkovNetwork, Release, Schema
+
+ROOT = Path(__file__).parents[1]
+OUT = ROOT / "build" / "demo"
+
+
+@pytest.fixture(scope="module")
+def output():
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, ROOT / "tutorials" / "quickstart.py"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - start < 60
+    assert "Warning" not in done.stderr
+    return done.stdout
+
+
+def test_it_prints_the_ledger_and_the_refusal(output):
+    assert "spent 1-DP of 1-DP, left 0-DP; adjacency add_remove" in output
+    assert "0.1-DP was asked, 1-DP of the budget 1-DP is spent, 0-DP is left" in output
+
+
+def test_its_models_are_close_to_the_records(output):
+    report = pd.read_csv(OUT / "report.csv", index_col=0)
+    assert list(report.columns) == ["CollectiveMAP", "CollectiveEM", "NaiveMLE", "not private"]
+    assert len(report) == 15 + 2
+    private = report[["CollectiveMAP", "CollectiveEM", "NaiveMLE"]]
+    assert (private.loc["MEAN TOTAL VARIATION"] < 0.03).all()
+    likelihood = report.loc["HELD-OUT LOG-LIKELIHOOD PER RECORD"]
+    # Below the model without privacy by 0.059 on average over 20 releases, standard deviation 0.006.
+    assert 0.03 < likelihood["not private"] - likelihood["CollectiveMAP"] < 0.1
+    assert likelihood["CollectiveMAP"] > likelihood["CollectiveEM"]
+
+
+def test_it_leaves_a_model_a_release_records_and_a_picture(output):
+    schema = Schema.from_json(ROOT / "data" / "adult_disc.domain.json")
+    model = MarkovNetwork.load(OUT / "model.npz")
+    assert model.states == {name: list(states) for name, states in schema.states.items()}
+    assert str(model.privacy.guarantee) == "1-DP"
+    assert len(Release.load(OUT / "release.npz").values) == 15
+    synthetic = pd.read_csv(OUT / "synthetic.csv.gz", dtype=str, keep_default_na=False)
+    assert synthetic.shape == (48_842, 13)
+    assert all(set(synthetic[name]) <= set(schema[name]) for name in schema)
+    assert (OUT / "edge_marginals.png").stat().st_size > 20_000
