@@ -18,7 +18,7 @@ from pgmpy_dp.estimators.conversion import factors_to_log_linear, log_linear_to_
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.data.frame import encode, n_rows
 from pgmpy_dp.private.files import write_atomically
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
@@ -291,10 +291,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         log_linear = self.to_log_linear()
         states = self.states
         codes = encode(df, Schema({name: states[name] for name in self.nodes}))
-        outside = len(df) - len(codes)
+        given = n_rows(df)
+        outside = given - len(codes)
         if outside:
             raise ValueError(
-                f"df has {outside} of {len(df)} records with a value that is no state of its variable; "
+                f"df has {outside} of {given} records with a value that is no state of its variable; "
                 "remove them, or merge the value into a state"
             )
         values = log_linear.log_probability(codes)

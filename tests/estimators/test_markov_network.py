@@ -3,9 +3,12 @@
 import itertools
 import pickle
 
+import duckdb
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.inference import BeliefPropagation, VariableElimination
@@ -221,6 +224,19 @@ def test_log_likelihood_is_the_sum_of_log_probabilities(network):
     expected = np.log(joint[tuple(codes)]).sum()
     assert network.log_likelihood(frame) == pytest.approx(expected, rel=1e-10)
     assert network.log_likelihood(frame, normalize=True) == pytest.approx(expected / 300, rel=1e-10)
+
+
+@pytest.mark.parametrize("engine", ["polars", "polars lazy", "pyarrow", "duckdb"])
+def test_log_likelihood_reads_any_engine(engine):
+    model = make_network(*GRAPHS["two components"])
+    frame = model.sample(50, random_state=3)
+    tables = {
+        "polars": lambda: pl.from_pandas(frame),
+        "polars lazy": lambda: pl.from_pandas(frame).lazy(),
+        "pyarrow": lambda: pa.Table.from_pandas(frame),
+        "duckdb": lambda: duckdb.from_df(frame),
+    }
+    assert model.log_likelihood(tables[engine]()) == pytest.approx(model.log_likelihood(frame), rel=1e-12)
 
 
 def test_log_likelihood_takes_states_in_any_order_and_refuses_others():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = ["count", "count_all", "table_sensitivity"]
+__all__ = ["count", "table_sensitivity"]
 
 
 def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
@@ -56,8 +56,3 @@ def count(codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int
         index *= cardinalities[j]
         index += codes[:, j]
     return np.bincount(index, minlength=cells).astype(np.int64, copy=False).reshape(shape)
-
-
-def count_all(codes: np.ndarray, cardinalities: Sequence[int], scopes: Iterable[Sequence[int]]) -> list[np.ndarray]:
-    """One table per scope, each by :func:`count`."""
-    return [count(codes, cardinalities, columns) for columns in scopes]

@@ -24,7 +24,7 @@ import pandas as pd
 
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["encode"]
+__all__ = ["encode", "n_rows"]
 
 _NEVER = -1
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
@@ -73,6 +73,14 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
     for j, codes in enumerate(encoded):
         result[:, j] = codes[keep]
     return result
+
+
+def n_rows(data: Any) -> int:
+    """Exact number of records of a *public* dataframe, lazy ones included; never to be told of a private one."""
+    frame = nw.from_native(data)
+    if isinstance(frame, nw.LazyFrame):
+        return int(frame.select(nw.len()).collect().item())
+    return len(frame)
 
 
 def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categorical]:
