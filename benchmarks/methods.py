@@ -1,0 +1,192 @@
+"""The methods that the benchmarks compare, each as one function of a noisy problem.
+
+A method returns log-potentials and the seconds it took. Methods that look at the truth (an oracle
+penalty, the best stop) say so in their name: nobody could run them, they show how much is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.mbi_adapter import fit_mbi
+from pgmpy_dp.models.collective_em import collective_em
+from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.divergence import kl_divergence
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+
+__all__ = ["LABELS", "MBI_ALL", "MBI_LBFGS", "MBI_MD", "MBI_MD_1000", "METHODS", "SLOW", "Outcome", "Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One noisy draw of one population.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_cells,)
+        Exact tables, for the non-private fit only.
+    noisy : NoisyMarginals
+        What every private method gets.
+    loss : callable
+        From log-potentials (n_cells,) to the score that is to be small; used by the oracle methods only.
+    """
+
+    counts: np.ndarray
+    noisy: NoisyMarginals
+    loss: Callable[[np.ndarray], float]
+
+    @classmethod
+    def with_truth(cls, truth: LogLinearModel, counts: np.ndarray, noisy: NoisyMarginals) -> Problem:
+        """A problem scored by the exact Kullback-Leibler divergence from the true model."""
+
+        def loss(theta: np.ndarray) -> float:
+            # A diverged fit is a result of the method, not a failure of the benchmark.
+            if np.isnan(theta).any() or np.isposinf(theta).any():
+                return float("inf")
+            return kl_divergence(truth, LogLinearModel(truth.cliques, theta))
+
+        return cls(counts, noisy, loss)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method learned.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_cells,)
+    seconds : float
+    note : str
+        How it ended, or what it chose.
+    gap : float
+        Largest difference between the marginals the method states and those of `theta`; 0 for ours.
+    """
+
+    theta: np.ndarray
+    seconds: float
+    note: str = ""
+    gap: float = 0.0
+
+
+Method = Callable[[Problem], Outcome]
+
+
+def _uniform(problem: Problem) -> Outcome:
+    return Outcome(np.zeros(problem.noisy.cliques.n_cells), 0.0)
+
+
+def _non_private(problem: Problem) -> Outcome:
+    return _timed(lambda: maximum_likelihood(problem.noisy.cliques, problem.counts))
+
+
+def _naive(l2: float | None) -> Method:
+    return lambda problem: _timed(lambda: naive_mle(problem.noisy, l2=l2))
+
+
+def _naive_oracle(problem: Problem) -> Outcome:
+    """NaiveMLE at the best of six penalties from lambda*/4 to 8 lambda*."""
+    start = time.perf_counter()
+    multiples = 2.0 ** np.arange(-2, 4)
+    default = noise_aware_penalty(problem.noisy)
+    thetas = [naive_mle(problem.noisy, l2=float(default * multiple)).model.theta for multiple in multiples]
+    seconds = time.perf_counter() - start
+    best = int(np.argmin([problem.loss(theta) for theta in thetas]))
+    return Outcome(thetas[best], seconds, f"lambda* x {multiples[best]:g}")
+
+
+def _em(problem: Problem) -> Outcome:
+    return _timed(lambda: collective_em(problem.noisy))
+
+
+def _em_best_stop(problem: Problem) -> Outcome:
+    start = time.perf_counter()
+    fit = collective_em(problem.noisy, stop=None, keep_path=True)
+    seconds = time.perf_counter() - start
+    losses = [problem.loss(theta) for theta in fit.details["path"]]
+    best = int(np.argmin(losses))
+    return Outcome(fit.details["path"][best], seconds, f"iteration {best} of {fit.n_iter}")
+
+
+def _em_published(problem: Problem) -> Outcome:
+    return _timed(lambda: collective_em(problem.noisy, e_step="nlbp"))
+
+
+def _collective_map(problem: Problem) -> Outcome:
+    return _timed(lambda: collective_map(problem.noisy))
+
+
+def _mbi(**options) -> Method:
+    def run(problem: Problem) -> Outcome:
+        fit = fit_mbi(problem.noisy, **options)
+        theta = fit.theta
+        if not np.isfinite(theta).all():
+            return Outcome(theta, fit.seconds, "log-potentials not finite", float("nan"))
+        gap = np.abs(LogLinearModel(problem.noisy.cliques, theta).marginals() - fit.marginals).max()
+        return Outcome(theta, fit.seconds, "", float(gap))
+
+    return run
+
+
+def _timed(fit: Callable) -> Outcome:
+    start = time.perf_counter()
+    result = fit()
+    seconds = time.perf_counter() - start
+    return Outcome(result.model.theta, seconds, f"{result.n_iter} iterations; {result.status}")
+
+
+METHODS: Mapping[str, Method] = {
+    "uniform": _uniform,
+    "non_private": _non_private,
+    "naive_1e-3": _naive(1e-3),
+    "naive": _naive(None),
+    "naive_oracle": _naive_oracle,
+    "em": _em,
+    "em_best_stop": _em_best_stop,
+    "em_published": _em_published,
+    "map": _collective_map,
+    "mbi_l1_100": _mbi(loss="l1", iterations=100),
+    "mbi_l1_1000": _mbi(loss="l1", iterations=1000),
+    "mbi_l2_100": _mbi(loss="l2", iterations=100),
+    "mbi_l2_1000": _mbi(loss="l2", iterations=1000),
+    "mbi_l1_unit_100": _mbi(loss="l1", iterations=100, weights="unit"),
+    "mbi_l1_unit_1000": _mbi(loss="l1", iterations=1000, weights="unit"),
+    "mbi_lbfgs_l1": _mbi(solver="lbfgs", loss="l1", iterations=1000),
+    "mbi_lbfgs_l2": _mbi(solver="lbfgs", loss="l2", iterations=1000),
+}
+"""Every method by name, in the order of the tables."""
+
+LABELS: Mapping[str, str] = {
+    "uniform": "uniform model",
+    "non_private": "non-private MLE",
+    "naive_1e-3": "NaiveMLE, lambda = 1e-3",
+    "naive": "NaiveMLE (lambda*)",
+    "naive_oracle": "NaiveMLE, oracle lambda",
+    "em": "CollectiveEM",
+    "em_best_stop": "CollectiveEM, best stop (oracle)",
+    "em_published": "CollectiveEM as published (NLBP)",
+    "map": "CollectiveMAP",
+    "mbi_l1_100": "mbi L1, 100 iterations",
+    "mbi_l1_1000": "mbi L1, 1000 iterations",
+    "mbi_l2_100": "mbi L2, 100 iterations",
+    "mbi_l2_1000": "mbi L2, 1000 iterations",
+    "mbi_l1_unit_100": "mbi L1, unit weights, 100 iterations",
+    "mbi_l1_unit_1000": "mbi L1, unit weights, 1000 iterations",
+    "mbi_lbfgs_l1": "mbi L-BFGS, L1",
+    "mbi_lbfgs_l2": "mbi L-BFGS, L2",
+}
+
+MBI_MD = ("mbi_l1_100", "mbi_l1_1000", "mbi_l2_100", "mbi_l2_1000")
+"""The four mirror-descent variants whose best, draw by draw, is "best mbi"."""
+
+MBI_MD_1000 = ("mbi_l1_1000", "mbi_l2_1000")
+MBI_LBFGS = ("mbi_lbfgs_l1", "mbi_lbfgs_l2")
+MBI_ALL = (*MBI_MD, "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
+
+SLOW = ("em_published", "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
+"""Methods that the full mode runs on the first draw of the first population of each setting only."""
