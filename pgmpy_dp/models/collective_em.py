@@ -18,10 +18,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.inference import Inference, InferenceEngine, make_engine
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.maximum_likelihood import Fit, maximize_likelihood
+from pgmpy_dp.models.maximum_likelihood import Fit, finished_fit, maximize_likelihood
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
@@ -42,6 +41,7 @@ def collective_em(
     n_propagations: int = 100,
     keep_path: bool = False,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    inference: Inference = "exact",
     callback: Callable[[], None] | None = None,
 ) -> Fit:
     """Fit a log-linear model to noisy tables by expectation-maximisation.
@@ -68,7 +68,10 @@ def collective_em(
     keep_path : bool
         Keep theta after each iteration in ``details["path"]``.
     memory_limit : int
-        Bytes that exact inference may allocate.
+        Bytes that inference may allocate.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        With loopy inference both steps are of the approximate model; "auto" takes it where exact inference does not
+        fit in `memory_limit`.
     callback : callable, optional
         Called after each iteration of EM.
 
@@ -112,7 +115,7 @@ def collective_em(
         raise ValueError(f"damping must be in (0, 1], got {damping!r}")
     if step is not None and not (np.isfinite(step) and step > 0):
         raise ValueError(f"step must be positive and finite, got {step!r}")
-    engine = SumProduct(noisy.cliques, memory_limit=memory_limit)
+    engine = make_engine(noisy.cliques, inference, memory_limit)
     if step is None:
         largest = float(noisy.scale.max())
         step = max(1.0, _REACH * largest / n_iter) if noisy.noise == "laplace" else 1.0
@@ -131,8 +134,10 @@ def collective_em(
         if callback is not None:
             callback()
     met = stop is not None and discrepancies[-1] <= 1
-    return Fit(
-        model=LogLinearModel(noisy.cliques, theta, memory_limit),
+    return finished_fit(
+        engine,
+        theta,
+        memory_limit,
         converged=met,
         status="stopped: the fit is as far from the release as the noise" if met else f"all {n_iter} iterations",
         n_iter=len(discrepancies) - 1,
@@ -152,7 +157,7 @@ def discrepancy(noisy: NoisyMarginals, tables: np.ndarray) -> float:
     return float(np.sqrt(np.mean(standard**2)))
 
 
-def _dual_step(engine: SumProduct, noisy: NoisyMarginals, theta: np.ndarray, step: float) -> np.ndarray:
+def _dual_step(engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, step: float) -> np.ndarray:
     """E- and M-step in one; see the notes of `collective_em`."""
     if noisy.noise == "laplace":
         radius = step / noisy.cell_scale
@@ -170,7 +175,7 @@ def _dual_step(engine: SumProduct, noisy: NoisyMarginals, theta: np.ndarray, ste
 
 
 def _nonlinear_belief_propagation(
-    engine: SumProduct, noisy: NoisyMarginals, theta: np.ndarray, damping: float, n_propagations: int
+    engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, damping: float, n_propagations: int
 ) -> np.ndarray:
     """Algorithm 1: n <- (1 - alpha) n + alpha BP(theta + grad log p(y | n)), tables summing to N."""
     tables = noisy.n_records * engine.calibrate(theta)[0]
