@@ -7,16 +7,16 @@ derivative of the marginals. Both engines are of this one form, so the fits take
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import InferenceSize
-from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation, LoopySettings
+from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation, LoopySettings, require_loopy_memory
 from pgmpy_dp.models.sum_product import inference_size
 
 __all__ = [
@@ -26,8 +26,11 @@ __all__ = [
     "InferenceUnavailable",
     "choose_inference",
     "engine_status",
+    "inference_from_dict",
     "inference_of",
+    "inference_to_dict",
     "make_engine",
+    "require_inference",
 ]
 
 Inference = Literal["exact", "loopy", "auto"] | LoopySettings
@@ -79,6 +82,9 @@ class InferenceStatus:
         Derivatives whose linear system was not solved to its tolerance.
     convexity : float
         Loopy inference's counting numbers: 0 is Bethe's, 1 is tree-reweighted.
+    stalled : bool
+        Whether an optimiser stopped where its gradient was far from 0, as it does where the approximation is not
+        smooth because fixed points of the propagation appear or vanish.
     """
 
     method: Literal["exact", "loopy"]
@@ -89,6 +95,12 @@ class InferenceStatus:
     n_failures: int = 0
     n_response_failures: int = 0
     convexity: float = 0.0
+    stalled: bool = False
+
+    @property
+    def sound(self) -> bool:
+        """Whether the result converged, its fit did not stall, and 19 of 20 calibrations of the fit converged."""
+        return self.converged and not self.stalled and 20 * self.n_failures <= self.n_calibrations
 
     def __str__(self) -> str:
         if self.method == "exact":
@@ -103,6 +115,8 @@ class InferenceStatus:
             )
         if self.n_failures:
             ending += f"; {self.n_failures} of {self.n_calibrations} calibrations did not converge"
+        if self.stalled:
+            ending += "; the optimiser stopped short of an optimum, where the approximation is not smooth"
         if self.n_response_failures:
             ending += f"; {self.n_response_failures} derivatives are inaccurate"
         return f"loopy belief propagation, {kind} counting numbers: {ending}"
@@ -137,7 +151,7 @@ def choose_inference(cliques: Cliques, inference: Inference, memory_limit: int) 
     >>> choose_inference(chain, "auto", 10_000)
     'exact'
     >>> choose_inference(chain, "auto", 100)
-    LoopySettings(counting='bethe', damping=0.1, tol=1e-08, max_iter=1000)
+    LoopySettings(counting='bethe', damping=0.1, tol=1e-08, max_iter=500)
     """
     if isinstance(inference, LoopySettings):
         return inference
@@ -166,9 +180,29 @@ def make_engine(cliques: Cliques, inference: Inference, memory_limit: int) -> Su
     return SumProduct(cliques, memory_limit=memory_limit)
 
 
+def require_inference(cliques: Cliques, inference: Inference, memory_limit: int) -> None:
+    """Raise what `make_engine` would, and allocate nothing."""
+    if isinstance(choose_inference(cliques, inference, memory_limit), LoopySettings):
+        require_loopy_memory(cliques, memory_limit)
+    else:
+        _size(cliques).require(memory_limit)
+
+
 def inference_of(engine: InferenceEngine) -> Literal["exact"] | LoopySettings:
     """The choice of which `engine` is the outcome."""
     return engine.settings if isinstance(engine, LoopyBeliefPropagation) else "exact"
+
+
+def inference_to_dict(inference: Inference) -> str | dict[str, Any]:
+    """A choice as text or a flat dict, for files; `inference_from_dict` reads it."""
+    return asdict(inference) if isinstance(inference, LoopySettings) else inference
+
+
+def inference_from_dict(content: str | dict[str, Any]) -> Inference:
+    """The choice that `inference_to_dict` wrote."""
+    if isinstance(content, dict):
+        return LoopySettings(**content)
+    return content  # type: ignore[return-value]  # checked where it is used
 
 
 def engine_status(engine: InferenceEngine) -> InferenceStatus:

@@ -41,7 +41,14 @@ from scipy.sparse.linalg import LinearOperator, gmres
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 
-__all__ = ["LoopyBeliefPropagation", "LoopySettings", "appearance_probabilities", "loopy_memory_bytes"]
+__all__ = [
+    "LoopyBeliefPropagation",
+    "LoopyFailed",
+    "LoopySettings",
+    "appearance_probabilities",
+    "loopy_memory_bytes",
+    "require_loopy_memory",
+]
 
 LOG_ZERO = -1e4
 """What a structural zero lies below the largest entry of its table: exp of it is 0, and sums keep 12 digits."""
@@ -53,6 +60,10 @@ _PATIENCE = 20
 _SMALLEST_STEP = 0.05
 _DENSE_LIMIT = 3000
 """Variables up to which the Laplacian of the graph is inverted as a dense matrix."""
+
+
+class LoopyFailed(RuntimeError):
+    """More calibrations failed than the engine was told to put up with."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ class LoopySettings:
     counting: str | float = "bethe"
     damping: float = 0.1
     tol: float = 1e-8
-    max_iter: int = 1000
+    max_iter: int = 500
 
     def __post_init__(self) -> None:
         if isinstance(self.counting, str):
@@ -183,6 +194,18 @@ def loopy_memory_bytes(cliques: Cliques) -> int:
     return 8 * (10 * cliques.n_cells + 60 * slots + 10 * states)
 
 
+def require_loopy_memory(cliques: Cliques, memory_limit: int) -> None:
+    """Raise InferenceTooLarge where loopy inference would need more than `memory_limit` bytes."""
+    needed = loopy_memory_bytes(cliques)
+    if needed > memory_limit:
+        largest = max(range(cliques.n_cliques), key=lambda c: cliques.sizes[c])
+        raise InferenceTooLarge(
+            f"loopy inference takes {needed:,} B, over memory_limit={memory_limit:,}, for {cliques.n_cells:,} cells "
+            f"(largest {cliques.scopes[largest]!r}). Merge states of its variables, drop tables, or pass a larger "
+            "memory_limit"
+        )
+
+
 @dataclass(frozen=True)
 class _Group:
     """Tables of one shape, as arrays with one leading axis for each variable and the tables last."""
@@ -222,6 +245,8 @@ class LoopyBeliefPropagation:
     settings : LoopySettings
     memory_limit : int
         Bytes that may be allocated; see `loopy_memory_bytes`.
+    give_up_after : int, optional
+        Raise `LoopyFailed` where more calibrations than this have failed. Default: never.
 
     Attributes
     ----------
@@ -270,15 +295,12 @@ class LoopyBeliefPropagation:
         cliques: Cliques,
         settings: LoopySettings | None = None,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        give_up_after: int | None = None,
     ) -> None:
-        needed = loopy_memory_bytes(cliques)
-        if needed > memory_limit:
-            raise InferenceTooLarge(
-                f"loopy inference needs {needed:,} bytes, over memory_limit={memory_limit:,}, for {cliques.n_cells:,} "
-                "cells. Merge states of the largest tables, drop tables, or pass a larger memory_limit"
-            )
+        require_loopy_memory(cliques, memory_limit)
         self.cliques = cliques
         self.settings = LoopySettings() if settings is None else settings
+        self.give_up_after = give_up_after
         convexity = self.settings.convexity
         appearance = appearance_probabilities(cliques) if convexity > 0 else np.ones(cliques.n_cliques)
         self.table_counting = 1.0 - convexity + convexity * appearance
@@ -351,6 +373,8 @@ class LoopyBeliefPropagation:
             log_partition = self._iterate(potentials)
         self.n_calibrations += 1
         self.n_failures += not self.converged
+        if self.give_up_after is not None and self.n_failures > self.give_up_after:
+            raise LoopyFailed(f"{self.n_failures} of {self.n_calibrations} calibrations did not converge")
         marginals = np.empty(self.cliques.n_cells)
         for group, tables in zip(self._groups, self._tables, strict=True):
             marginals[group.cells] = tables
