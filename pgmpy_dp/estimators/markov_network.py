@@ -188,7 +188,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         # Assigned only now: an exception above leaves this model as it was.
         self.factors = [factor.copy() for factor in estimator.parameters_]
         self.privacy = getattr(estimator, "privacy_", None)
-        self.inference = estimator.model_.inference
+        self.inference = getattr(getattr(estimator, "model_", None), "inference", "exact")
         return self
 
     # -- exact inference -----------------------------------------------------------------------

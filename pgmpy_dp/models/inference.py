@@ -20,7 +20,6 @@ from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation, Loo
 from pgmpy_dp.models.sum_product import inference_size
 
 __all__ = [
-    "Inference",
     "InferenceEngine",
     "InferenceStatus",
     "InferenceUnavailable",

@@ -233,6 +233,33 @@ class _Group:
             self.block(out, axis)[...] = tables.sum(axis=others) if others else tables
 
 
+def _absorb(cliques: Cliques) -> tuple[Cliques, sparse.csr_array | None]:
+    """The tables that are in no other one, and the matrix that adds the others' cells to theirs (None: it is 1).
+
+    Its transpose takes the marginals of the former to those of all tables.
+    """
+    variables = [frozenset(scope) for scope in cliques.indices]
+    holding: dict[int, list[int]] = {}
+    for c in sorted(range(cliques.n_cliques), key=lambda c: -len(variables[c])):  # larger first; sorted() is stable
+        if not any(variables[c] <= variables[other] for other in holding.get(cliques.indices[c][0], ())):
+            for i in cliques.indices[c]:
+                holding.setdefault(i, []).append(c)
+    kept = sorted({c for tables in holding.values() for c in tables})
+    if len(kept) == cliques.n_cliques:
+        return cliques, None
+    regions = Cliques(cliques.variables, cliques.cardinalities, tuple(cliques.scopes[c] for c in kept))
+    rows, columns = [], []
+    for c, scope in enumerate(cliques.indices):
+        home = next(other for other in holding[scope[0]] if variables[c] <= variables[other])
+        k = kept.index(home)
+        grid = np.indices(regions.shapes[k]).reshape(len(regions.shapes[k]), -1)
+        own = [grid[regions.indices[k].index(i)] for i in scope]
+        rows.append(np.arange(regions.slices[k].start, regions.slices[k].stop))
+        columns.append(cliques.slices[c].start + np.ravel_multi_index(own, cliques.shapes[c]))
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    return regions, sparse.csr_array((np.ones(len(row)), (row, column)), shape=(regions.n_cells, cliques.n_cells))
+
+
 class LoopyBeliefPropagation:
     """Calibrate a log-linear model approximately: pseudo-marginals and approximate log-partition function.
 
@@ -260,8 +287,8 @@ class LoopyBeliefPropagation:
         Calibrations so far, and how many of them missed the tolerance.
     n_response_failures : int
         Directional derivatives so far whose linear system was not solved to its tolerance.
-    table_counting, node_counting : ndarray of shape (n_cliques,), (n_variables,)
-        The counting numbers.
+    table_counting, node_counting : ndarray of shape (n_regions,), (n_variables,)
+        The counting numbers. The regions are the tables that are in no other one, in order.
 
     Raises
     ------
@@ -273,6 +300,10 @@ class LoopyBeliefPropagation:
     Bethe's approximation: Yedidia, Freeman and Weiss (2005). Tree-reweighting: Wainwright, Jaakkola and Willsky
     (2005). Counting numbers and concavity: Heskes (2006); Meltzer, Globerson and Weiss (2009). Fractional counting
     numbers: Wiegerinck and Heskes (2003). Linear response: Welling and Teh (2004).
+
+    A table whose variables another table has, too, is part of that one: side by side they would tell one another
+    about single variables only. The same is true of tables that share two variables without one holding the other; that
+    stays an error of first order in their interactions.
 
     A calibration starts from the messages of the one before if that converged, and from none otherwise or if it fails;
     where there are several fixed points (`counting` below 1) the answer may depend on that. A convergent calibration is
@@ -302,10 +333,12 @@ class LoopyBeliefPropagation:
         self.settings = LoopySettings() if settings is None else settings
         self.give_up_after = give_up_after
         convexity = self.settings.convexity
-        appearance = appearance_probabilities(cliques) if convexity > 0 else np.ones(cliques.n_cliques)
+        self._regions, self._spread = _absorb(cliques)
+        regions = self._regions
+        appearance = appearance_probabilities(regions) if convexity > 0 else np.ones(regions.n_cliques)
         self.table_counting = 1.0 - convexity + convexity * appearance
         self.node_counting = np.ones(len(cliques.variables))
-        for scope, counting in zip(cliques.indices, self.table_counting, strict=True):
+        for scope, counting in zip(regions.indices, self.table_counting, strict=True):
             self.node_counting[list(scope)] -= counting
         self.converged, self.residual, self.n_iter = False, math.inf, 0
         self.n_calibrations = self.n_failures = self.n_response_failures = 0
@@ -314,7 +347,7 @@ class LoopyBeliefPropagation:
         self._response: np.ndarray | None = None
 
     def _lay_out(self) -> None:
-        cliques = self.cliques
+        cliques = self._regions
         starts = np.cumsum([0, *cliques.cardinalities])
         self._n_states = int(starts[-1])
         self._node_starts = starts[:-1]
@@ -363,7 +396,8 @@ class LoopyBeliefPropagation:
         marginals : ndarray of shape (n_cells,)
         log_partition : float
         """
-        potentials = [self._without_infinities(theta[group.cells]) for group in self._groups]
+        spread = theta if self._spread is None else self._spread @ theta
+        potentials = [self._without_infinities(spread[group.cells]) for group in self._groups]
         warm = self.converged
         if not warm:
             self._messages[:] = 0.0
@@ -375,10 +409,10 @@ class LoopyBeliefPropagation:
         self.n_failures += not self.converged
         if self.give_up_after is not None and self.n_failures > self.give_up_after:
             raise LoopyFailed(f"{self.n_failures} of {self.n_calibrations} calibrations did not converge")
-        marginals = np.empty(self.cliques.n_cells)
+        marginals = np.empty(self._regions.n_cells)
         for group, tables in zip(self._groups, self._tables, strict=True):
             marginals[group.cells] = tables
-        return marginals, log_partition
+        return marginals if self._spread is None else self._spread.T @ marginals, log_partition
 
     def derivative(self, direction: np.ndarray) -> np.ndarray:
         """Derivative of the pseudo-marginals at the last calibrated theta along `direction`, by linear response.
@@ -396,8 +430,9 @@ class LoopyBeliefPropagation:
         -------
         ndarray of shape (n_cells,)
         """
-        tables = [np.take(direction, group.cells) for group in self._groups]
-        derivative = np.empty(self.cliques.n_cells)
+        spread = direction if self._spread is None else self._spread @ direction
+        tables = [np.take(spread, group.cells) for group in self._groups]
+        derivative = np.empty(self._regions.n_cells)
         right = self._linear_step(tables, None)
         shift = self._solve(right)
         for group, belief, work, table in zip(self._groups, self._tables, self._work, tables, strict=True):
@@ -408,7 +443,7 @@ class LoopyBeliefPropagation:
             work *= belief
             work /= group.counting
             derivative[group.cells] = work
-        return derivative
+        return derivative if self._spread is None else self._spread.T @ derivative
 
     def node_marginals(self) -> list[np.ndarray]:
         """Beliefs of all variables at the last calibration, in their order; uniform for one that is in no table."""

@@ -251,8 +251,8 @@ def first_sound_fit(
 
     Bethe's counting numbers are the most accurate where interactions are weak or the graph is sparse. Elsewhere the
     maximum of their likelihood may lie where no fixed point of belief propagation is stable (Pitkow, Ahmadian and
-    Miller, 2011): calibrations fail, or the optimiser stops in a kink. Then half-way to tree-reweighting is tried, and last
-    tree-reweighting itself, which is convex; its fit is returned however it ended.
+    Miller, 2011): calibrations fail, or the optimiser stops in a kink. Then half-way to tree-reweighting is tried, and
+    last tree-reweighting itself, which is convex; its fit is returned however it ended.
 
     Parameters
     ----------
