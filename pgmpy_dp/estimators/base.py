@@ -24,10 +24,10 @@ from tqdm.auto import tqdm
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.inference import Inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.models.sum_product import inference_size
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.learners import marginals
@@ -63,7 +63,10 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
     weights : list of float, optional
         Share of the budget of each table, up to a common factor. Default: equal.
     memory_limit : int
-        Bytes that exact inference may take.
+        Bytes that inference may take.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
+        does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
     random_state : int, optional
         For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
 
@@ -83,6 +86,10 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
     status_ : str
     n_iter_ : int
     objective_ : float
+    inference_ : {"exact", "loopy"}
+        Which inference the fit was made with.
+    inference_status_ : InferenceStatus
+        How it ended: whether it converged, its residual, how many calibrations did not.
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -108,6 +115,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         weights: list[float] | None = None,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         random_state: int | None = None,
+        inference: Inference = "exact",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -120,6 +128,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         self.weights = weights
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.inference = inference
         super().__init__()
 
     @abstractmethod
@@ -150,7 +159,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         BudgetExceeded
             If the ledger of a `PrivateTable` does not allow the budget; nothing is spent.
         InferenceTooLarge
-            If exact inference on the graph would exceed `memory_limit`; nothing is spent.
+            If inference on the graph would exceed `memory_limit`; nothing is spent.
 
         Notes
         -----
@@ -252,7 +261,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
                 f"cliques: no table covers the nodes or edges {absent} of the model; add one that does (cliques=None "
                 "takes one for each edge), or remove them from the graph"
             )
-        inference_size(cliques).require(self.memory_limit)
+        require_inference(cliques, self.inference, self.memory_limit)
         return cliques
 
     def _rehearse(self) -> None:
@@ -277,6 +286,8 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             "status_": fit.status,
             "n_iter_": fit.n_iter,
             "objective_": fit.objective,
+            "inference_": fit.details["inference"].method,
+            "inference_status_": fit.details["inference"],
             "_is_fitted": True,
         }
 

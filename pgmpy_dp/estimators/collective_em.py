@@ -6,6 +6,7 @@ from typing import Any
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.models.collective_em import collective_em
+from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
@@ -48,13 +49,17 @@ class CollectiveEM(BaseMarginalsEstimator):
     n_propagations : int
         For "nlbp": propagations in each E-step.
     memory_limit : int
-        Bytes that exact inference may take.
+        Bytes that inference may take.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
+        does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
 
     Attributes
     ----------
-    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_,
+    inference_, inference_status_
         See :class:`~pgmpy_dp.estimators.base.BaseMarginalsEstimator`.
 
     Notes
@@ -94,6 +99,7 @@ class CollectiveEM(BaseMarginalsEstimator):
         n_propagations: int = 100,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         random_state: int | None = None,
+        inference: Inference = "exact",
     ) -> None:
         self.e_step = e_step
         self.n_iter = n_iter
@@ -102,7 +108,18 @@ class CollectiveEM(BaseMarginalsEstimator):
         self.damping = damping
         self.n_propagations = n_propagations
         super().__init__(
-            epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights, memory_limit, random_state
+            epsilon,
+            delta,
+            rho,
+            state_names,
+            adjacency,
+            n_records,
+            cliques,
+            noise,
+            weights,
+            memory_limit,
+            random_state,
+            inference,
         )
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
@@ -115,6 +132,7 @@ class CollectiveEM(BaseMarginalsEstimator):
             damping=self.damping,
             n_propagations=self.n_propagations,
             memory_limit=self.memory_limit,
+            inference=self.inference,
             callback=progress,
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
@@ -45,13 +46,17 @@ class CollectiveMAP(BaseMarginalsEstimator):
     tol : float
         A round ends when an iteration lowers the objective by less than this share of it.
     memory_limit : int
-        Bytes that exact inference may take.
+        Bytes that inference may take.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
+        does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
 
     Attributes
     ----------
-    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_,
+    inference_, inference_status_
         See :class:`~pgmpy_dp.estimators.base.BaseMarginalsEstimator`.
 
     Notes
@@ -90,6 +95,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         tol: float = 1e-5,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         random_state: int | None = None,
+        inference: Inference = "exact",
     ) -> None:
         self.entropy_share = entropy_share
         self.margin_share = margin_share
@@ -97,7 +103,18 @@ class CollectiveMAP(BaseMarginalsEstimator):
         self.max_iter = max_iter
         self.tol = tol
         super().__init__(
-            epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights, memory_limit, random_state
+            epsilon,
+            delta,
+            rho,
+            state_names,
+            adjacency,
+            n_records,
+            cliques,
+            noise,
+            weights,
+            memory_limit,
+            random_state,
+            inference,
         )
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
@@ -109,6 +126,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
             memory_limit=self.memory_limit,
+            inference=self.inference,
             callback=progress,
         )
 

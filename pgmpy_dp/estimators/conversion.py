@@ -24,6 +24,7 @@ from pgmpy.models import JunctionTree
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.log_linear import LogLinearModel
 
 __all__ = ["factors_to_log_linear", "log_linear_to_factors", "to_pgmpy_junction_tree"]
@@ -50,13 +51,16 @@ def log_linear_to_factors(
     -------
     list of DiscreteFactor
         One for each maximal clique that holds a table. Where merging the tables of a clique would
-        take more than ``MERGED_CELLS_LIMIT`` cells, one for each of its scopes.
+        take more than ``MERGED_CELLS_LIMIT`` cells, and under loopy inference, which depends on what the
+        tables are, one for each of its scopes. Under loopy inference the product sums to 1 only as far as
+        its estimate of the log-partition function is right.
     """
     cliques = model.cliques
     cardinality = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
     merged: dict[tuple, np.ndarray] = {}
     for host, scope, table in _hosts(graph, cliques, model.theta):
-        axes = host if math.prod(cardinality[name] for name in host) <= MERGED_CELLS_LIMIT else scope
+        merge = model.inference == "exact" and math.prod(cardinality[name] for name in host) <= MERGED_CELLS_LIMIT
+        axes = host if merge else tuple(name for name in host if name in scope)
         total = merged.setdefault(axes, np.zeros([cardinality[name] for name in axes]))
         own = [name for name in axes if name in scope]
         aligned = table.transpose([scope.index(name) for name in own])
@@ -66,14 +70,18 @@ def log_linear_to_factors(
         names = tuple(name for name in graph if name in component)
         tables = {axes: table - _log_mean_exp(table) for axes, table in merged.items() if axes[0] in component}
         part = Cliques(names, tuple(cardinality[name] for name in names), tuple(tables))
-        log_partition = LogLinearModel(part, part.join(tables.values()), model.memory_limit).log_partition
+        normalised = LogLinearModel(part, part.join(tables.values()), model.memory_limit, model.inference)
+        log_partition = normalised.approximate_log_partition
         shift = log_partition / len(tables)
         factors |= {axes: _factor(axes, np.exp(table - shift), states) for axes, table in tables.items()}
     return [factors[axes] for axes in merged]
 
 
 def factors_to_log_linear(
-    factors: Iterable[DiscreteFactor], variables: Iterable[Hashable], memory_limit: int
+    factors: Iterable[DiscreteFactor],
+    variables: Iterable[Hashable],
+    memory_limit: int,
+    inference: Inference = "exact",
 ) -> LogLinearModel:
     """The log-linear model of a product of factors; zeros become structural zeros.
 
@@ -84,7 +92,9 @@ def factors_to_log_linear(
     variables : iterable of hashable
         All variables, in the order the model will have them.
     memory_limit : int
-        Bytes that exact inference may allocate.
+        Bytes that inference may allocate.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        What the model's marginals are computed by.
 
     Raises
     ------
@@ -113,7 +123,7 @@ def factors_to_log_linear(
     )
     with np.errstate(divide="ignore"):
         theta = cliques.join([np.log(np.asarray(factor.values)) for factor in factors])
-    return LogLinearModel(cliques, theta, memory_limit)
+    return LogLinearModel(cliques, theta, memory_limit, inference)
 
 
 def to_pgmpy_junction_tree(model: LogLinearModel, states: Mapping[Hashable, Sequence]) -> JunctionTree:

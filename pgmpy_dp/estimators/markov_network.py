@@ -16,6 +16,7 @@ from pgmpy.models import DiscreteMarkovNetwork, JunctionTree
 
 from pgmpy_dp.estimators.conversion import factors_to_log_linear, log_linear_to_factors, to_pgmpy_junction_tree
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.inference import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.private.data.frame import encode, n_rows
@@ -42,7 +43,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
     latents : iterable of nodes, optional
         Kept for pgmpy; the estimators of this package refuse a model that has any.
     memory_limit : int
-        Bytes that exact inference may take; a larger model is refused before anything is allocated.
+        Bytes that inference may take; a larger model is refused before anything is allocated.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        What `marginal` is computed by. A fit by loopy inference sets it. Then marginals within a factor are
+        approximate, and what needs exact inference (other marginals, `sample`, `log_likelihood`,
+        `get_partition_function`) raises `InferenceUnavailable`; setting it to "exact" asks for exact inference again.
 
     Attributes
     ----------
@@ -67,6 +72,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         ebunch: Iterable | nx.Graph | None = None,
         latents: Iterable[Hashable] | None = None,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        inference: Inference = "exact",
     ) -> None:
         # pgmpy iterates over whatever it is given: of a graph that would be its nodes.
         super().__init__(list(ebunch.edges()) if isinstance(ebunch, nx.Graph) else ebunch)
@@ -79,6 +85,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         self.latents = set() if latents is None else set(latents)
         self.privacy: Privacy | None = None
         self.memory_limit = memory_limit
+        self.inference = inference
 
     # -- what pgmpy asks of a model ------------------------------------------------------------
 
@@ -122,7 +129,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
 
     def copy(self) -> MarkovNetwork:
         """Independent copy with factors, latents and the privacy record; pgmpy's own drops the last two."""
-        clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit)
+        clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
         clone.privacy = self.privacy
         return clone
@@ -181,6 +188,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         # Assigned only now: an exception above leaves this model as it was.
         self.factors = [factor.copy() for factor in estimator.parameters_]
         self.privacy = getattr(estimator, "privacy_", None)
+        self.inference = getattr(getattr(estimator, "model_", None), "inference", "exact")
         return self
 
     # -- exact inference -----------------------------------------------------------------------
@@ -193,7 +201,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         ValueError
             If a node is in no factor, or the factors disagree about a variable's states.
         """
-        return factors_to_log_linear(self.factors, self.nodes, self.memory_limit)
+        return factors_to_log_linear(self.factors, self.nodes, self.memory_limit, self.inference)
 
     @classmethod
     def from_log_linear(
@@ -215,13 +223,13 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         privacy : Privacy, optional
             Recorded with the result.
         """
-        network = cls(graph, memory_limit=model.memory_limit)
+        network = cls(graph, memory_limit=model.memory_limit, inference=model.inference)
         network.factors = log_linear_to_factors(model, network, Schema.coerce(state_names))
         network.privacy = privacy
         return network
 
     def marginal(self, variables: Hashable | Sequence[Hashable]) -> DiscreteFactor:
-        """Exact marginal distribution of some variables.
+        """Marginal distribution of some variables; exact unless `inference` is loopy.
 
         Parameters
         ----------
@@ -232,6 +240,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         -------
         DiscreteFactor
             Sums to 1.
+
+        Raises
+        ------
+        InferenceUnavailable
+            Under loopy inference, for variables that no factor has together.
         """
         names = self._as_names(variables)
         table = self.to_log_linear().marginal(names)
@@ -325,6 +338,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
                 for name, states in self.states.items()
             ],
             "scopes": [[encode_label(name) for name in factor.variables] for factor in self.factors],
+            "inference": inference_to_dict(self.inference),
             "privacy": None if self.privacy is None else self.privacy.to_dict(),
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
@@ -355,7 +369,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
             for entry in header["states"]
         }
-        model = cls(latents=[decode_label(name) for name in header["latents"]])
+        # Files from before loopy inference have no such entry.
+        inference = inference_from_dict(header.get("inference", "exact"))
+        model = cls(latents=[decode_label(name) for name in header["latents"]], inference=inference)
         model.add_nodes_from([decode_label(name) for name in header["nodes"]])
         model.add_edges_from([(decode_label(u), decode_label(v)) for u, v in header["edges"]])
         for scope, array in zip(header["scopes"], values, strict=True):

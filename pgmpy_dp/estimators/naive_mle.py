@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
+from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit, naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
@@ -40,13 +41,17 @@ class NaiveMLE(BaseMarginalsEstimator):
     tol : float
         Largest difference between fitted and noisy probabilities, up to the penalty.
     memory_limit : int
-        Bytes that exact inference may take.
+        Bytes that inference may take.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
+        does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
 
     Attributes
     ----------
-    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_,
+    inference_, inference_status_
         See :class:`~pgmpy_dp.estimators.base.BaseMarginalsEstimator`.
 
     Notes
@@ -82,17 +87,35 @@ class NaiveMLE(BaseMarginalsEstimator):
         tol: float = 1e-5,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         random_state: int | None = None,
+        inference: Inference = "exact",
     ) -> None:
         self.l2 = l2
         self.max_iter = max_iter
         self.tol = tol
         super().__init__(
-            epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights, memory_limit, random_state
+            epsilon,
+            delta,
+            rho,
+            state_names,
+            adjacency,
+            n_records,
+            cliques,
+            noise,
+            weights,
+            memory_limit,
+            random_state,
+            inference,
         )
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         return naive_mle(
-            noisy, l2=self.l2, max_iter=self.max_iter, tol=self.tol, memory_limit=self.memory_limit, callback=progress
+            noisy,
+            l2=self.l2,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            memory_limit=self.memory_limit,
+            inference=self.inference,
+            callback=progress,
         )
 
     @classmethod

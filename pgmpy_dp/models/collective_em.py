@@ -18,14 +18,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.inference import Inference, InferenceEngine
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.maximum_likelihood import Fit, maximize_likelihood
+from pgmpy_dp.models.maximum_likelihood import STALLED, Fit, finished_fit, first_sound_fit, maximize_likelihood
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
+from pgmpy_dp.solvers.lbfgs import Solution, minimize_lbfgs
 
 __all__ = ["collective_em", "discrepancy"]
+
+_DUAL_ITERATIONS, _M_ITERATIONS = 30, 50
+"""Iterations of L-BFGS in one "dual" step, and in the M-step after "nlbp", at most."""
 
 _REACH = 4.0
 """How far, in log-potential, the default step lets a parameter move over all iterations together."""
@@ -42,6 +44,7 @@ def collective_em(
     n_propagations: int = 100,
     keep_path: bool = False,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    inference: Inference = "exact",
     callback: Callable[[], None] | None = None,
 ) -> Fit:
     """Fit a log-linear model to noisy tables by expectation-maximisation.
@@ -68,7 +71,10 @@ def collective_em(
     keep_path : bool
         Keep theta after each iteration in ``details["path"]``.
     memory_limit : int
-        Bytes that exact inference may allocate.
+        Bytes that inference may allocate.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        With loopy inference both steps are of the approximate model; "auto" takes it where exact inference does not
+        fit in `memory_limit`.
     callback : callable, optional
         Called after each iteration of EM.
 
@@ -112,33 +118,45 @@ def collective_em(
         raise ValueError(f"damping must be in (0, 1], got {damping!r}")
     if step is not None and not (np.isfinite(step) and step > 0):
         raise ValueError(f"step must be positive and finite, got {step!r}")
-    engine = SumProduct(noisy.cliques, memory_limit=memory_limit)
     if step is None:
         largest = float(noisy.scale.max())
         step = max(1.0, _REACH * largest / n_iter) if noisy.noise == "laplace" else 1.0
-    theta = np.zeros(noisy.cliques.n_cells)
-    discrepancies = [discrepancy(noisy, noisy.n_records * engine.calibrate(theta)[0])]
-    path = [theta]
-    while len(discrepancies) <= n_iter and not (stop and discrepancies[-1] <= 1):
-        if e_step == "dual":
-            theta = _dual_step(engine, noisy, theta, step)
-        else:
-            tables = _nonlinear_belief_propagation(engine, noisy, theta, damping, n_propagations)
-            theta = maximize_likelihood(engine, tables / noisy.n_records, l2=0.0, start=theta, max_iter=50, tol=1e-7).x
-        discrepancies.append(discrepancy(noisy, noisy.n_records * engine.calibrate(theta)[0]))
-        if keep_path:
-            path.append(theta)
-        if callback is not None:
-            callback()
-    met = stop is not None and discrepancies[-1] <= 1
-    return Fit(
-        model=LogLinearModel(noisy.cliques, theta, memory_limit),
-        converged=met,
-        status="stopped: the fit is as far from the release as the noise" if met else f"all {n_iter} iterations",
-        n_iter=len(discrepancies) - 1,
-        objective=discrepancies[-1],
-        details={"discrepancies": np.array(discrepancies), "step": step} | ({"path": path} if keep_path else {}),
-    )
+
+    def fit(engine: InferenceEngine) -> Fit:
+        theta = np.zeros(noisy.cliques.n_cells)
+        discrepancies = [discrepancy(noisy, noisy.n_records * engine.calibrate(theta)[0])]
+        path = [theta]
+        stalled, limit = False, _DUAL_ITERATIONS if e_step == "dual" else _M_ITERATIONS
+        while len(discrepancies) <= n_iter and not (stop and discrepancies[-1] <= 1):
+            if e_step == "dual":
+                solution = _dual_step(engine, noisy, theta, step)
+            else:
+                tables = _nonlinear_belief_propagation(engine, noisy, theta, damping, n_propagations)
+                proportions = tables / noisy.n_records
+                solution = maximize_likelihood(
+                    engine, proportions, l2=0.0, start=theta, max_iter=_M_ITERATIONS, tol=1e-7
+                )
+            theta = solution.x
+            stalled = solution.n_iter < limit and solution.gradient_norm > STALLED
+            discrepancies.append(discrepancy(noisy, noisy.n_records * engine.calibrate(theta)[0]))
+            if keep_path:
+                path.append(theta)
+            if callback is not None:
+                callback()
+        met = stop is not None and discrepancies[-1] <= 1
+        return finished_fit(
+            engine,
+            theta,
+            memory_limit,
+            converged=met,
+            status="stopped: the fit is as far from the release as the noise" if met else f"all {n_iter} iterations",
+            n_iter=len(discrepancies) - 1,
+            objective=discrepancies[-1],
+            details={"discrepancies": np.array(discrepancies), "step": step} | ({"path": path} if keep_path else {}),
+            stalled=stalled,
+        )
+
+    return first_sound_fit(noisy.cliques, inference, memory_limit, fit)
 
 
 def discrepancy(noisy: NoisyMarginals, tables: np.ndarray) -> float:
@@ -152,7 +170,7 @@ def discrepancy(noisy: NoisyMarginals, tables: np.ndarray) -> float:
     return float(np.sqrt(np.mean(standard**2)))
 
 
-def _dual_step(engine: SumProduct, noisy: NoisyMarginals, theta: np.ndarray, step: float) -> np.ndarray:
+def _dual_step(engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, step: float) -> Solution:
     """E- and M-step in one; see the notes of `collective_em`."""
     if noisy.noise == "laplace":
         radius = step / noisy.cell_scale
@@ -166,11 +184,11 @@ def _dual_step(engine: SumProduct, noisy: NoisyMarginals, theta: np.ndarray, ste
         value = log_partition - x @ noisy.proportions + 0.5 * float(pull @ (x - theta))
         return value, mu - noisy.proportions + pull
 
-    return minimize_lbfgs(objective, theta, max_iter=30, gradient_tol=1e-6, bounds=bounds).x
+    return minimize_lbfgs(objective, theta, max_iter=_DUAL_ITERATIONS, gradient_tol=1e-6, bounds=bounds)
 
 
 def _nonlinear_belief_propagation(
-    engine: SumProduct, noisy: NoisyMarginals, theta: np.ndarray, damping: float, n_propagations: int
+    engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, damping: float, n_propagations: int
 ) -> np.ndarray:
     """Algorithm 1: n <- (1 - alpha) n + alpha BP(theta + grad log p(y | n)), tables summing to N."""
     tables = noisy.n_records * engine.calibrate(theta)[0]

@@ -15,10 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.inference import Inference, InferenceEngine
 from pgmpy_dp.models.interactions import InteractionSplit
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.maximum_likelihood import Fit, maximize_likelihood, noise_aware_penalty
+from pgmpy_dp.models.maximum_likelihood import (
+    Fit,
+    finished_fit,
+    first_sound_fit,
+    maximize_likelihood,
+    noise_aware_penalty,
+)
 from pgmpy_dp.models.noise_likelihood import negative_log_density
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scale_evidence import VARIANCE_GRID, pooled_variance, posterior_variances
@@ -38,6 +44,9 @@ _CEILINGS = (1.0, 0.3)
 _PARSIMONY = 1.0
 """Nats by which a variance e times as large must be better: too large costs more than too small."""
 
+_STALLED = 5.0
+"""Preconditioned gradient with which no round should end: about 12 nats could still be gained along it."""
+
 
 def collective_map(
     noisy: NoisyMarginals,
@@ -48,6 +57,7 @@ def collective_map(
     max_iter: int = 100,
     tol: float = 1e-5,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    inference: Inference = "exact",
     callback: Callable[[], None] | None = None,
 ) -> Fit:
     """Fit a log-linear model to noisy tables by maximum a posteriori.
@@ -67,7 +77,10 @@ def collective_map(
     tol : float
         A round ends when an iteration lowers the objective by less than this share of it.
     memory_limit : int
-        Bytes that exact inference may allocate.
+        Bytes that inference may allocate.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Loopy belief propagation replaces the marginals, their derivative and the entropy by approximations; "auto"
+        takes it where exact inference does not fit in `memory_limit`.
     callback : callable, optional
         Called after each iteration.
 
@@ -100,37 +113,44 @@ def collective_map(
         raise ValueError(f"tol must be in [0, 1), got {tol!r}")
     if n_rounds < 1 or max_iter < 1:
         raise ValueError(f"n_rounds and max_iter must be at least 1, got {n_rounds!r} and {max_iter!r}")
-    problem = CollectiveObjective(noisy, entropy_share, margin_share, memory_limit)
 
-    def fit_round(start: np.ndarray) -> Solution:
-        problem.adapt(start)
-        return minimize_lbfgs(
-            problem.value_and_gradient,
-            start,
-            max_iter=max_iter,
-            gradient_tol=1e-8,
-            decrease_tol=tol,
-            memory=20,
-            scale=problem.preconditioner,
-            callback=callback,
+    def fit(engine: InferenceEngine) -> Fit:
+        problem = CollectiveObjective(noisy, entropy_share, margin_share, memory_limit, engine)
+
+        def fit_round(start: np.ndarray) -> Solution:
+            problem.adapt(start)
+            return minimize_lbfgs(
+                problem.value_and_gradient,
+                start,
+                max_iter=max_iter,
+                gradient_tol=1e-8,
+                decrease_tol=tol,
+                memory=20,
+                scale=problem.preconditioner,
+                callback=callback,
+            )
+
+        solutions = [_first_round(problem, fit_round, problem.start(callback))]
+        for _ in range(n_rounds - 1):
+            solutions.append(fit_round(solutions[-1].x))
+        solution, n_iter = solutions[-1], sum(solution.n_iter for solution in solutions)
+        return finished_fit(
+            engine,
+            solution.x,
+            memory_limit,
+            converged=solution.converged,
+            status=f"{n_rounds} rounds, {n_iter} iterations; the last round: {solution.status}",
+            n_iter=n_iter,
+            objective=solution.objective,
+            details={
+                "interaction_variances": problem.interaction_variances,
+                "node_variances": problem.node_variances,
+                "gradient_norm": solution.gradient_norm,
+            },
+            stalled=solution.n_iter < max_iter and solution.gradient_norm > _STALLED,
         )
 
-    solutions = [_first_round(problem, fit_round, problem.start(callback))]
-    for _ in range(n_rounds - 1):
-        solutions.append(fit_round(solutions[-1].x))
-    solution, n_iter = solutions[-1], sum(solution.n_iter for solution in solutions)
-    return Fit(
-        model=LogLinearModel(noisy.cliques, solution.x, memory_limit),
-        converged=solution.converged,
-        status=f"{n_rounds} rounds, {n_iter} iterations; the last round: {solution.status}",
-        n_iter=n_iter,
-        objective=solution.objective,
-        details={
-            "interaction_variances": problem.interaction_variances,
-            "node_variances": problem.node_variances,
-            "gradient_norm": solution.gradient_norm,
-        },
-    )
+    return first_sound_fit(noisy.cliques, inference, memory_limit, fit)
 
 
 def _first_round(
@@ -178,9 +198,16 @@ class CollectiveObjective:
     function, H entropies, and b, N, y those of the release.
     """
 
-    def __init__(self, noisy: NoisyMarginals, entropy_share: float, margin_share: float, memory_limit: int) -> None:
+    def __init__(
+        self,
+        noisy: NoisyMarginals,
+        entropy_share: float,
+        margin_share: float,
+        memory_limit: int,
+        engine: InferenceEngine | None = None,
+    ) -> None:
         self.noisy = noisy
-        self.engine = SumProduct(noisy.cliques, memory_limit=memory_limit)
+        self.engine = SumProduct(noisy.cliques, memory_limit=memory_limit) if engine is None else engine
         self.split = InteractionSplit(noisy.cliques)
         self.rho, self.w = entropy_share, margin_share
         self.n = noisy.n_records

@@ -61,7 +61,8 @@ class InferenceSize:
         if self.memory_bytes > memory_limit:
             raise InferenceTooLarge(
                 f"exact inference needs {self.memory_bytes:,} bytes, over memory_limit={memory_limit:,} ({self}). "
-                "Remove edges of the graph, merge states of the largest clique, or pass a larger memory_limit"
+                "Remove edges of the graph, merge states of the largest clique, pass a larger memory_limit, or accept "
+                'approximate inference: inference="loopy" or "auto"'
             )
 
 

@@ -11,7 +11,16 @@ import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.inference import (
+    Inference,
+    InferenceStatus,
+    InferenceUnavailable,
+    choose_inference,
+    engine_status,
+    make_engine,
+)
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation
 from pgmpy_dp.models.sampling import forward_sample
 
 __all__ = ["LogLinearModel"]
@@ -28,12 +37,17 @@ class LogLinearModel:
     theta : ndarray of shape (n_cells,)
         Log-potentials; -inf marks a structural zero.
     memory_limit : int
-        Bytes that exact inference may allocate.
+        Bytes that inference may allocate.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        What `marginals` and `marginals_of` are computed by; see `pgmpy_dp.models.inference`. Under loopy inference
+        they are approximate, and what only exact inference gives raises `InferenceUnavailable`: `log_partition`,
+        `log_probability`, `sample` and marginals of sets of variables that are in no table together.
+        ``dataclasses.replace(model, inference="exact")`` is the same model with exact inference.
 
     Raises
     ------
     ValueError
-        If theta has the wrong shape, or holds NaN or +inf.
+        If theta has the wrong shape, or holds NaN or +inf, or `inference` is unknown.
     InferenceTooLarge
         At the first use of inference, if it would exceed `memory_limit`.
 
@@ -49,6 +63,7 @@ class LogLinearModel:
     cliques: Cliques
     theta: np.ndarray
     memory_limit: int = DEFAULT_MEMORY_LIMIT
+    inference: Inference = "exact"
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,10 +74,17 @@ class LogLinearModel:
             raise ValueError("theta must hold numbers below infinity (-inf marks a structural zero), got NaN or inf")
         theta.flags.writeable = False
         object.__setattr__(self, "theta", theta)
+        # Settled here: "auto" is not asked again for each use, and a pickled model stays what it was.
+        object.__setattr__(self, "inference", choose_inference(self.cliques, self.inference, self.memory_limit))
 
     def __getstate__(self) -> dict:
         # The inference engine is rebuilt where it is needed: it is large and follows from the rest.
-        return {"cliques": self.cliques, "theta": self.theta, "memory_limit": self.memory_limit}
+        return {
+            "cliques": self.cliques,
+            "theta": self.theta,
+            "memory_limit": self.memory_limit,
+            "inference": self.inference,
+        }
 
     def __setstate__(self, state: dict) -> None:
         for name, value in state.items():
@@ -70,8 +92,8 @@ class LogLinearModel:
         object.__setattr__(self, "_lock", threading.RLock())
 
     @cached_property
-    def _engine(self) -> SumProduct:
-        return SumProduct(self.cliques, memory_limit=self.memory_limit)
+    def _engine(self) -> SumProduct | LoopyBeliefPropagation:
+        return make_engine(self.cliques, self.inference, self.memory_limit)
 
     @cached_property
     def _calibrated(self) -> tuple[np.ndarray, float]:
@@ -81,19 +103,36 @@ class LogLinearModel:
 
     @property
     def log_partition(self) -> float:
-        """A(theta), the logarithm of the partition function."""
+        """A(theta), the logarithm of the partition function; never an approximation of it."""
+        self._require_exact("log_partition", "approximate_log_partition is loopy inference's estimate")
         with self._lock:
             return self._calibrated[1]
 
+    @property
+    def approximate_log_partition(self) -> float:
+        """What the model's inference says A(theta) is: exact, Bethe's estimate, or an upper bound ("trw")."""
+        with self._lock:
+            return self._calibrated[1]
+
+    @property
+    def inference_status(self) -> InferenceStatus:
+        """Which inference `marginals` rests on, and how it ended."""
+        if self.inference == "exact":
+            return InferenceStatus("exact")
+        with self._lock:
+            self._calibrated  # noqa: B018 - the status is that of the last calibration, which is this one
+            return engine_status(self._engine)
+
     def marginals(self) -> np.ndarray:
-        """Marginal probabilities of all tables, shape (n_cells,)."""
+        """Marginal probabilities of all tables, shape (n_cells,); approximate under loopy inference."""
         with self._lock:
             return self._calibrated[0]
 
     def marginals_of(self, scopes: Sequence[Sequence[Hashable]]) -> list[np.ndarray]:
-        """Exact marginal tables of any sets of variables, each with its axes in the order given.
+        """Marginal tables of any sets of variables, each with its axes in the order given.
 
-        One junction tree is built that covers the model and all the sets together.
+        Exact inference builds one junction tree that covers the model and all the sets together. Loopy inference
+        has the marginals of single variables and of sets within one table.
 
         Raises
         ------
@@ -101,14 +140,18 @@ class LogLinearModel:
             If a variable is unknown or repeated in a set.
         InferenceTooLarge
             If the joint tree would exceed `memory_limit`.
+        InferenceUnavailable
+            Under loopy inference, for a set that is in no table.
         """
         wanted = Cliques(self.cliques.variables, self.cliques.cardinalities, tuple(tuple(s) for s in scopes))
+        if self.inference != "exact":
+            return [self._within_a_table(scope) for scope in wanted.indices]
         engine = SumProduct(self.cliques, extra=wanted.indices, memory_limit=self.memory_limit)
         marginals, _ = engine.calibrate(self.theta)
         return wanted.split(marginals[self.cliques.n_cells :])
 
     def marginal(self, variables: Sequence[Hashable]) -> np.ndarray:
-        """Exact marginal table of some variables, axes in the order given."""
+        """Marginal table of some variables, axes in the order given; see `marginals_of`."""
         return self.marginals_of([variables])[0]
 
     def log_probability(self, codes: np.ndarray) -> np.ndarray:
@@ -123,6 +166,7 @@ class LogLinearModel:
         -------
         ndarray of shape (n,)
         """
+        self._require_exact("log_probability")
         codes = np.asarray(codes)
         total = np.full(len(codes), -self.log_partition)
         for table, scope in zip(self.cliques.split(self.theta), self.cliques.indices, strict=True):
@@ -131,6 +175,33 @@ class LogLinearModel:
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draw n independent records; shape (n, n_variables), columns as ``cliques.variables``."""
+        self._require_exact("sample")
         with self._lock:
             self._calibrated  # noqa: B018 - the engine keeps the beliefs of its last calibration, which is this one
+            assert isinstance(self._engine, SumProduct)
             return forward_sample(self._engine, n, rng)
+
+    def _require_exact(self, what: str, instead: str = "") -> None:
+        if self.inference != "exact":
+            raise InferenceUnavailable(
+                f"{what} needs exact inference, and this model has inference={self.inference!r}; "
+                + (f"{instead}, or " if instead else "")
+                + 'use dataclasses.replace(model, inference="exact", memory_limit=...) where a junction tree fits'
+            )
+
+    def _within_a_table(self, scope: tuple[int, ...]) -> np.ndarray:
+        """Loopy marginal of variables that some table has all of; of several tables, the first."""
+        marginals = self.cliques.split(self.marginals())
+        for own, table in zip(self.cliques.indices, marginals, strict=True):
+            if set(scope) <= set(own):
+                kept = [i for i in own if i in scope]
+                summed = table.sum(axis=tuple(axis for axis, i in enumerate(own) if i not in scope))
+                return summed.transpose([kept.index(i) for i in scope])
+        if len(scope) == 1:  # in no table at all
+            return np.full(self.cliques.cardinalities[scope[0]], 1.0 / self.cliques.cardinalities[scope[0]])
+        names = [self.cliques.variables[i] for i in scope]
+        raise InferenceUnavailable(
+            f"the marginal of {names} needs exact inference, for no table of the model has all of them, and this model "
+            f'has inference={self.inference!r}; use dataclasses.replace(model, inference="exact", memory_limit=...) '
+            "where a junction tree fits"
+        )

@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.inference import (
+    Inference,
+    InferenceEngine,
+    choose_inference,
+    engine_status,
+    inference_of,
+    make_engine,
+)
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation, LoopyFailed, LoopySettings
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.solvers.lbfgs import Solution, minimize_lbfgs
 
-__all__ = ["Fit", "maximize_likelihood", "maximum_likelihood", "naive_mle", "noise_aware_penalty"]
+__all__ = [
+    "Fit",
+    "finished_fit",
+    "first_sound_fit",
+    "maximize_likelihood",
+    "maximum_likelihood",
+    "naive_mle",
+    "noise_aware_penalty",
+]
+
+_LADDER = (0.0, 0.5, 1.0)
+"""Counting numbers that are tried in turn, from Bethe's to tree-reweighting."""
+
+_GIVE_UP_AFTER = 10
+"""Failed calibrations after which the next counting numbers are tried."""
+
+STALLED = 0.05
+"""Gradient of the mean log-likelihood, a difference of probabilities, with which no optimiser should be content."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +51,15 @@ class Fit:
     ----------
     model : LogLinearModel
     converged : bool
-        Whether the optimiser reached its tolerance; an early-stopped method says so in `status`.
+        Whether the optimiser reached its tolerance, and loopy inference its own; an early-stopped method says so in
+        `status`.
     status : str
     n_iter : int
     objective : float
         Final value of what was minimised.
     details : dict
-        What the method chose on the way (penalty, scales, path), by name.
+        What the method chose on the way (penalty, scales, path), by name. "inference" is an
+        `InferenceStatus`: which inference was used and how it ended.
     """
 
     model: LogLinearModel
@@ -44,7 +71,7 @@ class Fit:
 
 
 def maximize_likelihood(
-    engine: SumProduct,
+    engine: InferenceEngine,
     marginals: np.ndarray,
     *,
     l2: float,
@@ -75,6 +102,7 @@ def maximum_likelihood(
     max_iter: int = 1000,
     tol: float = 1e-6,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    inference: Inference = "exact",
     callback: Callable[[], None] | None = None,
 ) -> Fit:
     """Maximum-likelihood parameters from exact counts or proportions (not private by itself).
@@ -93,7 +121,11 @@ def maximum_likelihood(
     tol : float
         Largest difference between fitted and given marginal probabilities (plus penalty gradient).
     memory_limit : int
-        Bytes that exact inference may allocate.
+        Bytes that inference may allocate.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Loopy belief propagation replaces A and its gradient by an approximation; "auto" takes it where exact
+        inference does not fit in `memory_limit`. Settings are used as they are; "loopy" and "auto" try counting
+        numbers from Bethe's to tree-reweighting until a fit is sound, see `first_sound_fit`.
     callback : callable, optional
         Called after each iteration.
 
@@ -118,11 +150,7 @@ def maximum_likelihood(
     if any(table.min() < 0 or table.sum() <= 0 for table in tables):
         raise ValueError("counts must be non-negative with a positive sum in each table; for noisy ones see naive_mle")
     marginals = np.concatenate([(table / table.sum()).ravel() for table in tables])
-    engine = SumProduct(cliques, memory_limit=memory_limit)
-    solution = maximize_likelihood(
-        engine, marginals, l2=l2, start=np.zeros(cliques.n_cells), max_iter=max_iter, tol=tol, callback=callback
-    )
-    return _fit(cliques, solution, memory_limit, {"l2": l2})
+    return _penalised(cliques, marginals, l2, max_iter, tol, memory_limit, inference, callback)
 
 
 def noise_aware_penalty(noisy: NoisyMarginals) -> float:
@@ -146,6 +174,7 @@ def naive_mle(
     max_iter: int = 1000,
     tol: float = 1e-5,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    inference: Inference = "exact",
     callback: Callable[[], None] | None = None,
 ) -> Fit:
     """Maximum likelihood with the noisy tables taken as if they were exact.
@@ -158,7 +187,7 @@ def naive_mle(
         Penalty (l2/2)|theta|^2 on the mean log-likelihood; default `noise_aware_penalty`.
     project : bool
         Whether to project each table on the simplex first, as the paper does.
-    max_iter, tol, memory_limit, callback
+    max_iter, tol, memory_limit, inference, callback
         As for `maximum_likelihood`.
 
     Returns
@@ -183,25 +212,103 @@ def naive_mle(
     if not np.isfinite(penalty) or penalty < 0 or (penalty == 0 and not project):
         raise ValueError(f"l2 must be non-negative, and positive without projection, got {l2!r}")
     marginals = noisy.projected_proportions() if project else noisy.proportions
-    engine = SumProduct(noisy.cliques, memory_limit=memory_limit)
-    solution = maximize_likelihood(
-        engine,
-        marginals,
-        l2=penalty,
-        start=np.zeros(noisy.cliques.n_cells),
-        max_iter=max_iter,
-        tol=tol,
-        callback=callback,
-    )
-    return _fit(noisy.cliques, solution, memory_limit, {"l2": penalty})
+    return _penalised(noisy.cliques, marginals, penalty, max_iter, tol, memory_limit, inference, callback)
 
 
-def _fit(cliques: Cliques, solution: Solution, memory_limit: int, details: dict[str, Any]) -> Fit:
-    return Fit(
-        model=LogLinearModel(cliques, solution.x, memory_limit),
-        converged=solution.converged,
-        status=solution.status,
-        n_iter=solution.n_iter,
-        objective=solution.objective,
-        details=details | {"gradient_norm": solution.gradient_norm},
-    )
+def _penalised(
+    cliques: Cliques,
+    marginals: np.ndarray,
+    l2: float,
+    max_iter: int,
+    tol: float,
+    memory_limit: int,
+    inference: Inference,
+    callback: Callable[[], None] | None,
+) -> Fit:
+    def fit(engine: InferenceEngine) -> Fit:
+        solution = maximize_likelihood(
+            engine, marginals, l2=l2, start=np.zeros(cliques.n_cells), max_iter=max_iter, tol=tol, callback=callback
+        )
+        return finished_fit(
+            engine,
+            solution.x,
+            memory_limit,
+            converged=solution.converged,
+            status=solution.status,
+            n_iter=solution.n_iter,
+            objective=solution.objective,
+            details={"l2": l2, "gradient_norm": solution.gradient_norm},
+            stalled=solution.n_iter < max_iter and solution.gradient_norm > max(STALLED, tol),
+        )
+
+    return first_sound_fit(cliques, inference, memory_limit, fit)
+
+
+def first_sound_fit(
+    cliques: Cliques, inference: Inference, memory_limit: int, fit: Callable[[InferenceEngine], Fit]
+) -> Fit:
+    """The fit by the inference that was asked for; where the counting numbers are left open, by the first sound ones.
+
+    Bethe's counting numbers are the most accurate where interactions are weak or the graph is sparse. Elsewhere the
+    maximum of their likelihood may lie where no fixed point of belief propagation is stable (Pitkow, Ahmadian and
+    Miller, 2011): calibrations fail, or the optimiser stops in a kink. Then half-way to tree-reweighting is tried, and
+    last tree-reweighting itself, which is convex; its fit is returned however it ended.
+
+    Parameters
+    ----------
+    cliques : Cliques
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+    memory_limit : int
+    fit : callable
+        Takes an engine, returns a fit made by `finished_fit`.
+
+    Raises
+    ------
+    InferenceTooLarge
+        If inference would need more than `memory_limit` bytes.
+    """
+    chosen = choose_inference(cliques, inference, memory_limit)
+    if chosen == "exact" or isinstance(inference, LoopySettings):
+        return fit(make_engine(cliques, chosen, memory_limit))
+    for counting in _LADDER[:-1]:
+        engine = LoopyBeliefPropagation(cliques, replace(chosen, counting=counting), memory_limit, _GIVE_UP_AFTER)
+        try:
+            result = fit(engine)
+        except LoopyFailed:
+            continue
+        if result.details["inference"].sound:
+            return result
+    return fit(LoopyBeliefPropagation(cliques, replace(chosen, counting=_LADDER[-1]), memory_limit))
+
+
+def finished_fit(
+    engine: InferenceEngine,
+    theta: np.ndarray,
+    memory_limit: int,
+    *,
+    converged: bool,
+    status: str,
+    n_iter: int,
+    objective: float,
+    details: dict[str, Any],
+    stalled: bool = False,
+) -> Fit:
+    """The fit at theta, with how inference ended.
+
+    A calibration within a fit starts from the one before; the status is that of the returned model, which starts from
+    nothing, with the counts of the whole fit. `stalled` says that an optimiser stopped where its gradient is large, and
+    is heeded for loopy inference only.
+    """
+    model = LogLinearModel(engine.cliques, theta, memory_limit, inference_of(engine))
+    inference, counts = model.inference_status, engine_status(engine)
+    if inference.method == "loopy":
+        inference = replace(
+            inference,
+            n_calibrations=counts.n_calibrations,
+            n_failures=counts.n_failures,
+            n_response_failures=counts.n_response_failures,
+            stalled=stalled,
+        )
+        status = f"{status}; {inference}"
+        converged = converged and inference.converged and not stalled
+    return Fit(model, converged, status, n_iter, objective, details | {"inference": inference})

@@ -141,7 +141,7 @@ def raises(*_args, **_kwargs):
 BEFORE_THE_CHARGE = {
     "the schema": (base.Schema, "coerce"),
     "the plan": (base.Cliques, "from_graph"),
-    "the size": (base, "inference_size"),
+    "the size": (base, "require_inference"),
     "the settings": (marginals, "MarginalSettings"),
     "the table": (PrivateTable, "__init__"),
     "the learner": (marginals, "run"),
