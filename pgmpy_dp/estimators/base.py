@@ -42,7 +42,8 @@ Progress = Callable[[], None] | None
 class BaseMarginalsEstimator(BaseParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
-    Abstract: a subclass says in :meth:`_learn` how the parameters follow from the tables.
+    Abstract: a subclass says in :meth:`_learn` how the parameters follow from the tables. One that learns from another
+    kind of release overrides `_release_kind`, `_settings`, `_run`, `_rehearse` and `_learned` instead.
 
     Parameters
     ----------
@@ -94,6 +95,8 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         "guarantees": ("pure", "zcdp", "approximate"),
         "adjacency": ("add_remove", "replace_one"),
     }
+
+    _release_kind: ClassVar[str] = "marginals"
 
     def __init__(
         self,
@@ -166,23 +169,18 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
         schema, table = self._schema_and_table(graph, data)
         cliques = self._checked_cliques(graph, schema, self.cliques)
-        settings = marginals.MarginalSettings(
-            scopes=cliques.scopes,
-            noise=self.noise,
-            weights=self.weights,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
-            random_state=self.random_state,
-        )
+        settings = self._settings(cliques)
         self._rehearse()
         if table is None:
             table = PrivateTable(
                 data, schema.subset(graph.nodes), adjacency=self.adjacency, ledger=budget, n_records=self.n_records
             )
-        release = marginals.run(table, settings, budget)
+        release = self._run(table, settings, budget)
         try:
             learned = self._learned(graph, release, Privacy.of(release, table.ledger.entries))
         except BaseException as error:
             error.release = release  # type: ignore[attr-defined]
-            error.add_note("The noisy tables were released and paid for: pass this exception's .release to fit_release")
+            error.add_note("The release was made and paid for: pass this exception's .release to fit_release")
             raise
         self.__dict__.update(learned)
         return self
@@ -204,8 +202,10 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         graph = _checked_graph(model)
         if not isinstance(release, Release):
             raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
-        if release.kind != "marginals":
-            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind 'marginals'")
+        if release.kind != self._release_kind:
+            raise ValueError(
+                f"release has kind {release.kind!r}, this estimator needs one of kind {self._release_kind!r}"
+            )
         if self.state_names is not None:
             given = Schema.coerce(self.state_names)
             different = [name for name in graph if name in given and given[name] != release.schema.get(name)]
@@ -254,6 +254,19 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             )
         inference_size(cliques).require(self.memory_limit)
         return cliques
+
+    def _settings(self, cliques: Cliques) -> Any:
+        """The settings of the learner inside the boundary, checked."""
+        return marginals.MarginalSettings(
+            scopes=cliques.scopes,
+            noise=self.noise,
+            weights=self.weights,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
+            random_state=self.random_state,
+        )
+
+    def _run(self, table: PrivateTable, settings: Any, budget: Budget) -> Release:
+        """The learner inside the boundary."""
+        return marginals.run(table, settings, budget)
 
     def _rehearse(self) -> None:
         """Learn from a made-up table of two cells, so that an unusable option fails before anything is spent."""
