@@ -315,14 +315,15 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyM
     """
     schema = release.schema
     cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
-    distributions = {noise.distribution for noise in release.noise}
+    noises = [noise for noise in release.noise if noise is not None]  # every table of counts has its noise
+    distributions = {noise.distribution for noise in noises}
     if len(distributions) != 1:
         raise ValueError(f"the release mixes the noise distributions {sorted(distributions)}; learn from one kind")
     return NoisyMarginals(
         cliques,
         cliques.join(release.values),
         "laplace" if distributions == {"discrete_laplace"} else "gaussian",
-        np.array([noise.scale for noise in release.noise]),
+        np.array([noise.scale for noise in noises]),
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
     )

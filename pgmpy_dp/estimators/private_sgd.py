@@ -164,15 +164,17 @@ class PrivateSGD(BaseMarginalsEstimator):
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
         learned = LogLinearModel(cliques, gradient.parameters(release), self.memory_limit)
         model = MarkovNetwork.from_log_linear(learned, graph, schema, privacy)
-        counted = release.n_records is None
+        count_noise = release.noise[1] if release.n_records is None else None
         n_steps = release.public["path"]["n_steps"]
         return {
             "parameters_": model.factors,
             "model_": model,
             "release_": release,
             "privacy_": privacy,
-            "n_records_": max(float(release.values[1][0]), 1.0) if counted else float(release.n_records or 0),
-            "n_records_sd_": math.sqrt(release.noise[1].variance) if counted else 0.0,
+            "n_records_": max(float(release.values[1][0]), 1.0)
+            if count_noise
+            else max(float(release.n_records or 0), 1.0),
+            "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
             "converged_": False,
             "status_": f"{n_steps} steps, as fixed before the first",
             "n_iter_": n_steps,

@@ -1,4 +1,4 @@
-"""Clipped gradient sums against a naive twin, their sensitivity by exhaustive neighbours, and the learner end to end."""
+"""Clipped gradient sums against a naive twin, their sensitivity by exhaustive neighbours, the learner end to end."""
 
 from __future__ import annotations
 

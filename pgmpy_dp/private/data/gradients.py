@@ -1,7 +1,7 @@
 """Sums of clipped per-record gradients of a log-linear model's log-likelihood, in exact integers.
 
 The gradient of one record's log-likelihood is ``g(x) = e(x) - mu``: one 1 per table at the record's cell, less the
-model's marginals. All records share mu, so that the squared norm of a gradient follows from the |C| marginals at its own
+model's marginals. All records share mu, so the squared norm of a gradient follows from the |C| marginals at its own
 cells, and the clipped sum follows from weighted counts. No gradient is ever made::
 
     |g(x)|**2 = |C| - 2 sum_C mu_C(x_C) + |mu|**2
@@ -63,8 +63,8 @@ class ClippingGrid:
     def __post_init__(self) -> None:
         if self.marginal_bits < _COARSEST_BITS or self._radius < 1 << _COARSEST_BITS:
             raise ValueError(
-                f"clip_norm={self.clip_norm!r} does not fit a model of {self.n_tables} tables and {self.n_cells} cells; "
-                f"pass a number between 0.1 and 1000, such as the default sqrt({self.n_tables})"
+                f"clip_norm={self.clip_norm!r} does not fit a model of {self.n_tables} tables and {self.n_cells} cells "
+                f"in 64-bit integers; pass a number between 0.1 and 1000, such as the default sqrt({self.n_tables})"
             )
 
     @cached_property
@@ -181,7 +181,7 @@ def sampled_gradient_sum(
 
 
 def record_count(table: PrivateTable) -> Sensitive:
-    """The number of records inside the schema. ``add_remove``: it moves by at most 1; otherwise `n_records` is public."""
+    """The number of records inside the schema, which moves by at most 1 under ``add_remove``; not for others."""
     if changed_records(table.adjacency) != 1:
         raise ValueError(f"adjacency={str(table.adjacency)!r} has a public number of records; use table.n_records")
     return Sensitive(np.array([len(table._codes)], dtype=np.int64), table.adjacency, 1.0, 1.0, 1.0)

@@ -133,9 +133,9 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     Returns
     -------
     Release
-        ``kind="log_potentials"``; ``values[0]`` holds the parameters of all tables, flat, in units of ``public["unit"]``
-        (see :func:`parameters`); ``values[1]``, if the number of records was not public, a noisy count of them.
-        ``public["path"]`` says how they were found.
+        ``kind="log_potentials"``; ``values[0]`` holds the parameters of all tables, flat, in units of
+        ``public["unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a noisy
+        count of them. ``public["path"]`` says how the parameters were found.
 
     Raises
     ------
@@ -168,10 +168,11 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         sizes of the samples to who can measure it.
 
     Defaults
-        The default learning rate is ``min(h, 0.8 sqrt(h k)) / n_steps``, and at most ``3 k / degree``: k is the mean number
-        of cells of a table, degree the largest number of tables that share a variable, and h = 1/lambda* is where noise
-        outweighs signal, lambda* = v k + 1/N being the penalty of :mod:`pgmpy_dp.models.maximum_likelihood` with v the
-        variance of the mean of all steps' noises. It depends on public and noisy numbers alone.
+        The default learning rate is ``min(h, 0.8 sqrt(h k)) / n_steps``, and at most ``3 k / degree``: k is the mean
+        number of cells of a table, degree the largest number of tables that share a variable, and h = 1/lambda* is
+        where noise outweighs signal, lambda* = v k + 1/N being the penalty of
+        :mod:`pgmpy_dp.models.maximum_likelihood` with v the variance of the mean of all steps' noises. It depends on
+        public and noisy numbers alone.
 
     Examples
     --------
@@ -331,7 +332,7 @@ def _plan(table: PrivateTable, settings: GradientSettings, budget: Budget, cliqu
     scale = math.nextafter(multiplier * grid.bound, math.inf)
     if scale > _LARGEST_SCALE:
         raise ValueError(
-            f"{budget} needs noise of {multiplier:.3g} times the clip norm in each of n_steps={settings.n_steps} steps, "
+            f"{budget} needs noise of {multiplier:.3g} times the clip norm in each of n_steps={settings.n_steps}, "
             "which would bury any gradient; raise the budget, or take fewer steps"
         )
     return _Plan(cost, rate, multiplier, scale, count_scale, grid)

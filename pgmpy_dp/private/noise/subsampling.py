@@ -44,11 +44,11 @@ def poisson_sample(n: int, rate: float, *, seed: np.random.Generator | None = No
 
     Notes
     -----
-    Privacy: amplification by sampling needs coins that are independent of the records and unknown to the adversary. Coin
-    i is made of bytes i of two blocks of the operating system's random bytes, so that a record's coin is independent of
-    how many other records there are, of what they hold, and of their coins. With integer ``k = rate * RATE_UNIT``, the
-    coin shows heads when the two bytes, read as a number below RATE_UNIT, are below k: with probability exactly k /
-    RATE_UNIT. The second byte is drawn only where the first one does not decide.
+    Privacy: amplification by sampling needs coins that are independent of the records and unknown to the adversary. A
+    coin is two of the operating system's random bytes, of no other coin, so that it is independent of how many other
+    records there are, of what they hold, and of their coins. With the integer ``k = rate * RATE_UNIT``, it shows heads
+    when the two bytes, read as a number below RATE_UNIT, are below k: with probability exactly k / RATE_UNIT. The
+    second byte is drawn only where the first one does not decide.
     """
     threshold = round(rate * RATE_UNIT)
     if not 0 < threshold <= RATE_UNIT or threshold != rate * RATE_UNIT:
