@@ -166,14 +166,13 @@ class PrivateSGD(BaseMarginalsEstimator):
         model = MarkovNetwork.from_log_linear(learned, graph, schema, privacy)
         count_noise = release.noise[1] if release.n_records is None else None
         n_steps = release.public["path"]["n_steps"]
+        n_records = release.n_records if count_noise is None else release.values[1][0]
         return {
             "parameters_": model.factors,
             "model_": model,
             "release_": release,
             "privacy_": privacy,
-            "n_records_": max(float(release.values[1][0]), 1.0)
-            if count_noise
-            else max(float(release.n_records or 0), 1.0),
+            "n_records_": max(float(n_records or 0), 1.0),
             "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
             "converged_": False,
             "status_": f"{n_steps} steps, as fixed before the first",

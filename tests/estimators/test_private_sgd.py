@@ -67,9 +67,9 @@ def test_a_release_is_fitted_again_without_data_or_cost(tmp_path):
 def test_releases_of_another_kind_are_refused():
     tables = NaiveMLE(epsilon=1.0, state_names=STATES).fit(GRAPH, DATA).release_
     steps = PrivateSGD(state_names=STATES, **BUDGET).fit(GRAPH, DATA).release_
-    with pytest.raises(ValueError, match="kind 'marginals'.*kind 'log_potentials'"):
+    with pytest.raises(ValueError, match=r"kind 'marginals'.*kind 'log_potentials'"):
         PrivateSGD().fit_release(GRAPH, tables)
-    with pytest.raises(ValueError, match="kind 'log_potentials'.*kind 'marginals'"):
+    with pytest.raises(ValueError, match=r"kind 'log_potentials'.*kind 'marginals'"):
         NaiveMLE().fit_release(GRAPH, steps)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
+from scipy.special import logsumexp
 
 from pgmpy_dp.private.accounting import (
     approx_to_zcdp,
@@ -36,15 +37,14 @@ def renyi(order: int, rate: float, multiplier: float) -> float:
     return float(accountant.compose(sampled(rate, multiplier))._rdp[0])
 
 
-def discrete_pair(shift: tuple, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the discrete Gaussian on a box of integers that holds all but 1e-15, unshifted and shifted."""
-    reach = math.ceil(12 * scale) + max(map(abs, shift)) + 2
-    grid = np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * len(shift), indexing="ij"), axis=-1)
-    laws = []
-    for centre in (np.zeros(len(shift)), np.array(shift)):
-        log = -((grid - centre) ** 2).sum(axis=-1) / (2 * scale**2)
-        laws.append(np.exp(log - log.max()) / np.exp(log - log.max()).sum())
-    return laws[0].ravel(), laws[1].ravel()
+def discrete_logs(shift: tuple, scale: float, rate: float, reach: float = 12.0) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the law without a record, and of the law with it, on a box of integers that holds nearly all."""
+    most = math.ceil(reach * scale + 9 * max(map(abs, shift)))  # order 8 looks at 8 times the shift
+    grid = np.stack(np.meshgrid(*[np.arange(-most, most + 1)] * len(shift), indexing="ij"), axis=-1)
+    without, shifted = (-((grid - centre) ** 2).sum(axis=-1) / (2 * scale**2) for centre in (0, np.array(shift)))
+    without, shifted = (log.ravel() - logsumexp(log) for log in (without, shifted))
+    with np.errstate(divide="ignore"):
+        return without, np.logaddexp(np.log1p(-rate) + without, np.log(rate) + shifted)
 
 
 CASES = list(itertools.product([(1,), (3,), (1, 1), (2, -1)], [0.6, 1.0, 2.5], [0.05, 0.5, 1.0]))
@@ -53,24 +53,19 @@ CASES = list(itertools.product([(1,), (3,), (1, 1), (2, -1)], [0.6, 1.0, 2.5], [
 class TestOneStep:
     @pytest.mark.parametrize(("shift", "scale", "rate"), CASES)
     def test_integer_orders_bound_the_discrete_gaussian_in_both_directions(self, shift, scale, rate):
-        without, shifted = discrete_pair(shift, scale)
-        mixed = (1 - rate) * without + rate * shifted
+        without, mixed = discrete_logs(shift, scale, rate)
         for order in (2, 3, 5, 8):
             claimed = renyi(order, rate, scale / math.sqrt(sum(v * v for v in shift)))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                adding = math.log(np.nansum(np.where(mixed > 0, mixed**order * without ** (1.0 - order), 0))) / (
-                    order - 1
-                )
-                keep = mixed > 1e-200
-                removing = math.log((without[keep] ** order * mixed[keep] ** (1.0 - order)).sum()) / (order - 1)
-            if np.isfinite(adding):
-                assert adding <= claimed * (1 + 1e-9) + 1e-12
-                assert removing <= adding * (1 + 1e-9) + 1e-12
+            adding = logsumexp(order * mixed + (1 - order) * without) / (order - 1)
+            removing = logsumexp(order * without + (1 - order) * mixed) / (order - 1)
+            assert removing <= adding + 1e-12
+            assert adding <= claimed + 1e-12
+            if len(shift) == 1 and scale == 2.5:  # here the bound is all but reached
+                assert adding >= 0.999 * claimed
 
     @pytest.mark.parametrize(("shift", "scale", "rate"), CASES)
     def test_delta_of_one_step_is_covered(self, shift, scale, rate):
-        without, shifted = discrete_pair(shift, scale)
-        mixed = (1 - rate) * without + rate * shifted
+        without, mixed = map(np.exp, discrete_logs(shift, scale, rate))
         for delta in (1e-6, 1e-3):
             epsilon = subsampled_gaussian_epsilon(scale / math.sqrt(sum(v * v for v in shift)), rate, 1, delta)
             for p, q in ((mixed, without), (without, mixed)):
@@ -80,12 +75,12 @@ class TestOneStep:
         """Why not PLD: at scale 1 a discrete Gaussian has 6 % more delta than the continuous one."""
         accountant = PLDAccountant()
         accountant.compose(dp_accounting.GaussianDpEvent(1.0))
-        without, shifted = discrete_pair((1,), 1.0)
-        worst = max(
-            np.maximum(shifted - math.exp(e) * without, 0).sum() / accountant.get_delta(e)
-            for e in np.linspace(0.5, 4, 36)
-        )
-        assert worst > 1.05
+        without, shifted = map(np.exp, discrete_logs((1,), 1.0, 1.0))
+        exceeds = [
+            np.maximum(shifted - math.exp(epsilon) * without, 0).sum() / accountant.get_delta(epsilon)
+            for epsilon in np.linspace(0.5, 4, 36)
+        ]
+        assert max(exceeds) > 1.05
 
 
 class TestAllSteps:
@@ -128,7 +123,7 @@ class TestAllSteps:
 
 STATES = {"a": [0, 1], "b": [0, 1]}
 SCOPES = [("a",), ("b",)]
-CLIP = 0.5  # every gradient at the start has norm 1
+CLIP = 0.2  # every gradient at the start has norm 1
 NEIGHBOURS = {
     "add_remove": (pd.DataFrame({"a": [0], "b": [0]}), pd.DataFrame({"a": [], "b": []})),
     "replace_one": (pd.DataFrame({"a": [0], "b": [0]}), pd.DataFrame({"a": [1], "b": [1]})),
@@ -146,15 +141,15 @@ def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) 
 
     def draw(dataset: int, count: int) -> np.ndarray:
         outputs = []
-        for start in range(0, count, 100):  # a ledger of its own for each hundred keeps the sums short
-            hundred = PrivateTable(
+        for start in range(0, count, 50):  # a ledger of its own for each fifty: their deltas stay below 1
+            fifty = PrivateTable(
                 NEIGHBOURS[adjacency][dataset],
                 STATES,
                 adjacency=adjacency,
                 ledger=Budget(epsilon=1e6, delta=0.999) if budget.rho is None else Budget(rho=1e6),
                 n_records=1,
             )
-            outputs += [parameters(run(hundred, settings, budget)) for _ in range(min(100, count - start))]
+            outputs += [parameters(run(fifty, settings, budget)) for _ in range(min(50, count - start))]
         return np.array(outputs)
 
     if budget.rho is not None:
@@ -167,7 +162,7 @@ def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) 
     )
 
 
-def halve_the_noise(monkeypatch):
+def a_third_of_the_noise(monkeypatch):
     true = samplers.discrete_gaussian
     monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / 3, seed=seed))
 
@@ -189,15 +184,15 @@ def forget_to_clip(monkeypatch):
 class TestAttacks:
     @pytest.mark.parametrize("rate", [0.5, 1.0])
     def test_stays_below_the_claim(self, adjacency, rate):
-        assert attack(adjacency, rate, 600) <= BUDGET.epsilon
+        assert attack(adjacency, rate, 400) <= BUDGET.epsilon
 
     def test_rho_stays_below_the_claim(self, adjacency):
-        assert attack(adjacency, 1.0, 600, Budget(rho=1.0)) <= 1.0
+        assert attack(adjacency, 1.0, 400, Budget(rho=1.0)) <= 1.0
 
     def test_too_little_noise_is_caught(self, adjacency, monkeypatch):
-        halve_the_noise(monkeypatch)
-        assert attack(adjacency, 1.0, 1500) > BUDGET.epsilon
+        a_third_of_the_noise(monkeypatch)
+        assert attack(adjacency, 1.0, 700) > BUDGET.epsilon
 
     def test_forgetting_to_clip_is_caught(self, adjacency, monkeypatch):
         forget_to_clip(monkeypatch)
-        assert attack(adjacency, 1.0, 1500) > BUDGET.epsilon
+        assert attack(adjacency, 1.0, 700) > BUDGET.epsilon
