@@ -23,6 +23,10 @@ __all__ = [
     "zcdp_to_approx",
 ]
 
+# Of a sampled step's divergence the library computes the logarithm of a sum near 1, whose rounding shows as up to 1e-13
+# of either sign (and it takes a negative divergence for an epsilon of 0). This much rho a step is added to be above it.
+_ROUNDING = 1e-12
+
 # 1.0126 to 1e9: the best order is near 1 + sqrt(log(1/delta)/rho).
 _ORDERS = tuple(1.0 + 10.0 ** (-1.9 + 10.9 * k / 799) for k in range(800))
 
@@ -151,8 +155,7 @@ def subsampled_gaussian_epsilon(
 
     accountant = RdpAccountant(orders=_integer_orders(largest_order))
     accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(noise_multiplier)), steps)
-    if rho:
-        accountant.compose(ZCDpEvent(rho))
+    accountant.compose(ZCDpEvent(rho + steps * _ROUNDING))
     return float(accountant.get_epsilon(delta))
 
 
@@ -170,7 +173,8 @@ def subsampled_gaussian_multiplier(epsilon: float, delta: float, rate: float, st
     Returns
     -------
     float
-        Infinity if `rho` alone exceeds the budget.
+        Infinity if `rho` alone exceeds the budget, or epsilon is so small (below about ``log(1/delta)/16384``) that no
+        order tried shows it.
 
     Examples
     --------
@@ -179,18 +183,18 @@ def subsampled_gaussian_multiplier(epsilon: float, delta: float, rate: float, st
     True
     """
     # The best order is near 1 + 2 log(1/delta)/epsilon; the formula's cost is proportional to the orders.
-    largest = int(4 + 3 * math.log(1.0 / delta) / epsilon)
+    largest = int(min(4 + 3 * math.log(1.0 / delta) / epsilon, 2**14))
 
     def fits(multiplier: float) -> bool:
         spent = subsampled_gaussian_epsilon(multiplier, rate, steps, delta, rho=rho, largest_order=largest)
         return spent <= epsilon
 
+    if not fits(1e9):
+        return math.inf
     # What would be enough for all records at every step, times the rate: about right where the result is well above 1.
     low = high = 1.01 * rate * math.sqrt(steps / (2.0 * approx_to_zcdp(epsilon, delta)))
     growth = 1.1
     while not fits(high):
-        if growth > 1e3:
-            return math.inf
         low, high, growth = high, high * growth, growth * 1.2
     while low == high or fits(low):
         low, high = low / 1.1, min(low, high)

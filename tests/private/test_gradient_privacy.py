@@ -112,7 +112,13 @@ class TestAllSteps:
     def test_without_sampling_it_is_zcdp(self):
         for rho in (1e-4, 0.01, 0.5):
             ours = subsampled_gaussian_epsilon(math.sqrt(50 / (2 * rho)), 1.0, 50, 1e-6)
-            assert zcdp_to_approx(rho, 1e-6) * (1 - 1e-9) <= ours <= 1.02 * zcdp_to_approx(rho, 1e-6) + 1e-4
+            assert ours == pytest.approx(zcdp_to_approx(rho, 1e-6), rel=1e-3)  # two grids of orders
+
+    def test_rounding_never_makes_a_step_free(self):
+        # Without care the divergences of these are rounded to negative numbers, which the library takes for epsilon 0.
+        for multiplier in (1e5, 1e6, 1e9):
+            assert subsampled_gaussian_epsilon(multiplier, 0.25, 200, 1e-5) > 0
+        assert math.isinf(subsampled_gaussian_multiplier(1e-9, 1e-5, 0.25, 200))
 
     def test_tiny_rates_and_a_count_that_takes_it_all(self):
         assert subsampled_gaussian_multiplier(8.0, 1e-4, 1e-3, 3) < 1
@@ -184,15 +190,15 @@ def forget_to_clip(monkeypatch):
 class TestAttacks:
     @pytest.mark.parametrize("rate", [0.5, 1.0])
     def test_stays_below_the_claim(self, adjacency, rate):
-        assert attack(adjacency, rate, 400) <= BUDGET.epsilon
+        assert attack(adjacency, rate, 250) <= BUDGET.epsilon
 
     def test_rho_stays_below_the_claim(self, adjacency):
-        assert attack(adjacency, 1.0, 400, Budget(rho=1.0)) <= 1.0
+        assert attack(adjacency, 1.0, 250, Budget(rho=1.0)) <= 1.0
 
     def test_too_little_noise_is_caught(self, adjacency, monkeypatch):
         a_third_of_the_noise(monkeypatch)
-        assert attack(adjacency, 1.0, 700) > BUDGET.epsilon
+        assert attack(adjacency, 1.0, 400) > BUDGET.epsilon
 
     def test_forgetting_to_clip_is_caught(self, adjacency, monkeypatch):
         forget_to_clip(monkeypatch)
-        assert attack(adjacency, 1.0, 700) > BUDGET.epsilon
+        assert attack(adjacency, 1.0, 400) > BUDGET.epsilon
