@@ -42,7 +42,8 @@ Progress = Callable[[], None] | None
 class BaseMarginalsEstimator(BaseParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
-    Abstract: a subclass says in :meth:`_learn` how the parameters follow from the tables.
+    Abstract: a subclass says in :meth:`_learn` how the parameters follow from the tables. One that learns from another
+    kind of release overrides `_release_kind`, `_settings`, `_run`, `_rehearse` and `_learned` instead.
 
     Parameters
     ----------
@@ -101,6 +102,8 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         "guarantees": ("pure", "zcdp", "approximate"),
         "adjacency": ("add_remove", "replace_one"),
     }
+
+    _release_kind: ClassVar[str] = "marginals"
 
     def __init__(
         self,
@@ -175,23 +178,18 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
         schema, table = self._schema_and_table(graph, data)
         cliques = self._checked_cliques(graph, schema, self.cliques)
-        settings = marginals.MarginalSettings(
-            scopes=cliques.scopes,
-            noise=self.noise,
-            weights=self.weights,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
-            random_state=self.random_state,
-        )
+        settings = self._settings(cliques)
         self._rehearse()
         if table is None:
             table = PrivateTable(
                 data, schema.subset(graph.nodes), adjacency=self.adjacency, ledger=budget, n_records=self.n_records
             )
-        release = marginals.run(table, settings, budget)
+        release = self._run(table, settings, budget)
         try:
             learned = self._learned(graph, release, Privacy.of(release, table.ledger.entries))
         except BaseException as error:
             error.release = release  # type: ignore[attr-defined]
-            error.add_note("The noisy tables were released and paid for: pass this exception's .release to fit_release")
+            error.add_note("The release was made and paid for: pass this exception's .release to fit_release")
             raise
         self.__dict__.update(learned)
         return self
@@ -213,8 +211,10 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         graph = _checked_graph(model)
         if not isinstance(release, Release):
             raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
-        if release.kind != "marginals":
-            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind 'marginals'")
+        if release.kind != self._release_kind:
+            raise ValueError(
+                f"release has kind {release.kind!r}, this estimator needs one of kind {self._release_kind!r}"
+            )
         if self.state_names is not None:
             given = Schema.coerce(self.state_names)
             different = [name for name in graph if name in given and given[name] != release.schema.get(name)]
@@ -263,6 +263,19 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             )
         require_inference(cliques, self.inference, self.memory_limit)
         return cliques
+
+    def _settings(self, cliques: Cliques) -> Any:
+        """The settings of the learner inside the boundary, checked."""
+        return marginals.MarginalSettings(
+            scopes=cliques.scopes,
+            noise=self.noise,
+            weights=self.weights,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
+            random_state=self.random_state,
+        )
+
+    def _run(self, table: PrivateTable, settings: Any, budget: Budget) -> Release:
+        """The learner inside the boundary."""
+        return marginals.run(table, settings, budget)
 
     def _rehearse(self) -> None:
         """Learn from a made-up table of two cells, so that an unusable option fails before anything is spent."""
@@ -313,14 +326,15 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyM
     """
     schema = release.schema
     cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
-    distributions = {noise.distribution for noise in release.noise}
+    noises = [noise for noise in release.noise if noise is not None]  # every table of counts has its noise
+    distributions = {noise.distribution for noise in noises}
     if len(distributions) != 1:
         raise ValueError(f"the release mixes the noise distributions {sorted(distributions)}; learn from one kind")
     return NoisyMarginals(
         cliques,
         cliques.join(release.values),
         "laplace" if distributions == {"discrete_laplace"} else "gaussian",
-        np.array([noise.scale for noise in release.noise]),
+        np.array([noise.scale for noise in noises]),
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
     )

@@ -95,8 +95,8 @@ class Release:
         What `values` are; "marginals" for noisy contingency tables.
     values : tuple of ndarray of int64
         Read-only. For marginals, table c has shape ``(cardinality(v) for v in scopes[c])``.
-    noise : tuple of Noise
-        One per value.
+    noise : tuple of Noise or None
+        One per value; None where the value is not a statistic plus noise, but was computed from such.
     public : mapping
         JSON-able public facts. For marginals: ``schema``, ``scopes``, ``n_records`` and ``settings``.
     adjacency : Adjacency
@@ -114,7 +114,7 @@ class Release:
 
     kind: str
     values: tuple[np.ndarray, ...]
-    noise: tuple[Noise, ...]
+    noise: tuple[Noise | None, ...]
     public: Mapping[str, Any]
     adjacency: Adjacency
     guarantee: Guarantee
@@ -134,7 +134,7 @@ class Release:
             "format": "pgmpy_dp.release",
             "version": 1,
             "kind": self.kind,
-            "noise": [[item.distribution, float(item.scale)] for item in noise],
+            "noise": [None if item is None else [item.distribution, float(item.scale)] for item in noise],
             "public": dict(self.public),
             "adjacency": str(self.adjacency),
             "guarantee": self.guarantee.to_dict(),
@@ -212,7 +212,7 @@ def _restore(header: str, values: Iterable[np.ndarray]) -> Release:
     return Release(
         kind=content["kind"],
         values=tuple(values),
-        noise=tuple(Noise(distribution, scale) for distribution, scale in content["noise"]),
+        noise=tuple(None if item is None else Noise(*item) for item in content["noise"]),
         public=content["public"],
         adjacency=content["adjacency"],
         guarantee=guarantee_from_dict(content["guarantee"]),

@@ -50,6 +50,12 @@ def _graphs() -> dict[str, tuple[nx.Graph, dict]]:
 GRAPHS = _graphs()
 
 
+def budget_of(estimator_class: type, epsilon: float) -> dict[str, float]:
+    """A budget of this epsilon that the estimator can use: with a delta where it has no pure guarantee."""
+    pure = "pure" in estimator_class.get_class_tag("guarantees")
+    return {"epsilon": epsilon} if pure else {"epsilon": epsilon, "delta": 1e-3}
+
+
 def make_network(graph: nx.Graph, cardinalities: dict, scale: float = 1.5, seed: int = 3) -> MarkovNetwork:
     cliques = Cliques.from_graph(graph, cardinalities)
     theta = scale * np.random.default_rng(seed).normal(size=cliques.n_cells)

@@ -9,7 +9,8 @@ from pgmpy.models import DiscreteMarkovNetwork
 from pgmpy.parameter_estimator import BaseParameterEstimator
 from skbase.testing.test_all_objects import TestAllObjects as _GenericTests
 
-from pgmpy_dp import MarkovNetwork, Schema, list_estimators
+from pgmpy_dp import Budget, MarkovNetwork, Schema, list_estimators
+from tests.estimators.shapes import budget_of
 
 STATES = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
 
@@ -61,7 +62,9 @@ def test_the_constructor_stores_its_arguments_untouched(estimator_class):
 @pytest.mark.parametrize("clone", [lambda e: e.clone(), sklearn.base.clone], ids=["skbase", "sklearn"])
 @pytest.mark.parametrize("states", [STATES, Schema(STATES)], ids=["dict", "Schema"])
 def test_clones_are_unfitted_and_have_the_same_parameters(estimator_class, data, clone, states):
-    estimator = estimator_class(epsilon=1.0, state_names=states).fit(nx.Graph([("rain", "wet")]), data)
+    estimator = estimator_class(**budget_of(estimator_class, 1.0), state_names=states).fit(
+        nx.Graph([("rain", "wet")]), data
+    )
     copy = clone(estimator)
     assert type(copy) is estimator_class
     assert copy.get_params() == estimator.get_params()
@@ -70,7 +73,7 @@ def test_clones_are_unfitted_and_have_the_same_parameters(estimator_class, data,
 
 
 def test_fitting_sets_is_fitted_and_reset_undoes_it(estimator_class, data):
-    estimator = estimator_class(epsilon=1.0, state_names=STATES)
+    estimator = estimator_class(**budget_of(estimator_class, 1.0), state_names=STATES)
     assert not estimator.is_fitted
     assert estimator.fit(nx.Graph([("rain", "wet")]), data) is estimator
     assert estimator.is_fitted
@@ -82,9 +85,9 @@ def test_fitting_sets_is_fitted_and_reset_undoes_it(estimator_class, data):
 
 
 def test_set_params_reaches_the_next_fit(estimator_class, data):
-    estimator = estimator_class(epsilon=1.0, state_names=STATES)
+    estimator = estimator_class(**budget_of(estimator_class, 1.0), state_names=STATES)
     estimator.set_params(epsilon=4.0).fit(nx.Graph([("rain", "wet")]), data)
-    assert str(estimator.privacy_.guarantee) == "4-DP"
+    assert estimator.privacy_.guarantee == Budget(**budget_of(estimator_class, 4.0)).guarantee
 
 
 def test_every_pgmpy_graph_and_networkx_s_own_will_do(estimator_class, data):
@@ -93,15 +96,16 @@ def test_every_pgmpy_graph_and_networkx_s_own_will_do(estimator_class, data):
         DiscreteMarkovNetwork([("rain", "wet")]),
         nx.Graph([("rain", "wet")]),
     ):
-        estimator = estimator_class(epsilon=1.0, state_names=STATES).fit(graph, data)
+        estimator = estimator_class(**budget_of(estimator_class, 1.0), state_names=STATES).fit(graph, data)
         assert set(map(frozenset, estimator.model_.edges)) == {frozenset(("rain", "wet"))}
         assert not getattr(graph, "factors", [])
 
 
 def test_the_estimators_are_listed_by_tag():
     names = [estimator.__name__ for estimator in list_estimators()]
-    assert names == ["CollectiveEM", "CollectiveMAP", "NaiveMLE"]
-    assert list_estimators(guarantees="pure", adjacency="replace_one", task="parameters") == list_estimators()
+    assert names == ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
+    assert list_estimators(guarantees="zcdp", adjacency="replace_one", task="parameters") == list_estimators()
+    assert [e.__name__ for e in list_estimators() if e not in list_estimators(guarantees="pure")] == ["PrivateSGD"]
     assert list_estimators(guarantees="none at all") == []
     with pytest.raises(ValueError, match="colour"):
         list_estimators(colour="red")

@@ -15,6 +15,7 @@ from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.estimators.shapes import budget_of
 
 NEEDLE = "needle-9d1f"
 STATES = {"a": ["x", "y", "z"], "b": ["u", "v"], "c": [0, 1]}
@@ -88,7 +89,8 @@ def estimator_class(request):
 def test_a_fitted_estimator_and_its_model_hold_no_records_nor_counts(estimator_class, adjacency):
     n_records = None if adjacency == "add_remove" else 8000  # a public number that is not the true one
     # Little budget: noisy tables that happen to equal the exact ones are out of the question.
-    estimator = estimator_class(epsilon=0.01, state_names=STATES, adjacency=adjacency, n_records=n_records)
+    budget = budget_of(estimator_class, 0.01)
+    estimator = estimator_class(**budget, state_names=STATES, adjacency=adjacency, n_records=n_records)
     model = MarkovNetwork(GRAPH).fit(DATA, estimator)
     for item in (estimator, model, estimator.release_, estimator.model_):
         assert leaks(item) == []
