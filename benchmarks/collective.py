@@ -28,7 +28,7 @@ if __name__ == "__main__":
 from tqdm import tqdm
 
 from benchmarks.methods import MBI_LBFGS, METHODS, SLOW, Problem
-from benchmarks.populations import KINDS, Population, make_population, noisy_tables, sample_counts
+from benchmarks.populations import KINDS, Population, make_population, noisy_tables, sample_counts, sample_records
 from benchmarks.report import write_report
 from benchmarks.settings import MODES, Mode, Setting
 
@@ -137,7 +137,12 @@ def _noisy_problem(population: Population, counts: Any, setting: Setting, draw: 
     rng = population.rng("noise", setting.n_records, round(1e6 * setting.epsilon), draw)
     cliques = population.model.cliques
     noisy = noisy_tables(cliques, counts, setting.epsilon, rng, total=setting.n_records)
-    return Problem.with_truth(population.model, counts, noisy)
+    return Problem.with_truth(
+        population.model,
+        counts,
+        noisy,
+        lambda: sample_records(population.model, setting.n_records, population.rng("records", setting.n_records)),
+    )
 
 
 def _fit(problem: Problem, method: str, compiled: set[tuple]) -> dict[str, Any]:

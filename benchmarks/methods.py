@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.mbi_adapter import fit_mbi
+from benchmarks.private_sgd import fit_private_sgd
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.divergence import kl_divergence
@@ -35,14 +36,23 @@ class Problem:
         What every private method gets.
     loss : callable
         From log-potentials (n_cells,) to the score that is to be small; used by the oracle methods only.
+    records : callable, optional
+        Codes of the records that were counted, for methods that cannot learn from tables.
     """
 
     counts: np.ndarray
     noisy: NoisyMarginals
     loss: Callable[[np.ndarray], float]
+    records: Callable[[], np.ndarray] | None = None
 
     @classmethod
-    def with_truth(cls, truth: LogLinearModel, counts: np.ndarray, noisy: NoisyMarginals) -> Problem:
+    def with_truth(
+        cls,
+        truth: LogLinearModel,
+        counts: np.ndarray,
+        noisy: NoisyMarginals,
+        records: Callable[[], np.ndarray] | None = None,
+    ) -> Problem:
         """A problem scored by the exact Kullback-Leibler divergence from the true model."""
 
         def loss(theta: np.ndarray) -> float:
@@ -51,7 +61,7 @@ class Problem:
                 return float("inf")
             return kl_divergence(truth, LogLinearModel(truth.cliques, theta))
 
-        return cls(counts, noisy, loss)
+        return cls(counts, noisy, loss, records)
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,14 @@ def _collective_map(problem: Problem) -> Outcome:
     return _timed(lambda: collective_map(problem.noisy))
 
 
+def _private_sgd(problem: Problem) -> Outcome:
+    if problem.records is None:
+        raise ValueError("PrivateSGD needs the records; leave it out of --methods")
+    cliques, scale = problem.noisy.cliques, float(problem.noisy.scale[0])
+    seed = int(np.abs(problem.noisy.counts).sum())  # another one for each draw, the same in every run
+    return Outcome(*fit_private_sgd(problem.records(), cliques, cliques.n_cliques / scale, seed))
+
+
 def _mbi(**options) -> Method:
     def run(problem: Problem) -> Outcome:
         fit = fit_mbi(problem.noisy, **options)
@@ -150,6 +168,7 @@ METHODS: Mapping[str, Method] = {
     "em_best_stop": _em_best_stop,
     "em_published": _em_published,
     "map": _collective_map,
+    "sgd": _private_sgd,
     "mbi_l1_100": _mbi(loss="l1", iterations=100),
     "mbi_l1_1000": _mbi(loss="l1", iterations=1000),
     "mbi_l2_100": _mbi(loss="l2", iterations=100),
@@ -171,6 +190,7 @@ LABELS: Mapping[str, str] = {
     "em_best_stop": "CollectiveEM, best stop (oracle)",
     "em_published": "CollectiveEM as published (NLBP)",
     "map": "CollectiveMAP",
+    "sgd": "PrivateSGD (delta = 1/N)",
     "mbi_l1_100": "mbi L1, 100 iterations",
     "mbi_l1_1000": "mbi L1, 1000 iterations",
     "mbi_l2_100": "mbi L2, 100 iterations",

@@ -19,7 +19,16 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 
-__all__ = ["KINDS", "MAIN_KINDS", "Population", "make_graph", "make_population", "noisy_tables", "sample_counts"]
+__all__ = [
+    "KINDS",
+    "MAIN_KINDS",
+    "Population",
+    "make_graph",
+    "make_population",
+    "noisy_tables",
+    "sample_counts",
+    "sample_records",
+]
 
 KINDS: dict[str, str] = {
     "chain1": "first-order chain",
@@ -154,6 +163,11 @@ def sample_counts(model: LogLinearModel, n_records: int, rng: np.random.Generato
             cells = np.ravel_multi_index(tuple(codes[:, i] for i in scope), shape)
             table += np.bincount(cells, minlength=len(table))
     return np.concatenate(tables)
+
+
+def sample_records(model: LogLinearModel, n_records: int, rng: np.random.Generator) -> np.ndarray:
+    """The records, shape (n_records, n_variables), whose tables :func:`sample_counts` gives for the same generator."""
+    return np.concatenate([model.sample(min(_BATCH, n_records - k), rng) for k in range(0, n_records, _BATCH)])
 
 
 def noisy_tables(
