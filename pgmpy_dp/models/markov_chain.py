@@ -16,18 +16,28 @@ off theta as a softmax of its rows, so that no row is ever 0 / 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 
-__all__ = ["ChainFit", "MarkovChain", "chain_maximum_likelihood", "fit_chain", "noisy_chain_tables"]
+__all__ = [
+    "ChainFit",
+    "MarkovChain",
+    "chain_maximum_likelihood",
+    "fit_chain",
+    "map_chain",
+    "noisy_chain_tables",
+    "staying_log_odds",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +197,10 @@ def noisy_chain_tables(
 
 
 def fit_chain(
-    initial: NoisyMarginals, transition: NoisyMarginals, learn: Callable[[NoisyMarginals], Fit]
+    initial: NoisyMarginals,
+    transition: NoisyMarginals,
+    learn: Callable[[NoisyMarginals], Fit],
+    learn_transition: Callable[[NoisyMarginals], Fit] | None = None,
 ) -> ChainFit:
     """Learn a chain from its two noisy tables, each on its own.
 
@@ -197,6 +210,8 @@ def fit_chain(
         As from `noisy_chain_tables`.
     learn : callable
         One of `naive_mle`, `collective_em`, `collective_map`, with its options bound.
+    learn_transition : callable, optional
+        Another one for the transitions.
 
     Returns
     -------
@@ -204,17 +219,83 @@ def fit_chain(
 
     Examples
     --------
-    >>> from pgmpy_dp.models.collective_map import collective_map
+    >>> from pgmpy_dp.models.maximum_likelihood import naive_mle
     >>> tables = noisy_chain_tables(np.array([52.0, 47]), np.array([[91.0, 8], [19, 83]]), "laplace", (2.0, 2.0))
-    >>> np.exp(fit_chain(*tables, collective_map).chain.log_transition).round(1)
+    >>> np.exp(fit_chain(*tables, naive_mle).chain.log_transition).round(1)
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
-    fits = learn(initial), learn(transition)
+    fits = learn(initial), (learn_transition or learn)(transition)
     k = initial.cliques.cardinalities[0]
     theta, pairs = fits[0].model.theta, fits[1].model.theta.reshape(k, k)
     chain = MarkovChain(theta - logsumexp(theta), pairs - logsumexp(pairs, axis=1, keepdims=True))
     return ChainFit(chain, *fits)
+
+
+def map_chain(
+    initial: NoisyMarginals,
+    transition: NoisyMarginals,
+    *,
+    stay: bool = True,
+    n_rounds: int = 3,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    callback: Callable[[], None] | None = None,
+) -> ChainFit:
+    """Learn a chain by `collective_map`, with a prior that knows that staying is not like moving.
+
+    Parameters
+    ----------
+    initial, transition : NoisyMarginals
+        As from `noisy_chain_tables`.
+    stay : bool
+        Shrink to the model in which every state is kept with one probability, and otherwise left for any other alike,
+        instead of to the uniform one. That probability comes from the release (`staying_log_odds`): the sum of K cells
+        against the sum of all, known long before any single cell is.
+    n_rounds, max_iter, tol, callback
+        As for `collective_map`.
+
+    Returns
+    -------
+    ChainFit
+        ``transition.details["stay"]`` is the log-odds that was used, 0 without `stay`.
+
+    Notes
+    -----
+    `collective_map`'s entropy term is left out (``entropy_share=0``): it guards interactions, whose size a table of one
+    variable does not tell, so it would pull the initial distribution to the uniform one with arbitrary strength.
+
+    Examples
+    --------
+    >>> tables = noisy_chain_tables(np.array([52.0, 47]), np.array([[91.0, 8], [19, 83]]), "laplace", (2.0, 2.0))
+    >>> np.exp(map_chain(*tables).chain.log_transition).round(1)
+    array([[0.9, 0.1],
+           [0.2, 0.8]])
+    """
+    learn = partial(
+        collective_map, entropy_share=0.0, n_rounds=n_rounds, max_iter=max_iter, tol=tol, callback=callback
+    )
+    strength = staying_log_odds(transition) if stay else 0.0
+    base = strength * np.eye(transition.cliques.cardinalities[0]).ravel()
+    fit = fit_chain(initial, transition, learn, partial(learn, base=base))
+    return replace(fit, transition=replace(fit.transition, details=fit.transition.details | {"stay": strength}))
+
+
+def staying_log_odds(transition: NoisyMarginals) -> float:
+    """Log-potential s of the diagonal at which the model ``exp(s [i = j])`` stays as often as the release says.
+
+    ``s = log(d (K - 1)/(1 - d))`` with d the share of the table that lies on its diagonal. Its noise has a known variance
+    V, and d is shrunk to 1/K, at which s = 0, by the factor ``1/(1 + V/0.3**2)``: 0.3 is about the standard deviation of
+    a uniform share.
+    """
+    (table,) = transition.cliques.split(transition.counts)
+    k, n = len(table), transition.n_records
+    raw = float(np.trace(table)) / n
+    # Var(trace - raw sum): K cells with weight 1 - raw, the others with weight -raw.
+    variance = float(transition.table_variance[0]) * k * ((1 - raw) ** 2 + (k - 1) * raw**2) / n**2
+    d = 1 / k + (raw - 1 / k) / (1 + variance / 0.3**2)
+    d = min(max(d, 0.5 / k), 1 - 0.5 / k)
+    return float(np.log(d * (k - 1) / (1 - d)))
 
 
 def chain_maximum_likelihood(initial: Any, transition: Any, pseudocount: float = 0.0) -> MarkovChain:
