@@ -2,6 +2,7 @@
 
 from pgmpy_dp.estimators.collective_em import CollectiveEM
 from pgmpy_dp.estimators.collective_map import CollectiveMAP
+from pgmpy_dp.estimators.markov_chain import PrivateMarkovChain
 from pgmpy_dp.estimators.naive_mle import NaiveMLE
 
-__all__ = ["CollectiveEM", "CollectiveMAP", "NaiveMLE"]
+__all__ = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateMarkovChain"]

@@ -52,7 +52,9 @@ class Privacy:
     @classmethod
     def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:
         """The record of a release."""
-        return cls(release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries), release.unit)
+        return cls(
+            release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries), release.unit
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; see :meth:`from_dict`."""

@@ -108,7 +108,9 @@ def collective_map(
     problem = CollectiveObjective(noisy, entropy_share, margin_share, memory_limit)
     if base is not None:
         if entropy_share > 0 and margin_share > 0:
-            raise ValueError(f"base needs entropy_share=0 or margin_share=0, got {entropy_share!r} and {margin_share!r}")
+            raise ValueError(
+                f"base needs entropy_share=0 or margin_share=0, got {entropy_share!r} and {margin_share!r}"
+            )
         base = np.asarray(base, dtype=np.float64)
         if base.shape != (noisy.cliques.n_cells,) or not np.isfinite(base).all():
             raise ValueError(f"base must be {noisy.cliques.n_cells} finite numbers, got shape {base.shape}")

@@ -7,14 +7,15 @@ share no parameter. The transition table, as one distribution over pairs (i, j),
 
     n_ij ~ N_2 mu_ij,   P_ij = mu_ij / sum_j mu_ij,
 
-whose row sums (how often a state is left) are free: they depend on the lengths of sequences and on how users are weighted,
-which the chain does not model. Hence each of the two tables is learned by the functions that learn any clique's table,
-with its own noise and *its own total*: N_1 counts beginnings, N_2 transitions, and averaging them would be wrong. P is read
-off theta as a softmax of its rows, so that no row is ever 0 / 0.
+whose row sums (how often a state is left) are free: they depend on the lengths of sequences and on how users are
+weighted, which the chain does not model. Hence each of the two tables is learned by the functions that learn any
+clique's table, with its own noise and *its own total*: N_1 counts beginnings, N_2 transitions, and averaging them would
+be wrong. P is read off theta as a softmax of its rows, so that no row is ever 0 / 0.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -110,13 +111,13 @@ class MarkovChain:
     def unrolled(self, length: int, variable: str = "x") -> LogLinearModel:
         """The joint distribution of the first `length` states, variables ``(variable, 0)``, ``(variable, 1)``, ...
 
-        The potentials are pi on the first edge's rows and P on every edge, so the log-partition function is 0. A model of
-        length 1 has the one table pi.
+        The potentials are pi on the first edge's rows and P on every edge, so the log-partition function is 0. A model
+        of length 1 has the one table pi.
         """
         if length < 1:
             raise ValueError(f"length must be at least 1, got {length!r}")
         names = tuple((variable, t) for t in range(length))
-        edges = tuple(zip(names[:-1], names[1:], strict=True)) or (names,)
+        edges = tuple(itertools.pairwise(names)) or (names,)
         cliques = Cliques(names, (self.n_states,) * length, edges)
         if length == 1:
             return LogLinearModel(cliques, self.log_initial)
@@ -176,9 +177,9 @@ def noisy_chain_tables(
     scales : sequence of two float
         Of the noise, in the units of the tables.
     units : sequence of two float
-        What one user adds to each table at most. Tables and scales are divided by it. In these units a user's cell is in
-        [0, 1] and its table sums to at most 1, so the variance of a cell over users is at most N mu, as of a count of N
-        records: what the collective methods take for the sampling error is an upper bound of it.
+        What one user adds to each table at most. Tables and scales are divided by it. In these units a user's cell is
+        in [0, 1] and its table sums to at most 1, so the variance of a cell over users is at most N mu, as of a count
+        of N records: what the collective methods take for the sampling error is an upper bound of it.
 
     Returns
     -------
@@ -267,14 +268,12 @@ def map_chain(
 
     Examples
     --------
-    >>> tables = noisy_chain_tables(np.array([52.0, 47]), np.array([[91.0, 8], [19, 83]]), "laplace", (2.0, 2.0))
+    >>> tables = noisy_chain_tables(np.array([520.0, 470]), np.array([[910.0, 80], [190, 830]]), "laplace", (2.0, 2.0))
     >>> np.exp(map_chain(*tables).chain.log_transition).round(1)
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
-    learn = partial(
-        collective_map, entropy_share=0.0, n_rounds=n_rounds, max_iter=max_iter, tol=tol, callback=callback
-    )
+    learn = partial(collective_map, entropy_share=0.0, n_rounds=n_rounds, max_iter=max_iter, tol=tol, callback=callback)
     strength = staying_log_odds(transition) if stay else 0.0
     base = strength * np.eye(transition.cliques.cardinalities[0]).ravel()
     fit = fit_chain(initial, transition, learn, partial(learn, base=base))
@@ -284,9 +283,9 @@ def map_chain(
 def staying_log_odds(transition: NoisyMarginals) -> float:
     """Log-potential s of the diagonal at which the model ``exp(s [i = j])`` stays as often as the release says.
 
-    ``s = log(d (K - 1)/(1 - d))`` with d the share of the table that lies on its diagonal. Its noise has a known variance
-    V, and d is shrunk to 1/K, at which s = 0, by the factor ``1/(1 + V/0.3**2)``: 0.3 is about the standard deviation of
-    a uniform share.
+    ``s = log(d (K - 1)/(1 - d))`` with d the share of the table that lies on its diagonal. Its noise has a known
+    variance V, and d is shrunk to 1/K, at which s = 0, by the factor ``1/(1 + V/0.3**2)``: 0.3 is about the standard
+    deviation of a uniform share.
     """
     (table,) = transition.cliques.split(transition.counts)
     k, n = len(table), transition.n_records

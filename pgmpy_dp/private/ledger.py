@@ -236,8 +236,8 @@ class Ledger:
                 )
         if self._entries and unit != self._entries[0].unit:
             raise ValueError(
-                f"unit={unit!r} differs from the unit {self._entries[0].unit!r} that the entries of this ledger protect "
-                "(None is a record): guarantees for different units do not add up; use one for all releases of a dataset"
+                f"unit={unit!r} differs from the unit {self._entries[0].unit!r} that this ledger's entries protect "
+                "(None is a record): guarantees for different units do not add up; use one for all releases of the data"
             )
         budget, conversion_delta = self._budget, self._conversion_delta
         sums = _Sums.of([*(entry.cost for entry in self._entries), cost])

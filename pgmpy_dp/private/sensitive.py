@@ -162,7 +162,7 @@ class Release:
 
     @property
     def unit(self) -> Any:
-        """What is protected: None is one record; else the column each of whose values is protected with all its rows."""
+        """What is protected: None is one record; else the column whose values are, each with all its rows."""
         return decode_label(json.loads(self._header)["public"].get("unit"))
 
     def _public(self, key: str) -> Any:

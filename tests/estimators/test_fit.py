@@ -26,7 +26,7 @@ STATES = TRUTH.states
 DATA = TRUTH.sample(20_000, random_state=0)
 
 
-@pytest.fixture(params=list_estimators(), ids=lambda estimator: estimator.__name__)
+@pytest.fixture(params=list_estimators(task="parameters"), ids=lambda estimator: estimator.__name__)
 def estimator_class(request):
     return request.param
 

@@ -38,8 +38,8 @@ coarse enough that 2**43 users fit in 64 bits and scales stay below the sampler'
 def contribution_sensitivity(adjacency: Adjacency, most: int) -> tuple[float, float, float]:
     """l1, l2 and l-infinity sensitivity of a table to which each user adds non-negative integers of sum at most `most`.
 
-    * ``add_remove``: the tables differ by one user's addition u >= 0 with norm1(u) <= M. Its l2 and l-infinity norms are
-      at most its l1 norm, and equal to it where it lies in one cell: (M, M, M).
+    * ``add_remove``: the tables differ by one user's addition u >= 0 with norm1(u) <= M. Its l2 and l-infinity norms
+      are at most its l1 norm, and equal to it where it lies in one cell: (M, M, M).
     * ``replace_one``: they differ by u - v, both of that kind. norm1(u - v) <= 2M. As u and v are non-negative,
       norm2(u - v)**2 <= norm2(u)**2 + norm2(v)**2 <= 2 M**2, and a cell moves by at most max(u, v) <= M:
       (2M, sqrt(2) M, M). All three are attained by users in two different cells.
@@ -116,8 +116,8 @@ def chosen_segments(user: np.ndarray, most: int, seed: np.random.Generator | Non
 
     Notes
     -----
-    Privacy: every segment gets an independent random number of the operating system, and each user keeps the segments of
-    its smallest ones. So the choices of different users are independent, and the distribution of one user's choice
+    Privacy: every segment gets an independent random number of the operating system, and each user keeps the segments
+    of its smallest ones. So the choices of different users are independent, and the distribution of one user's choice
     depends on that user alone: given the choices of all others, adding, removing or replacing a user moves what is
     counted by that user's choice only. The choice never depends on position or content, which would couple users.
 

@@ -110,6 +110,8 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
 
 
 def _keyed(column: np.ndarray | pd.Categorical) -> tuple[np.ndarray, list[tuple]]:
+    rows: np.ndarray
+    distinct: Any
     if isinstance(column, pd.Categorical):
         # The last entry is for missing values, whose code is -1.
         rows, distinct = column.codes, [*column.categories.to_numpy(dtype=object), None]

@@ -30,23 +30,24 @@ _MISSING = match_key(None)
 class PrivateSequences:
     """Users with their sequences of visited states, behind a schema, an adjacency and a ledger.
 
-    Like :class:`~pgmpy_dp.private.data.table.PrivateTable` it shows no records, prints only public facts and refuses to be
-    copied or pickled. Unlike there, neighbours differ in a whole *user*: everything that carries one value of the column
-    `unit`, however many rows and visits that is.
+    Like :class:`~pgmpy_dp.private.data.table.PrivateTable` it shows no records, prints only public facts and refuses to
+    be copied or pickled. Unlike there, neighbours differ in a whole *user*: everything that carries one value of the
+    column `unit`, however many rows and visits that is.
 
     Parameters
     ----------
     data : dataframe
-        Anything narwhals reads, in one of two forms. *Wide*: each row is one sequence, and a user may have several rows.
+        Anything narwhals reads, in one of two forms. *Wide*: each row is one sequence, and a user may have several
+        rows.
         *Long*: each row is one visit; a user's visits in the order of the column `order` (rows that tie keep their
         order) are one sequence.
     schema : Schema or mapping
         One discrete variable with all states that can be visited. In the long form it names the column of the states. A
         state None is *null*: nothing was observed at that step.
     unit : hashable, default "user"
-        Column that says whose row it is. Compared like states (:func:`pgmpy_dp.schema.match_key`), so ``7``, ``7.0`` and
-        ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such identifiers as text
-        with a letter in it. Rows without one belong to nobody and are dropped.
+        Column that says whose row it is. Compared like states (:func:`pgmpy_dp.schema.match_key`), so ``7``, ``7.0``
+        and ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such identifiers as
+        text with a letter in it. Rows without one belong to nobody and are dropped.
     sequence : hashable, default "sequence"
         Wide form: column of lists, or of texts of states separated by `separator`.
     order : hashable, optional
@@ -139,8 +140,8 @@ class PrivateSequences:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "PrivateSequences cannot be copied or pickled: it holds private records; keep the Release, or make it again "
-            "from the data with a loaded Ledger"
+            "PrivateSequences cannot be copied or pickled: it holds private records; keep the Release, or make it "
+            "again from the data with a loaded Ledger"
         )
 
 
@@ -171,13 +172,13 @@ def chain_tables(
 
     Notes
     -----
-    A segment with no state but null and unknown ones counts nowhere. Otherwise its first state counts in the first table
-    (null too, unknown not). A pair counts if both states are known and not both are null.
+    A segment with no state but null and unknown ones counts nowhere. Otherwise its first state counts in the first
+    table (null too, unknown not). A pair counts if both states are known and not both are null.
 
     Privacy
-        A user's additions to each table are non-negative integers that sum to at most M: by shares ``M = 2**20`` in each
-        of the two tables; by the cap m in the first and m (L - 1) in the second, L the segment length. Other users do not
-        change them. The sensitivities are those of
+        A user's additions to each table are non-negative integers that sum to at most M: by shares ``M = 2**20`` in
+        each of the two tables; by the cap m in the first and m (L - 1) in the second, L the segment length. Other users
+        do not change them. The sensitivities are those of
         :func:`~pgmpy_dp.private.data.contributions.contribution_sensitivity`, table by table. In units of M the tables
         together have l1 sensitivity 2, the number of tables, and l2 sensitivity sqrt(2) under ``add_remove``; 4 and 2
         under ``replace_one``: l1 norms add up, squared l2 norms add up.
@@ -236,8 +237,8 @@ def checked_schema(schema: Schema | Any, argument: str = "schema") -> Schema:
     checked.require_discrete(argument=argument)
     if len(checked) != 1:
         raise ValueError(
-            f"{argument} declares the variables {list(checked.variables)}; sequences are of one variable: pass one, e.g. "
-            "{'page': ['front', 'news', ...]}, with all states that can be visited"
+            f"{argument} declares the variables {list(checked.variables)}; sequences are of one variable: pass one, "
+            "e.g. {'page': ['front', 'news', ...]}, with all states that can be visited"
         )
     return checked
 
@@ -281,7 +282,7 @@ def read_sequences(
     place = {match_key(state): position for position, state in enumerate(states)}
     columns = [unit, sequence] if order is None else [unit, order, variable]
     if len(set(columns)) < len(columns):
-        raise ValueError(f"the columns {columns} of unit, order, sequence and states must differ; rename one in the data")
+        raise ValueError(f"the columns {columns} of unit, order, sequence and states must differ; rename one")
     (user, user_keys), *rest = read_keys(data, columns)
     named = np.array([key != _MISSING for key in user_keys], dtype=bool)[user]
     owner = user[named]

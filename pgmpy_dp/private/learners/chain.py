@@ -62,8 +62,8 @@ class ChainSettings:
             object.__setattr__(self, "max_segments", checked_integer("max_segments", self.max_segments, 1))
             if self.segment_length is None:
                 raise ValueError(
-                    f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold any "
-                    "number of pairs; pass segment_length, or max_segments=None to count users by shares"
+                    f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold "
+                    "any number of pairs; pass segment_length, or max_segments=None to count users by shares"
                 )
         share = checked_number("initial_share", self.initial_share, positive=True)
         if share >= 1:
@@ -110,8 +110,8 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
 
         *Sensitivity.* By :func:`~pgmpy_dp.private.data.sequences.chain_tables` a user adds to table c non-negative
         integers that sum to at most M_c (`ChainSettings.units`). So table c alone has l1 sensitivity M_c and l2
-        sensitivity M_c under ``add_remove``, 2 M_c and sqrt(2) M_c under ``replace_one``; in units of M_c the two tables
-        together have l1 sensitivity 2 or 4. Users of any number of visits are covered, informative or not.
+        sensitivity M_c under ``add_remove``, 2 M_c and sqrt(2) M_c under ``replace_one``; in units of M_c the two
+        tables together have l1 sensitivity 2 or 4. Users of any number of visits are covered, informative or not.
 
         *Guarantee.* With shares s_1 + s_2 = 1 of the budget: Laplace noise of scale ``(1 or 2) M_c/(s_c epsilon)``,
         epsilon-DP. Gaussian noise of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``, rho-zCDP.

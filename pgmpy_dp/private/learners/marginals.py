@@ -185,8 +185,9 @@ def noise_and_cost(
 ) -> PureDP | ZCDP:
     """The guarantee under which to release tables of these sensitivities and numbers of cells, which tells the noise.
 
-    Laplace for `PureDP`, Gaussian for `ZCDP`; where `budget` allows both and `noise` is "auto", the one of smaller total
-    variance. Public numbers alone decide. ValueError for noise that cannot give the budget, and for impossible scales.
+    Laplace for `PureDP`, Gaussian for `ZCDP`; where `budget` allows both and `noise` is "auto", the one of smaller
+    total variance. Public numbers alone decide. ValueError for noise that cannot give the budget, and for impossible
+    scales.
     """
     if noise == "gaussian" and budget.rho is None and not budget.delta:
         raise ValueError(
