@@ -26,7 +26,12 @@ SCHEMA = Schema(STATES)
 VISITS = ["a", "b", None, "elsewhere"]
 # All sequences of up to 3 visits: empty, of one visit, without an informative pair, all null, with unknown states.
 SEQUENCES = [visits for length in range(4) for visits in itertools.product(VISITS, repeat=length)]
-RULES = {"shares": {}, "shares of segments": {"segment_length": 2}, "cap": {"segment_length": 2, "max_segments": 1}}
+RULES = {
+    "shares": {},
+    "shares of segments": {"segment_length": 2},
+    "one segment": {"segment_length": 2, "max_segments": 1},
+    "two segments": {"segment_length": 3, "max_segments": 2},
+}
 
 
 def private(users, adjacency="add_remove", schema=STATES) -> PrivateSequences:
@@ -70,12 +75,13 @@ def additions():
     users = [(s,) for s in SEQUENCES] + list(itertools.combinations_with_replacement(SEQUENCES, 2))
     found = {}
     for rule in RULES:
-        if rule == "cap":
-            # Every outcome of the random choice: each segment of two visits alone, or none.
-            outcomes = [[s] for s in SEQUENCES if len(s) <= 2] + [[()]]
-            rows = [tables([user], "cap") for user in outcomes]
+        if "max_segments" in RULES[rule]:
+            # Every outcome of the random choice: each set of at most so many segments, or none.
+            segments = [s for s in SEQUENCES if len(s) <= RULES[rule]["segment_length"]]
+            outcomes = itertools.combinations_with_replacement(segments, RULES[rule]["max_segments"])
+            rows = [tables([user], rule) for user in outcomes]
             # And what is really drawn is one of these.
-            drawn = {tuple(tables([user], "cap")) for user in users[:: max(1, len(users) // 300)]}
+            drawn = {tuple(tables([user], rule)) for user in users[:: len(users) // 300]}
             assert drawn <= {tuple(row) for row in rows}
         else:
             # Encoded all at once and counted one by one: the users' tables are read off runs of a single user.
@@ -155,7 +161,7 @@ class TestOddUsers:
             for rule in RULES.values():
                 sensitive = chain_tables(private([sequences]), **rule)
                 for s in sensitive:
-                    assert 0 < s.value.sum() <= s.l1
+                    assert 0 <= s.value.sum() <= s.l1  # a chosen segment may have one visit
             # Rounding down loses at most a grid unit per cell.
             assert [GRID - int(s.value.sum()) <= 9 for s in chain_tables(private([sequences]))] == [True, True]
 

@@ -1,0 +1,1 @@
+"""Benchmarks of pgmpy_dp against other libraries; see benchmarks/README.md."""
