@@ -270,6 +270,7 @@ def _checked_weights(weights: Sequence[float], count: int) -> tuple[float, ...]:
 
 
 def checked_integer(name: str, value: object, least: int) -> int:
+    """`value` as an int of at least `least`; TypeError or ValueError naming the argument otherwise."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a whole number of at least {least}")
     if value < least:
