@@ -14,6 +14,7 @@ _HOME = {
     "Budget": "pgmpy_dp.private.budget",
     "Ledger": "pgmpy_dp.private.ledger",
     "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
+    "PrivateSequences": "pgmpy_dp.private.data.sequences",
     "PrivateTable": "pgmpy_dp.private.data.table",
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
@@ -25,6 +26,7 @@ __all__ = [
     "Budget",
     "Ledger",
     "MarkovNetwork",
+    "PrivateSequences",
     "PrivateTable",
     "Release",
     "Schema",
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.registry import list_estimators
     from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.private.sensitive import Release

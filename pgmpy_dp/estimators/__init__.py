@@ -2,7 +2,8 @@
 
 from pgmpy_dp.estimators.collective_em import CollectiveEM
 from pgmpy_dp.estimators.collective_map import CollectiveMAP
+from pgmpy_dp.estimators.markov_chain import PrivateMarkovChain
 from pgmpy_dp.estimators.naive_mle import NaiveMLE
 from pgmpy_dp.estimators.private_sgd import PrivateSGD
 
-__all__ = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
+__all__ = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateMarkovChain", "PrivateSGD"]

@@ -34,7 +34,7 @@ from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "noisy_marginals"]
+__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "progress_bar"]
 
 Progress = Callable[[], None] | None
 
@@ -285,7 +285,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
     def _learned(self, graph: nx.Graph, release: Release, privacy: Privacy) -> dict[str, Any]:
         """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
         noisy = noisy_marginals(release, tuple(graph.nodes))
-        with _progress(type(self).__name__) as progress:
+        with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
         model = MarkovNetwork.from_log_linear(fit.model, graph, release.schema, privacy)
         return {
@@ -374,7 +374,7 @@ def _check_scopes(graph: nx.Graph, scopes: Any) -> None:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Progress]:
+def progress_bar(name: str) -> Iterator[Progress]:
     """A progress bar for work of more than a second, where pgmpy's switch allows it."""
     with tqdm(desc=name, unit=" iterations", delay=1.0, leave=False, disable=not config.get_show_progress()) as bar:
         yield lambda: bar.update()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.entry import Entry
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import decode_label, encode_label
 
 __all__ = ["Privacy"]
 
@@ -30,6 +31,9 @@ class Privacy:
     entries : tuple of Entry
         Everything charged to the ledger of the data up to and including this release; empty where
         the release came from a file.
+    unit : hashable
+        What may differ between neighbours: None is one record; else the column each of whose values is protected with
+        all of its rows, e.g. "user".
 
     Examples
     --------
@@ -43,11 +47,14 @@ class Privacy:
     mechanism: str
     reproducible: bool = False
     entries: tuple[Entry, ...] = ()
+    unit: Hashable = None
 
     @classmethod
     def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:
         """The record of a release."""
-        return cls(release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries))
+        return cls(
+            release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries), release.unit
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; see :meth:`from_dict`."""
@@ -57,6 +64,7 @@ class Privacy:
             "mechanism": self.mechanism,
             "reproducible": self.reproducible,
             "entries": [entry.to_dict() for entry in self.entries],
+            "unit": encode_label(self.unit),
         }
 
     @classmethod
@@ -68,8 +76,10 @@ class Privacy:
             content["mechanism"],
             content["reproducible"],
             tuple(Entry.from_dict(entry) for entry in content["entries"]),
+            decode_label(content.get("unit")),
         )
 
     def __str__(self) -> str:
-        text = f"{self.guarantee} under {self.adjacency} ({self.mechanism})"
+        whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
+        text = f"{self.guarantee} under {self.adjacency}{whose} ({self.mechanism})"
         return text + " with reproducible noise: NOT PRIVATE" if self.reproducible else text

@@ -20,7 +20,8 @@ def list_estimators(**tags: Any) -> list[type]:
     **tags
         Tag names and values. A tag that holds several values matches any one of them:
         ``guarantees`` ("pure", "zcdp", "approximate"), ``adjacency`` ("add_remove", "replace_one"),
-        ``data_kind`` ("discrete"), ``task`` ("parameters"), ``model_kind`` ("undirected").
+        ``data_kind`` ("discrete", "sequences"), ``task`` ("parameters", "sequences"), ``model_kind`` ("undirected",
+        "chain").
 
     Returns
     -------
@@ -34,7 +35,7 @@ def list_estimators(**tags: Any) -> list[type]:
 
     Examples
     --------
-    >>> [estimator.__name__ for estimator in list_estimators(guarantees="pure")]
+    >>> [estimator.__name__ for estimator in list_estimators(task="parameters")]
     ['CollectiveEM', 'CollectiveMAP', 'NaiveMLE']
     """
     found = all_objects(package_name="pgmpy_dp", return_names=False, suppress_import_stdout=False)

@@ -28,6 +28,7 @@ from pgmpy_dp.models.maximum_likelihood import (
 from pgmpy_dp.models.noise_likelihood import negative_log_density
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scale_evidence import VARIANCE_GRID, pooled_variance, posterior_variances
+from pgmpy_dp.models.tilted import TiltedEngine
 from pgmpy_dp.solvers.lbfgs import Solution, minimize_lbfgs
 
 __all__ = ["CollectiveObjective", "collective_map"]
@@ -58,6 +59,7 @@ def collective_map(
     tol: float = 1e-5,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     inference: Inference = "exact",
+    base: np.ndarray | None = None,
     callback: Callable[[], None] | None = None,
 ) -> Fit:
     """Fit a log-linear model to noisy tables by maximum a posteriori.
@@ -81,6 +83,9 @@ def collective_map(
     inference : {"exact", "loopy", "auto"} or LoopySettings
         Loopy belief propagation replaces the marginals, their derivative and the entropy by approximations; "auto"
         takes it where exact inference does not fit in `memory_limit`.
+    base : ndarray of shape (n_cells,), optional
+        Log-potentials that the priors shrink to; default 0, the uniform model. With an `entropy_share` above 0 the
+        entropy term is then the divergence from the base model, which goes with ``margin_share=0`` only.
     callback : callable, optional
         Called after each iteration.
 
@@ -113,9 +118,18 @@ def collective_map(
         raise ValueError(f"tol must be in [0, 1), got {tol!r}")
     if n_rounds < 1 or max_iter < 1:
         raise ValueError(f"n_rounds and max_iter must be at least 1, got {n_rounds!r} and {max_iter!r}")
+    if base is not None:
+        if entropy_share > 0 and margin_share > 0:
+            raise ValueError(
+                f"base needs entropy_share=0 or margin_share=0, got {entropy_share!r} and {margin_share!r}"
+            )
+        base = np.asarray(base, dtype=np.float64)
+        if base.shape != (noisy.cliques.n_cells,) or not np.isfinite(base).all():
+            raise ValueError(f"base must be {noisy.cliques.n_cells} finite numbers, got shape {base.shape}")
 
     def fit(engine: InferenceEngine) -> Fit:
-        problem = CollectiveObjective(noisy, entropy_share, margin_share, memory_limit, engine)
+        tilted = engine if base is None else TiltedEngine(engine, base)
+        problem = CollectiveObjective(noisy, entropy_share, margin_share, memory_limit, tilted)
 
         def fit_round(start: np.ndarray) -> Solution:
             problem.adapt(start)
@@ -136,7 +150,7 @@ def collective_map(
         solution, n_iter = solutions[-1], sum(solution.n_iter for solution in solutions)
         return finished_fit(
             engine,
-            solution.x,
+            solution.x if base is None else solution.x + base,
             memory_limit,
             converged=solution.converged,
             status=f"{n_rounds} rounds, {n_iter} iterations; the last round: {solution.status}",

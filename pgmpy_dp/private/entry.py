@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ class Entry:
         True when the noise came from a seed: such a release protects nobody, whatever its cost says.
     time : str
         UTC, ISO 8601.
+    unit : hashable
+        What is protected: None is one record; else the column each of whose values is protected with all its rows.
     """
 
     what: str
@@ -39,6 +41,7 @@ class Entry:
     adjacency: Adjacency
     reproducible: bool
     time: str
+    unit: Hashable = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, read back by :meth:`from_dict`."""
@@ -50,6 +53,7 @@ class Entry:
             "adjacency": str(self.adjacency),
             "reproducible": self.reproducible,
             "time": self.time,
+            "unit": encode_label(self.unit),
         }
 
     @classmethod
@@ -63,6 +67,7 @@ class Entry:
             adjacency=Adjacency.parse(stored["adjacency"]),
             reproducible=stored["reproducible"],
             time=stored["time"],
+            unit=decode_label(stored.get("unit")),
         )
 
 

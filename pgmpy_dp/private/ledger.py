@@ -182,7 +182,7 @@ class Ledger:
             delta = budget.delta - (self._conversion_delta or 0.0) - sums.delta
             return ApproxDP(epsilon, delta) if delta > _TOLERANCE * budget.delta else PureDP(epsilon)
 
-    def check(self, cost: Guarantee, *, adjacency: str | None = None) -> None:
+    def check(self, cost: Guarantee, *, adjacency: str | None = None, unit: Hashable = None) -> None:
         """Raise what :meth:`charge` would raise for this cost; change nothing.
 
         Raises
@@ -190,10 +190,10 @@ class Ledger:
         BudgetExceeded
             If the cost does not fit in what is left, or cannot be paid from a budget of this measure.
         ValueError
-            If the ledger is bound to another adjacency.
+            If the ledger is bound to another adjacency, or its entries protect another unit.
         """
         with self._lock:
-            self._fitting(cost, adjacency)
+            self._fitting(cost, adjacency, unit)
 
     def charge(
         self,
@@ -204,10 +204,11 @@ class Ledger:
         mechanism: str,
         adjacency: str,
         reproducible: bool = False,
+        unit: Hashable = None,
     ) -> Entry:
         """Record one release, before its noise is drawn; see :meth:`check` for the refusals, which change nothing."""
         with self._lock:
-            conversion_delta = self._fitting(cost, adjacency)
+            conversion_delta = self._fitting(cost, adjacency, unit)
             entry = Entry(
                 what=str(what),
                 columns=tuple(decode_label(encode_label(name)) for name in columns),
@@ -216,12 +217,13 @@ class Ledger:
                 adjacency=Adjacency.parse(adjacency),
                 reproducible=bool(reproducible),
                 time=datetime.now(UTC).isoformat(timespec="seconds"),
+                unit=decode_label(encode_label(unit)),
             )
             self._adjacency, self._conversion_delta = entry.adjacency, conversion_delta
             self._entries = (*self._entries, entry)
             return entry
 
-    def _fitting(self, cost: Guarantee, adjacency: str | None) -> float | None:
+    def _fitting(self, cost: Guarantee, adjacency: str | None, unit: Hashable) -> float | None:
         """The conversion_delta under which `cost` fits beside the entries, or raise."""
         if not isinstance(cost, PureDP | ZCDP | ApproxDP):
             raise TypeError(f"cost={cost!r} is a {type(cost).__name__}; pass a PureDP, ZCDP or ApproxDP")
@@ -232,6 +234,11 @@ class Ledger:
                     f"adjacency={str(asked)!r} differs from this ledger's {str(self._adjacency)!r}: guarantees under "
                     "different adjacencies do not add up; use one adjacency for all releases of a dataset"
                 )
+        if self._entries and unit != self._entries[0].unit:
+            raise ValueError(
+                f"unit={unit!r} differs from the unit {self._entries[0].unit!r} that this ledger's entries protect "
+                "(None is a record): guarantees for different units do not add up; use one for all releases of the data"
+            )
         budget, conversion_delta = self._budget, self._conversion_delta
         sums = _Sums.of([*(entry.cost for entry in self._entries), cost])
         if budget.rho is not None:
@@ -328,7 +335,7 @@ class Ledger:
                 conversion_delta=content["conversion_delta"],
             )
             for entry in map(Entry.from_dict, content["entries"]):
-                ledger._conversion_delta = ledger._fitting(entry.cost, entry.adjacency)
+                ledger._conversion_delta = ledger._fitting(entry.cost, entry.adjacency, entry.unit)
                 ledger._adjacency = entry.adjacency
                 ledger._entries = (*ledger._entries, entry)
         except (KeyError, TypeError, ValueError) as error:

@@ -160,6 +160,11 @@ class Release:
         """The public number of records, if one was declared."""
         return json.loads(self._header)["public"].get("n_records")
 
+    @property
+    def unit(self) -> Any:
+        """What is protected: None is one record; else the column whose values are, each with all its rows."""
+        return decode_label(json.loads(self._header)["public"].get("unit"))
+
     def _public(self, key: str) -> Any:
         # From the header, an immutable text; `public` is a copy of it for reading.
         public = json.loads(self._header)["public"]

@@ -31,7 +31,7 @@ class TestAllObjects(_GenericTests):
     ]
 
 
-@pytest.fixture(params=list_estimators(), ids=lambda estimator: estimator.__name__)
+@pytest.fixture(params=list_estimators(task="parameters"), ids=lambda estimator: estimator.__name__)
 def estimator_class(request):
     return request.param
 
@@ -103,9 +103,10 @@ def test_every_pgmpy_graph_and_networkx_s_own_will_do(estimator_class, data):
 
 def test_the_estimators_are_listed_by_tag():
     names = [estimator.__name__ for estimator in list_estimators()]
-    assert names == ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
-    assert list_estimators(guarantees="zcdp", adjacency="replace_one", task="parameters") == list_estimators()
+    assert names == ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateMarkovChain", "PrivateSGD"]
+    assert list_estimators(guarantees="zcdp", adjacency="replace_one") == list_estimators()
     assert [e.__name__ for e in list_estimators() if e not in list_estimators(guarantees="pure")] == ["PrivateSGD"]
+    assert [estimator.__name__ for estimator in list_estimators(task="sequences")] == ["PrivateMarkovChain"]
     assert list_estimators(guarantees="none at all") == []
     with pytest.raises(ValueError, match="colour"):
         list_estimators(colour="red")

@@ -26,8 +26,8 @@ STATES = TRUTH.states
 DATA = TRUTH.sample(20_000, random_state=0)
 
 
-# Those that learn from tables; test_private_sgd.py has the other one.
-@pytest.fixture(params=list_estimators(guarantees="pure"), ids=lambda estimator: estimator.__name__)
+# Those that learn from tables; test_private_sgd.py and test_markov_chain.py have the others.
+@pytest.fixture(params=list_estimators(guarantees="pure", task="parameters"), ids=lambda estimator: estimator.__name__)
 def estimator_class(request):
     return request.param
 

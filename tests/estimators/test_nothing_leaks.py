@@ -80,7 +80,7 @@ def leaks(root) -> list[str]:
     return found
 
 
-@pytest.fixture(params=list_estimators(), ids=lambda estimator: estimator.__name__)
+@pytest.fixture(params=list_estimators(task="parameters"), ids=lambda estimator: estimator.__name__)
 def estimator_class(request):
     return request.param
 

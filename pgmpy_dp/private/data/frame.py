@@ -24,7 +24,7 @@ import pandas as pd
 
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["encode", "n_rows"]
+__all__ = ["encode", "n_rows", "read_keys"]
 
 _NEVER = -1
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
@@ -83,6 +83,55 @@ def n_rows(data: Any) -> int:
     return len(frame)
 
 
+def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, list[tuple]]]:
+    """Columns as positions in a list of their distinct match keys, for data whose rows are not yet records.
+
+    Each cell's key depends on that cell alone (:func:`pgmpy_dp.schema.match_key`), so no row changes how another is
+    read. The keys are in order of first appearance, so their numbering is as private as the rows.
+
+    Parameters
+    ----------
+    data : dataframe
+        As in :func:`encode`.
+    names : sequence of hashable
+        Columns to read; others are not touched.
+
+    Returns
+    -------
+    list of (positions, keys)
+        One per name: integers of shape (rows,), and the keys they stand for.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`encode`.
+
+    Examples
+    --------
+    >>> [(positions, keys)] = read_keys(pd.DataFrame({"user": [7, "7", 8]}), ["user"])
+    >>> positions.tolist(), keys
+    ([0, 0, 1], [('number', 7.0), ('number', 8.0)])
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as in `encode`
+        return [_keyed(column) for column in _columns(data, names)]
+
+
+def _keyed(column: np.ndarray | pd.Categorical) -> tuple[np.ndarray, list[tuple]]:
+    rows: np.ndarray
+    distinct: Any
+    if isinstance(column, pd.Categorical):
+        # The last entry is for missing values, whose code is -1.
+        rows, distinct = column.codes, [*column.categories.to_numpy(dtype=object), None]
+    elif column.dtype.kind == "f" or all(map(_is_plain, set(map(type, column)))):
+        rows, distinct = pd.factorize(column, use_na_sentinel=False)
+    else:
+        rows, distinct = np.arange(len(column)), column
+    seen: dict[tuple, int] = {}
+    positions = np.array([seen.setdefault(match_key(value), len(seen)) for value in distinct], dtype=np.int64)
+    return positions[rows], list(seen)
+
+
 def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categorical]:
     """One array per name: numbers (with NaN where missing), objects, or a pandas Categorical."""
     if nw.dependencies.is_pandas_dataframe(data):
@@ -114,8 +163,8 @@ def _positions(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]
     missing = [name for name in names if found[name] not in counts]
     if missing:
         raise ValueError(
-            f"data has no column for {missing}; the schema needs them, and data has the columns "
-            f"{list(available)[:50]}: rename the columns or leave the variables out of the schema"
+            f"data has no column for {missing}, which are to be read; data has the columns "
+            f"{list(available)[:50]}: rename the columns, or the variables or arguments that name them"
         )
     repeated = [name for name in names if counts[found[name]] > 1]
     if repeated:

@@ -15,7 +15,7 @@ from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
 
-__all__ = ["PrivateTable", "contingency_tables"]
+__all__ = ["PrivateTable", "checked_ledger", "checked_public_count", "contingency_tables"]
 
 
 class PrivateTable:
@@ -66,8 +66,8 @@ class PrivateTable:
         self._schema = Schema.coerce(schema, argument="schema")
         self._schema.require_discrete(argument="schema")
         self._adjacency = Adjacency.parse(adjacency, allowed=(Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE))
-        self._n_records = _checked_n_records(n_records, self._adjacency)
-        self._ledger = _checked_ledger(ledger, self._adjacency)
+        self._n_records = checked_public_count("n_records", n_records, self._adjacency)
+        self._ledger = checked_ledger(ledger, self._adjacency)
         self._codes = encode(data, self._schema)
 
     @property
@@ -119,22 +119,24 @@ def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]
     ]
 
 
-def _checked_n_records(n_records: Any, adjacency: Adjacency) -> int | None:
-    if n_records is None:
+def checked_public_count(name: str, value: Any, adjacency: Adjacency) -> int | None:
+    """The public number of records or users that the argument `name` declares, or None under ``add_remove``."""
+    if value is None:
         if adjacency == Adjacency.REPLACE_ONE:
             raise ValueError(
-                "n_records=None with adjacency='replace_one', under which the number of records is public; "
-                "pass n_records, or use adjacency='add_remove'"
+                f"{name}=None with adjacency='replace_one', under which this number is public; "
+                f"pass {name}, or use adjacency='add_remove'"
             )
         return None
-    if isinstance(n_records, bool | np.bool_) or not isinstance(n_records, numbers.Integral):
-        raise TypeError(f"n_records={n_records!r} is a {type(n_records).__name__}; pass a public whole number or None")
-    if n_records < 0:
-        raise ValueError(f"n_records={n_records!r} is negative; pass a public whole number or None")
-    return int(n_records)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a public whole number or None")
+    if value < 0:
+        raise ValueError(f"{name}={value!r} is negative; pass a public whole number or None")
+    return int(value)
 
 
-def _checked_ledger(ledger: Ledger | Budget | None, adjacency: Adjacency) -> Ledger:
+def checked_ledger(ledger: Ledger | Budget | None, adjacency: Adjacency) -> Ledger:
+    """The ledger of some data: one of its own for a Budget, else the given one if its adjacency is the same."""
     if isinstance(ledger, Budget):
         return Ledger(ledger, adjacency=adjacency)
     if not isinstance(ledger, Ledger):

@@ -20,9 +20,9 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["MarginalSettings", "run"]
+__all__ = ["NOISES", "MarginalSettings", "checked_integer", "noise_and_cost", "run"]
 
-_NOISES = ("auto", "laplace", "gaussian")
+NOISES = ("auto", "laplace", "gaussian")
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class MarginalSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scopes", _checked_scopes(self.scopes))
-        if self.noise not in _NOISES:
-            raise ValueError(f"noise={self.noise!r} is not supported; use one of {_NOISES}")
+        if self.noise not in NOISES:
+            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
         if self.weights is not None:
             object.__setattr__(self, "weights", _checked_weights(self.weights, len(self.scopes)))
         if self.random_state is not None:
-            object.__setattr__(self, "random_state", _checked_integer("random_state", self.random_state, 0))
-        object.__setattr__(self, "max_cells", _checked_integer("max_cells", self.max_cells, 1))
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+        object.__setattr__(self, "max_cells", checked_integer("max_cells", self.max_cells, 1))
 
 
 def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Release:
@@ -172,29 +172,46 @@ def _cost(table: PrivateTable, settings: MarginalSettings, budget: Budget, sizes
     """The guarantee to release under, from public numbers; its type tells the noise. Refuses impossible scales."""
     l1, l2, _ = table_sensitivity(table.adjacency)
     count = len(sizes)
-    if settings.noise == "gaussian" and budget.rho is None and not budget.delta:
+    return noise_and_cost([l1] * count, [l2] * count, sizes, settings.noise, settings.weights, budget)
+
+
+def noise_and_cost(
+    l1: Sequence[float],
+    l2: Sequence[float],
+    sizes: Sequence[int],
+    noise: str,
+    weights: Sequence[float] | None,
+    budget: Budget,
+) -> PureDP | ZCDP:
+    """The guarantee under which to release tables of these sensitivities and numbers of cells, which tells the noise.
+
+    Laplace for `PureDP`, Gaussian for `ZCDP`; where `budget` allows both and `noise` is "auto", the one of smaller
+    total variance. Public numbers alone decide. ValueError for noise that cannot give the budget, and for impossible
+    scales.
+    """
+    if noise == "gaussian" and budget.rho is None and not budget.delta:
         raise ValueError(
             f"noise='gaussian' cannot give {budget}: Gaussian noise has no pure guarantee; "
             "pass rho, or a delta above 0, or noise='laplace'"
         )
-    if settings.noise == "laplace" and budget.rho is not None:
+    if noise == "laplace" and budget.rho is not None:
         raise ValueError(
             f"noise='laplace' is for an epsilon, but the budget is {budget}; pass epsilon, or noise='gaussian', "
             "which is more accurate for any rho"
         )
     costs: list[tuple[float, PureDP | ZCDP]] = []
-    if budget.epsilon is not None and settings.noise != "gaussian":
-        scales = laplace_scales([l1] * count, budget.epsilon, settings.weights)
+    if budget.epsilon is not None and noise != "gaussian":
+        scales = laplace_scales(l1, budget.epsilon, weights)
         variance = math.fsum(
             size * Noise("discrete_laplace", b).variance for size, b in zip(sizes, scales, strict=True)
         )
         costs.append((variance, PureDP(budget.epsilon)))
-    if settings.noise != "laplace" and (budget.rho is not None or budget.delta):
+    if noise != "laplace" and (budget.rho is not None or budget.delta):
         rho = budget.rho
         if rho is None:
             assert budget.epsilon is not None
             rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
-        scales = gaussian_scales([l2] * count, rho, settings.weights)
+        scales = gaussian_scales(l2, rho, weights)
         variance = math.fsum(
             size * Noise("discrete_gaussian", s).variance for size, s in zip(sizes, scales, strict=True)
         )
@@ -252,7 +269,8 @@ def _checked_weights(weights: Sequence[float], count: int) -> tuple[float, ...]:
     return tuple(checked_number(f"weights[{k}]", weight, positive=True) for k, weight in enumerate(weights))
 
 
-def _checked_integer(name: str, value: object, least: int) -> int:
+def checked_integer(name: str, value: object, least: int) -> int:
+    """`value` as an int of at least `least`; TypeError or ValueError naming the argument otherwise."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a whole number of at least {least}")
     if value < least:

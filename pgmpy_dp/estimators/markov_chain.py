@@ -1,0 +1,334 @@
+"""PrivateMarkovChain: a time-homogeneous chain from sequences of users, each protected with all of its visits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from functools import partial
+from typing import Any, ClassVar
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from skbase.base import BaseEstimator
+
+from pgmpy_dp.estimators.base import Progress, progress_bar
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.collective_em import collective_em
+from pgmpy_dp.models.markov_chain import ChainFit, fit_chain, map_chain, noisy_chain_tables
+from pgmpy_dp.models.maximum_likelihood import naive_mle
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
+from pgmpy_dp.private.learners import chain
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["PrivateMarkovChain"]
+
+_METHODS = ("map", "em", "naive")
+
+
+class PrivateMarkovChain(BaseEstimator):
+    """First-order, time-homogeneous Markov chain of users' sequences under user-level differential privacy.
+
+    One table of initial states and one of transitions, summed over time, are released with noise; each user, however
+    many sequences and visits it has, is counted as a share of 1 in each (or with a random choice of its segments). The
+    chain is learned from the two tables.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    state_names : Schema or dict of one variable to its list of states
+        Public description of the states, required unless the data come as `PrivateSequences`. A state None is null:
+        pairs of two nulls say nothing and are not counted.
+    adjacency : {"add_remove", "replace_one"}
+        One user more or fewer, or the data of one user replaced.
+    n_users : int, optional
+        The number of users, if it is public. Required under "replace_one".
+    unit : hashable
+        Column that says whose row it is.
+    sequence : hashable
+        Column of sequences: lists, or texts of states separated by `separator`.
+    order : hashable, optional
+        Column of times; then each row is one visit, its state in the column that the schema names.
+    separator : str, optional
+        Default: white space.
+    segment_length : int, optional
+        Cut sequences into segments of this many visits. Default: no cuts.
+    max_segments : int, optional
+        Count at most this many segments of each user, chosen at random. Default: count users by shares.
+    initial_share : float in (0, 1)
+        Share of the budget of the initial table.
+    method : {"map", "em", "naive"}
+        How the tables are learned from: `pgmpy_dp.models.markov_chain.map_chain`, `collective_em` or `naive_mle`.
+    stay : bool
+        With "map": shrink to a model that knows how often a state is kept.
+    noise : {"auto", "laplace", "gaussian"}
+    random_state : int, optional
+        Tests and benchmarks only: reproducible noise protects nobody.
+
+    Attributes
+    ----------
+    initial_ : ndarray of shape (K,)
+        Probabilities of the first state.
+    transition_ : ndarray of shape (K, K)
+        Probabilities of the next state, rows by the state that is left.
+    states_ : tuple
+        The K states, in order.
+    chain_ : MarkovChain
+    release_ : Release
+        The noisy tables; see :meth:`fit_release`.
+    privacy_ : Privacy
+    n_initial_, n_transition_ : float
+        Estimated totals of the two tables, in users (by shares) or in largest contributions (by segments). They differ:
+        a user with one visit has no transition.
+    converged_ : bool
+    status_ : str
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.chain`, which has the
+    sensitivities; the rest is post-processing. The guarantee is per value of the column `unit`.
+    Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.2. Counting by shares gives each user's
+    average transition the same weight, so a user with many visits counts less per visit: where users of many visits
+    behave differently, the chain describes the average user and not the average visit.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"user": range(2000), "sequence": ["a a b", "b b b a"] * 1000})
+    >>> estimator = PrivateMarkovChain(epsilon=1.0, state_names={"page": ["a", "b"]}).fit(data)
+    >>> estimator.transition_.round(1)
+    array([[0.5, 0.5],
+           [0.3, 0.7]])
+    >>> print(estimator.privacy_)
+    1-DP under add_remove of all rows of one 'user' (discrete_laplace)
+    >>> estimator.to_markov_network(3).sample(2, random_state=0).shape
+    (2, 3)
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "supports_weighted_data": False,
+        "task": "sequences",
+        "model_kind": "chain",
+        "data_kind": "sequences",
+        "guarantees": ("pure", "zcdp", "approximate"),
+        "adjacency": ("add_remove", "replace_one"),
+    }
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_users: int | None = None,
+        unit: Hashable = "user",
+        sequence: Hashable = "sequence",
+        order: Hashable | None = None,
+        separator: str | None = None,
+        segment_length: int | None = None,
+        max_segments: int | None = None,
+        initial_share: float = 0.25,
+        method: str = "map",
+        stay: bool = True,
+        noise: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.state_names = state_names
+        self.adjacency = adjacency
+        self.n_users = n_users
+        self.unit = unit
+        self.sequence = sequence
+        self.order = order
+        self.separator = separator
+        self.segment_length = segment_length
+        self.max_segments = max_segments
+        self.initial_share = initial_share
+        self.method = method
+        self.stay = stay
+        self.noise = noise
+        self.random_state = random_state
+        super().__init__()
+
+    def fit(self, X: Any, y: None = None) -> PrivateMarkovChain:
+        """Release the two tables under the budget, then learn from them.
+
+        Parameters
+        ----------
+        X : dataframe or PrivateSequences
+            Anything narwhals reads. `PrivateSequences` are charged to their own ledger, which several fits can share.
+        y : None
+            Ignored; for pipelines.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a public argument that cannot be used, before anything is spent.
+        BudgetExceeded
+            If the ledger of `PrivateSequences` does not allow the budget; nothing is spent.
+        """
+        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        settings = chain.ChainSettings(
+            self.segment_length, self.max_segments, self.initial_share, self.noise, self.random_state
+        )
+        self._check_method()
+        release_of = X if isinstance(X, PrivateSequences) else None
+        if release_of is None:
+            release_of = PrivateSequences(
+                X,
+                checked_schema(self.state_names, argument="state_names"),
+                unit=self.unit,
+                sequence=self.sequence,
+                order=self.order,
+                separator=self.separator,
+                adjacency=self.adjacency,
+                ledger=budget,
+                n_users=self.n_users,
+            )
+        else:
+            self._check_agrees(release_of)
+        release = chain.run(release_of, settings, budget)
+        try:
+            learned = self._learned(release, Privacy.of(release, release_of.ledger.entries))
+        except BaseException as error:
+            error.release = release  # type: ignore[attr-defined]
+            error.add_note("The noisy tables were released and paid for: pass this exception's .release to fit_release")
+            raise
+        self.__dict__.update(learned)
+        return self
+
+    def fit_release(self, release: Release) -> PrivateMarkovChain:
+        """Learn again from tables that were released before; needs no records and costs nothing."""
+        if not isinstance(release, Release):
+            raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+        if release.kind != "chain":
+            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind 'chain'")
+        self._check_method()
+        self.__dict__.update(self._learned(release, Privacy.of(release)))
+        return self
+
+    def to_markov_network(self, length: int) -> MarkovNetwork:
+        """The chain's first `length` states as a pgmpy model, with nodes ``(variable, 0)``, ``(variable, 1)``, ...
+
+        Its distribution over the first t nodes is the same for every length.
+        """
+        self.check_is_fitted()
+        if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
+            raise ValueError(f"length={length!r} must be a whole number of at least 1")
+        (variable,) = self.release_.schema.variables
+        model = self.chain_.unrolled(int(length), variable)
+        names = model.cliques.variables
+        graph = nx.Graph()
+        graph.add_nodes_from(names)
+        graph.add_edges_from(itertools.pairwise(names))
+        states = {name: list(self.states_) for name in names}
+        return MarkovNetwork.from_log_linear(model, graph, states, self.privacy_)
+
+    def transition_probabilities(self) -> pd.DataFrame:
+        """`transition_` with the states as labels: rows are left, columns entered."""
+        self.check_is_fitted()
+        labels = pd.Index(self.states_, tupleize_cols=False, dtype=object)
+        return pd.DataFrame(self.transition_, index=labels, columns=labels)
+
+    def initial_probabilities(self) -> pd.Series:
+        """`initial_` with the states as labels."""
+        self.check_is_fitted()
+        return pd.Series(self.initial_, index=pd.Index(self.states_, tupleize_cols=False, dtype=object))
+
+    def log_likelihood(self, X: Any) -> np.ndarray:
+        """Log-probability of each sequence given its length. An exact statistic of X: for public or held-out records.
+
+        Parameters
+        ----------
+        X : dataframe
+            In the form that was fitted. Sequences are taken whole, not cut.
+
+        Returns
+        -------
+        ndarray of shape (sequences,)
+            In the order of the rows (wide form), or of the users' first rows (long form). nan where a sequence has a
+            state outside the schema.
+        """
+        self.check_is_fitted()
+        _, lengths, codes = read_sequences(
+            X, self.release_.schema, unit=self.unit, sequence=self.sequence, order=self.order, separator=self.separator
+        )
+        return self.chain_.log_probability(np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else [])
+
+    def sample(self, n: int, length: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+        """Synthetic sequences; columns 0 .. length - 1 in order of time, one row each."""
+        self.check_is_fitted()
+        codes = self.chain_.sample(n, length, np.random.default_rng(random_state))
+        labels = np.empty(len(self.states_), dtype=object)
+        labels[:] = self.states_
+        return pd.DataFrame(labels[codes], columns=range(length)).infer_objects()
+
+    def _check_method(self) -> None:
+        if self.method not in _METHODS:
+            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
+        if not isinstance(self.stay, bool | np.bool_):
+            raise TypeError(f"stay={self.stay!r} is a {type(self.stay).__name__}; pass True or False")
+
+    def _check_agrees(self, data: PrivateSequences) -> None:
+        own_schema = None if self.state_names is None else checked_schema(self.state_names, argument="state_names")
+        for name, own, shared in (
+            ("state_names", own_schema, data.schema),
+            ("n_users", self.n_users, data.n_users),
+            ("adjacency", self.adjacency, str(data.adjacency)),
+        ):
+            if own is not None and own != shared:
+                raise ValueError(f"{name}={own!r} differs from the PrivateSequences' {shared!r}; pass the latter")
+
+    def _learn(self, release: Release, progress: Progress) -> ChainFit:
+        noises = [noise for noise in release.noise if noise is not None]  # each of the two tables has its noise
+        scales = [noise.scale for noise in noises]
+        gaussian = noises[0].distribution == "discrete_gaussian"
+        tables = noisy_chain_tables(
+            release.values[0],
+            release.values[1],
+            "gaussian" if gaussian else "laplace",
+            scales,
+            release.public["units"],
+        )
+        if self.method == "map":
+            return map_chain(*tables, stay=bool(self.stay), callback=progress)
+        return fit_chain(*tables, partial(collective_em if self.method == "em" else naive_mle, callback=progress))
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
+        with progress_bar(type(self).__name__) as progress:
+            fit = self._learn(release, progress)
+        (variable,) = release.schema.variables
+        units = release.public["units"]
+        return {
+            "initial_": np.exp(fit.chain.log_initial),
+            "transition_": np.exp(fit.chain.log_transition),
+            "states_": release.schema.states[variable],
+            "chain_": fit.chain,
+            "release_": release,
+            "privacy_": privacy,
+            "n_initial_": max(float(release.values[0].sum()) / units[0], 1.0),
+            "n_transition_": max(float(release.values[1].sum()) / units[1], 1.0),
+            "converged_": fit.converged,
+            "status_": fit.status,
+            "_is_fitted": True,
+        }
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        states = {"page": ["a", "b"]}
+        return [
+            {"epsilon": 1.0, "state_names": states},
+            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_users": 100, "method": "naive"},
+        ]

@@ -1,0 +1,323 @@
+"""Private sequences of states, several visits and several sequences per user; the user is what is protected."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.contributions import (
+    GRID,
+    chosen_segments,
+    contribution_sensitivity,
+    count_table,
+    share_table,
+)
+from pgmpy_dp.private.data.frame import read_keys
+from pgmpy_dp.private.data.table import checked_ledger, checked_public_count
+from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
+
+__all__ = ["PrivateSequences", "chain_tables", "checked_schema", "read_sequences"]
+
+_OUTSIDE = -1
+_MISSING = match_key(None)
+
+
+class PrivateSequences:
+    """Users with their sequences of visited states, behind a schema, an adjacency and a ledger.
+
+    Like :class:`~pgmpy_dp.private.data.table.PrivateTable` it shows no records, prints only public facts and refuses to
+    be copied or pickled. Unlike there, neighbours differ in a whole *user*: everything that carries one value of the
+    column `unit`, however many rows and visits that is.
+
+    Parameters
+    ----------
+    data : dataframe
+        Anything narwhals reads, in one of two forms. *Wide*: each row is one sequence, and a user may have several
+        rows.
+        *Long*: each row is one visit; a user's visits in the order of the column `order` (rows that tie keep their
+        order) are one sequence.
+    schema : Schema or mapping
+        One discrete variable with all states that can be visited. In the long form it names the column of the states. A
+        state None is *null*: nothing was observed at that step.
+    unit : hashable, default "user"
+        Column that says whose row it is. Compared like states (:func:`pgmpy_dp.schema.match_key`), so ``7``, ``7.0``
+        and ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such identifiers as
+        text with a letter in it. Rows without one belong to nobody and are dropped.
+    sequence : hashable, default "sequence"
+        Wide form: column of lists, or of texts of states separated by `separator`.
+    order : hashable, optional
+        Long form: column of times. Giving it chooses the long form.
+    separator : str, optional
+        Default: white space.
+    adjacency : {"add_remove", "replace_one"}, default "add_remove"
+        One user more or fewer; or one user's data replaced by any other, with a public number of users.
+    ledger : Ledger or Budget
+        What may be spent on these users. Its entries say which unit they protect, and a ledger takes one kind only.
+    n_users : int, optional
+        The number of users, if it is public; required under ``replace_one``. It is believed, never compared.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments and missing columns. Nothing is raised because of a record: a user without a visit, with one
+        visit, with nothing but nulls or unknown states, or with 15,000 visits, is a user like any other.
+
+    Notes
+    -----
+    A visit to a state outside the schema takes the other-state if there is one; otherwise it stays in its place as
+    unknown, and the pairs it is part of are not counted (dropping it would make neighbours of visits that were none).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
+    >>> PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(epsilon=1.0))
+    PrivateSequences(2 states, unit='user', adjacency='add_remove', n_users=None, spent 0-DP of 1-DP)
+    """
+
+    __slots__ = ("_adjacency", "_codes", "_ledger", "_lengths", "_n_users", "_owner", "_schema", "_unit")
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema | Any,
+        *,
+        unit: Hashable = "user",
+        sequence: Hashable = "sequence",
+        order: Hashable | None = None,
+        separator: str | None = None,
+        adjacency: str = Adjacency.ADD_REMOVE,
+        ledger: Ledger | Budget | None = None,
+        n_users: int | None = None,
+    ) -> None:
+        self._schema = checked_schema(schema)
+        if unit is None:
+            raise TypeError("unit=None names no column; pass the column that says whose row it is, e.g. unit='user'")
+        self._unit = decode_label(encode_label(unit))
+        self._adjacency = Adjacency.parse(adjacency, allowed=(Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE))
+        self._n_users = checked_public_count("n_users", n_users, self._adjacency)
+        self._ledger = checked_ledger(ledger, self._adjacency)
+        self._owner, self._lengths, self._codes = read_sequences(
+            data, self._schema, unit=unit, sequence=sequence, order=order, separator=separator
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """Public description of the states."""
+        return self._schema
+
+    @property
+    def unit(self) -> Hashable:
+        """The column whose values are protected as a whole."""
+        return self._unit
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """How neighbours differ in a user."""
+        return self._adjacency
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spent on these users and what is left."""
+        return self._ledger
+
+    @property
+    def n_users(self) -> int | None:
+        """The declared public number of users, or None."""
+        return self._n_users
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivateSequences({self._schema.cardinality(self._schema.variables[0])} states, unit={self._unit!r}, "
+            f"adjacency={str(self._adjacency)!r}, n_users={self._n_users}, "
+            f"spent {self._ledger.spent} of {self._ledger.budget})"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "PrivateSequences cannot be copied or pickled: it holds private records; keep the Release, or make it "
+            "again from the data with a loaded Ledger"
+        )
+
+
+def chain_tables(
+    data: PrivateSequences,
+    segment_length: int | None = None,
+    max_segments: int | None = None,
+    seed: np.random.Generator | None = None,
+) -> list[Sensitive]:
+    """Beginnings and pairs of all segments, summed over time, each user's contribution bounded.
+
+    Parameters
+    ----------
+    data : PrivateSequences
+    segment_length : int, optional
+        Visits in a segment: sequences are cut from their start into pieces of this length, the last one shorter. Pairs
+        across a cut do not count. Default: each sequence is one segment.
+    max_segments : int, optional
+        Count at most this many segments of each user, chosen at random; needs `segment_length`. Default: users are
+        counted by shares (:mod:`pgmpy_dp.private.data.contributions`).
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only.
+
+    Returns
+    -------
+    list of two Sensitive
+        Initial states, shape (K,), and pairs of successive states (from, to), shape (K, K).
+
+    Notes
+    -----
+    A segment with no state but null and unknown ones counts nowhere. Otherwise its first state counts in the first
+    table (null too, unknown not). A pair counts if both states are known and not both are null.
+
+    Privacy
+        A user's additions to each table are non-negative integers that sum to at most M: by shares ``M = 2**20`` in
+        each of the two tables; by the cap m in the first and m (L - 1) in the second, L the segment length. Other users
+        do not change them. The sensitivities are those of
+        :func:`~pgmpy_dp.private.data.contributions.contribution_sensitivity`, table by table. In units of M the tables
+        together have l1 sensitivity 2, the number of tables, and l2 sensitivity sqrt(2) under ``add_remove``; 4 and 2
+        under ``replace_one``: l1 norms add up, squared l2 norms add up.
+
+        Running time and memory depend on the data, the result's shape does not.
+    """
+    n_states = data._schema.cardinality(data._schema.variables[0])
+    states: tuple = data._schema.states[data._schema.variables[0]]
+    null = states.index(None) if None in states else None
+    codes, n_visits = data._codes, len(data._codes)
+    starts = np.cumsum(data._lengths) - data._lengths
+    position = np.arange(n_visits) - np.repeat(starts, data._lengths)
+    begins = position == 0 if segment_length is None else position % segment_length == 0
+    segment = np.cumsum(begins) - 1
+    first = np.flatnonzero(begins)
+    owner = np.repeat(data._owner, data._lengths)
+    seen = np.zeros(len(first), dtype=bool)
+    known = codes != _OUTSIDE
+    seen[segment[known if null is None else known & (codes != null)]] = True
+    most = (GRID, GRID)
+    if max_segments is not None:
+        assert segment_length is not None
+        kept = np.flatnonzero(seen)
+        seen[kept] = chosen_segments(owner[first[kept]], max_segments, seed)
+        most = (max_segments, max_segments * (segment_length - 1))
+    # Pairs (i, i + 1) of visits; the last visit of all begins none.
+    second = np.flatnonzero(~begins)
+    informative = _informative(codes[second - 1], codes[second], null) & seen[segment[second]]
+    cell = codes[second - 1].astype(np.int64) * n_states + codes[second]
+    beginning = (codes[first] != _OUTSIDE) & seen
+    if max_segments is None:
+        tables = [
+            share_table(owner[first], codes[first], beginning, n_states),
+            share_table(owner[second], cell, informative, n_states**2),
+        ]
+    else:
+        tables = [
+            count_table(codes[first], beginning, n_states),
+            count_table(cell, informative, n_states**2),
+        ]
+    return [
+        Sensitive(table.reshape(shape), data._adjacency, *contribution_sensitivity(data._adjacency, m))
+        for table, shape, m in zip(tables, ((n_states,), (n_states, n_states)), most, strict=True)
+    ]
+
+
+def _informative(first: np.ndarray, second: np.ndarray, null: int | None) -> np.ndarray:
+    """Which pairs count: both states known, not both null."""
+    known = (first != _OUTSIDE) & (second != _OUTSIDE)
+    return known if null is None else known & ~((first == null) & (second == null))
+
+
+def checked_schema(schema: Schema | Any, argument: str = "schema") -> Schema:
+    """`schema` as a Schema of one discrete variable; ValueError otherwise."""
+    checked = Schema.coerce(schema, argument=argument)
+    checked.require_discrete(argument=argument)
+    if len(checked) != 1:
+        raise ValueError(
+            f"{argument} declares the variables {list(checked.variables)}; sequences are of one variable: pass one, "
+            "e.g. {'page': ['front', 'news', ...]}, with all states that can be visited"
+        )
+    return checked
+
+
+def read_sequences(
+    data: Any,
+    schema: Schema,
+    *,
+    unit: Hashable,
+    sequence: Hashable = "sequence",
+    order: Hashable | None = None,
+    separator: str | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sequences as numbers; arguments as :class:`PrivateSequences`.
+
+    Returns
+    -------
+    owner : ndarray of int64, shape (sequences,)
+        Whose each sequence is, 0, 1, ...
+    lengths : ndarray of int64, shape (sequences,)
+        Visits in it, 0 allowed.
+    codes : ndarray of int32, shape (visits,)
+        Positions in the states, -1 for unknown; sequence after sequence.
+
+    Notes
+    -----
+    Privacy: one user's sequences depend on the rows of that user alone. Cells are read value by value, users are told
+    apart by the key of their identifier, and visits are put in order within a user by keys whose order is fixed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"user": [1, 2, 1], "time": [9, 1, 8], "page": ["b", "a", "?"]})
+    >>> [part.tolist() for part in read_sequences(frame, Schema({"page": ["a", "b"]}), unit="user", order="time")]
+    [[0, 1], [2, 1], [-1, 1, 0]]
+    """
+    _check_separator(separator)
+    (variable,) = schema.variables
+    states: tuple = schema.states[variable]
+    outside = states.index(schema.other[variable]) if variable in schema.other else _OUTSIDE
+    place = {match_key(state): position for position, state in enumerate(states)}
+    columns = [unit, sequence] if order is None else [unit, order, variable]
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"the columns {columns} of unit, order, sequence and states must differ; rename one")
+    (user, user_keys), *rest = read_keys(data, columns)
+    named = np.array([key != _MISSING for key in user_keys], dtype=bool)[user]
+    owner = user[named]
+    if order is None:
+        ((row, row_keys),) = rest
+        parsed = [
+            np.array([place.get(key, outside) for key in _visits(key, separator)], dtype=np.int32) for key in row_keys
+        ]
+        chosen = [parsed[k] for k in row[named]]
+        lengths = np.array([len(part) for part in chosen], dtype=np.int64)
+        return owner.astype(np.int64), lengths, np.concatenate([np.empty(0, np.int32), *chosen])
+    (time, time_keys), (state, state_keys) = rest
+    rank = np.empty(len(time_keys), dtype=np.int64)
+    rank[sorted(range(len(time_keys)), key=time_keys.__getitem__)] = np.arange(len(time_keys))
+    lookup = np.array([place.get(key, outside) for key in state_keys], dtype=np.int32)
+    in_order = np.lexsort((rank[time[named]], owner))
+    owners, lengths = np.unique(owner, return_counts=True)
+    return owners.astype(np.int64), lengths.astype(np.int64), lookup[state[named]][in_order]
+
+
+def _visits(key: tuple, separator: str | None) -> list[tuple]:
+    """Keys of the visits in one cell of the wide form, from the cell's own key."""
+    if key == _MISSING:
+        return []
+    if key[0] == "tuple":
+        return list(key[1:])
+    if key[0] == "text":
+        return [match_key(part) for part in key[1].split(separator) if part]
+    return [key]
+
+
+def _check_separator(separator: Any) -> None:
+    if separator is None:
+        return
+    if not isinstance(separator, str) or not separator:
+        raise TypeError(f"separator={separator!r} is not a text; pass the text between two states, or None for spaces")
+    if any(sign.isalnum() or sign in "+-." for sign in separator):
+        raise ValueError(f"separator={separator!r} could be part of a state; separate the states by other characters")

@@ -1,0 +1,203 @@
+"""Noisy initial and transition counts of users' sequences: the sufficient statistics of a time-homogeneous chain."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.contributions import GRID, contribution_sensitivity
+from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
+from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
+from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.schema import encode_label
+
+__all__ = ["ChainSettings", "run"]
+
+
+@dataclass(frozen=True)
+class ChainSettings:
+    """What to release, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    segment_length : int, optional
+        Visits in a segment, at least 2. Default: each sequence is one segment.
+    max_segments : int, optional
+        Count at most this many segments of each user, chosen at random; needs `segment_length`. Default: each user is
+        counted as a share of 1 in each table, split over what it did.
+    initial_share : float in (0, 1), default 0.25
+        Share of the budget (of epsilon or rho) that the table of initial states gets. It has K cells where the
+        transitions have K**2, so the transitions need more.
+    noise : {"auto", "laplace", "gaussian"}, default "auto"
+        As in :class:`~pgmpy_dp.private.learners.marginals.MarginalSettings`.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable noise and choice of segments. **Not private**; a
+        `ReproducibleNoiseWarning` says so.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the data.
+    """
+
+    segment_length: int | None = None
+    max_segments: int | None = None
+    initial_share: float = 0.25
+    noise: str = "auto"
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.noise not in NOISES:
+            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
+        if self.segment_length is not None:
+            object.__setattr__(self, "segment_length", checked_integer("segment_length", self.segment_length, 2))
+        if self.max_segments is not None:
+            object.__setattr__(self, "max_segments", checked_integer("max_segments", self.max_segments, 1))
+            if self.segment_length is None:
+                raise ValueError(
+                    f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold "
+                    "any number of pairs; pass segment_length, or max_segments=None to count users by shares"
+                )
+        share = checked_number("initial_share", self.initial_share, positive=True)
+        if share >= 1:
+            raise ValueError(f"initial_share={share!r} leaves nothing for the transitions; pass a number in (0, 1)")
+        object.__setattr__(self, "initial_share", share)
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """The most that one user adds to each table, in the integers of the release."""
+        if self.max_segments is None or self.segment_length is None:
+            return GRID, GRID
+        return self.max_segments, self.max_segments * (self.segment_length - 1)
+
+
+def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Release:
+    """Release noisy counts of initial states and of transitions.
+
+    Parameters
+    ----------
+    data : PrivateSequences
+    settings : ChainSettings
+    budget : Budget
+        What this release spends. It is charged to the ledger of `data` before anything is counted.
+
+    Returns
+    -------
+    Release
+        ``kind="chain"``; ``values`` are the initial table, shape (K,), and the transitions (from, to), shape (K, K).
+        ``public["units"]`` has what one user adds to each at most: dividing by it gives tables in users.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For arguments that cannot be used, and a ledger that protects another unit; before the charge.
+
+    Notes
+    -----
+    Privacy
+        *Unit.* A user: all rows with one value of the column ``data.unit``.
+
+        *Sensitivity.* By :func:`~pgmpy_dp.private.data.sequences.chain_tables` a user adds to table c non-negative
+        integers that sum to at most M_c (`ChainSettings.units`). So table c alone has l1 sensitivity M_c and l2
+        sensitivity M_c under ``add_remove``, 2 M_c and sqrt(2) M_c under ``replace_one``; in units of M_c the two
+        tables together have l1 sensitivity 2 or 4. Users of any number of visits are covered, informative or not.
+
+        *Guarantee.* With shares s_1 + s_2 = 1 of the budget: Laplace noise of scale ``(1 or 2) M_c/(s_c epsilon)``,
+        epsilon-DP. Gaussian noise of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``, rho-zCDP.
+
+        *Random choice of segments* (`max_segments`). Given the choices of all other users, the exact tables of
+        neighbours differ by one user's choice, whatever it was, so the guarantee holds for every such choice. The
+        choices of others have the same distribution under both neighbours, and averaging over it keeps the guarantee
+        (DP and zCDP are jointly quasi-convex). Every release chooses anew.
+
+        *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020; the shares: Bernstein et al.
+        2017, section 4.2, after He et al. 2015.
+
+        *Side channels.* Refusals, shapes and the kind of noise depend on public arguments only. Running time depends on
+        the number of visits.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
+    >>> data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(epsilon=1.0))
+    >>> release = run(data, ChainSettings(), Budget(epsilon=0.5))
+    >>> [value.shape for value in release.values], str(release.guarantee), str(data.ledger.left)
+    ([(2,), (2, 2)], '0.5-DP', '0.5-DP')
+    """
+    if not isinstance(data, PrivateSequences):
+        raise TypeError(f"data is a {type(data).__name__}; pass PrivateSequences")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    (variable,) = data.schema.variables
+    n_states = data.schema.cardinality(variable)
+    weights = (settings.initial_share, 1.0 - settings.initial_share)
+    cost = _cost(data.adjacency, settings, weights, n_states, budget)
+    mechanism = "discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian"
+    reproducible = settings.random_state is not None
+    # The warning comes before the charge: where warnings are errors, nothing has been spent.
+    if reproducible:
+        warnings.warn(
+            f"random_state={settings.random_state!r} makes the noise reproducible: this release is NOT private. "
+            "Use it for tests and benchmarks on public data only.",
+            ReproducibleNoiseWarning,
+            stacklevel=2,
+        )
+    data.ledger.charge(
+        cost,
+        what="initial and transition tables",
+        columns=[variable],
+        mechanism=mechanism,
+        adjacency=data.adjacency,
+        reproducible=reproducible,
+        unit=data.unit,
+    )
+    seed = np.random.default_rng(settings.random_state) if reproducible else None
+    exact = chain_tables(data, settings.segment_length, settings.max_segments, seed)
+    values: list[np.ndarray]
+    noise: list[Noise]
+    if isinstance(cost, PureDP):
+        values, noise = laplace_release(exact, cost.epsilon, weights, seed)
+    else:
+        values, noise = gaussian_release(exact, cost.rho, weights, seed)
+    return Release(
+        kind="chain",
+        values=tuple(values),
+        noise=tuple(noise),
+        public={
+            "schema": data.schema.to_dict(),
+            "unit": encode_label(data.unit),
+            "units": list(settings.units),
+            "n_users": data.n_users,
+            "settings": {
+                "segment_length": settings.segment_length,
+                "max_segments": settings.max_segments,
+                "initial_share": settings.initial_share,
+                "noise": settings.noise,
+                "budget": budget.guarantee.to_dict(),
+            },
+        },
+        adjacency=data.adjacency,
+        guarantee=cost,
+        mechanism=mechanism,
+        reproducible=reproducible,
+    )
+
+
+def _cost(
+    adjacency: Adjacency, settings: ChainSettings, weights: tuple[float, float], n_states: int, budget: Budget
+) -> PureDP | ZCDP:
+    """The guarantee to release under, from public numbers."""
+    l1, l2, _ = zip(*(contribution_sensitivity(adjacency, unit) for unit in settings.units), strict=True)
+    return noise_and_cost(l1, l2, (n_states, n_states**2), settings.noise, weights, budget)

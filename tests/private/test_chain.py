@@ -1,0 +1,202 @@
+"""The release of a chain's two tables: what it charges, says and hides, and attacks on it with worst-case users."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.data import sequences
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.learners import chain, marginals
+from pgmpy_dp.private.learners.chain import ChainSettings, run
+from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.noise import additive
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
+from tests.private import audit
+
+STATES = {"page": ["a", "b", None]}
+FRAME = pd.DataFrame({"user": [1, 1, 2], "sequence": [["a", "b", "b"], ["a"], ["b", None]]})
+
+
+def private(frame=FRAME, adjacency="add_remove", ledger=None, **arguments) -> PrivateSequences:
+    n_users = 2 if adjacency == "replace_one" else None
+    ledger = Budget(epsilon=1e6, delta=0.5) if ledger is None else ledger
+    return PrivateSequences(frame, STATES, adjacency=adjacency, ledger=ledger, n_users=n_users, **arguments)
+
+
+class TestRelease:
+    def test_it_is_charged_and_says_what_it_is(self, tmp_path):
+        data = private(ledger=Budget(epsilon=1.0))
+        release = run(data, ChainSettings(), Budget(epsilon=0.4))
+        assert release.kind == "chain" and release.unit == "user" and release.guarantee == PureDP(0.4)
+        assert [v.shape for v in release.values] == [(3,), (3, 3)] and release.public["units"] == [GRID, GRID]
+        (entry,) = data.ledger.entries
+        assert (entry.unit, entry.columns, entry.cost) == ("user", ("page",), PureDP(0.4))
+        release.save(tmp_path / "release.npz")
+        assert Release.load(tmp_path / "release.npz") == release
+        data.ledger.save(tmp_path / "ledger.json")
+        assert Ledger.load(tmp_path / "ledger.json").entries[0].unit == "user"
+
+    @pytest.mark.parametrize(("adjacency", "factor"), [("add_remove", 1), ("replace_one", 2)])
+    @pytest.mark.parametrize("rule", [{}, {"segment_length": 4, "max_segments": 3}])
+    def test_scales_follow_from_the_sensitivities(self, adjacency, factor, rule):
+        units = (GRID, GRID) if not rule else (3, 9)
+        release = run(private(adjacency=adjacency), ChainSettings(initial_share=0.2, **rule), Budget(epsilon=0.5))
+        expected = [factor * units[0] / (0.2 * 0.5), factor * units[1] / (0.8 * 0.5)]
+        assert [n.scale for n in release.noise] == pytest.approx(expected, rel=1e-12)
+        release = run(private(adjacency=adjacency), ChainSettings(initial_share=0.2, **rule), Budget(rho=0.5))
+        expected = [units[0] * np.sqrt(factor / (2 * 0.2 * 0.5)), units[1] * np.sqrt(factor / (2 * 0.8 * 0.5))]
+        assert [n.scale for n in release.noise] == pytest.approx(expected, rel=1e-12)
+        assert release.guarantee == ZCDP(0.5)
+
+    def test_check_charge_count_noise_in_this_order(self, monkeypatch):
+        events = []
+        for name in ("_cost", "chain_tables", "laplace_release"):
+            true = getattr(chain, name)
+            monkeypatch.setattr(chain, name, lambda *a, n=name, f=true: events.append(n) or f(*a))
+        charge = Ledger.charge
+        monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
+        run(private(), ChainSettings(), Budget(epsilon=1.0))
+        assert events == ["_cost", "charge", "chain_tables", "laplace_release"]
+
+    def test_a_refusal_changes_nothing(self):
+        data = private(ledger=Budget(epsilon=1.0))
+        with pytest.raises(BudgetExceeded):
+            run(data, ChainSettings(), Budget(epsilon=1.1))
+        for settings, budget in (({"noise": "gaussian"}, Budget(epsilon=1.0)), ({"noise": "laplace"}, Budget(rho=1.0))):
+            with pytest.raises(ValueError, match="noise="):
+                run(data, ChainSettings(**settings), budget)
+        with pytest.raises(ValueError, match="bury"):
+            run(data, ChainSettings(), Budget(epsilon=1e-12))
+        assert data.ledger.entries == ()
+
+    def test_seeded_noise_is_repeatable_marked_and_warns(self):
+        data = private()
+        with pytest.warns(ReproducibleNoiseWarning, match="NOT private"):
+            releases = [run(data, ChainSettings(2, 1, random_state=5), Budget(epsilon=1.0)) for _ in range(2)]
+        assert releases[0] == releases[1] and releases[0].reproducible and not data.ledger.private
+        assert run(data, ChainSettings(), Budget(epsilon=1e-3)) != run(data, ChainSettings(), Budget(epsilon=1e-3))
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"max_segments": 2}, "max_segments=2 without segment_length"),
+            ({"segment_length": 1}, "segment_length=1"),
+            ({"segment_length": 2, "max_segments": 0}, "max_segments=0"),
+            ({"initial_share": 1}, "initial_share=1.0"),
+            ({"initial_share": 0}, "initial_share=0"),
+            ({"noise": "none"}, "noise='none'"),
+            ({"random_state": -1}, "random_state=-1"),
+            ({"segment_length": 2.5}, "segment_length=2.5"),
+        ],
+    )
+    def test_bad_settings_are_named(self, settings, message):
+        with pytest.raises((TypeError, ValueError), match=message):
+            ChainSettings(**settings)
+
+
+class TestUnits:
+    """A sum of costs means something for one unit only."""
+
+    def test_a_ledger_of_records_refuses_users_and_the_other_way_round(self):
+        ledger = Ledger(Budget(epsilon=1.0))
+        table = PrivateTable(pd.DataFrame({"page": ["a"]}), {"page": ["a", "b"]}, ledger=ledger)
+        marginals.run(table, marginals.MarginalSettings([("page",)]), Budget(epsilon=0.1))
+        with pytest.raises(ValueError, match="unit='user' differs from the unit None"):
+            run(private(ledger=ledger), ChainSettings(), Budget(epsilon=0.1))
+        users = Ledger(Budget(epsilon=1.0))
+        run(private(ledger=users), ChainSettings(), Budget(epsilon=0.1))
+        table = PrivateTable(pd.DataFrame({"page": ["a"]}), {"page": ["a", "b"]}, ledger=users)
+        with pytest.raises(ValueError, match="unit=None differs"):
+            marginals.run(table, marginals.MarginalSettings([("page",)]), Budget(epsilon=0.1))
+        assert len(ledger.entries) == len(users.entries) == 1
+
+
+# -- attacks ---------------------------------------------------------------------------------------
+
+ONE = ["a", *[None] * 23]  # one informative pair, 22 pairs that are not
+USERS = {
+    "add_remove": ([(1, ONE)], []),
+    "replace_one": ([(1, ONE)], [(1, ["b", *[None] * 23])]),
+}
+MANY = {  # ten segments each, of which one is counted
+    "add_remove": ([(1, ["a", "b"] * 10)], []),
+    "replace_one": ([(1, ["a", "b"] * 10)], [(1, ["b", "a"] * 10)]),
+}
+CLAIMS = {"laplace": Budget(epsilon=1.0), "gaussian": Budget(rho=0.5), "delta": Budget(epsilon=2.0, delta=0.05)}
+
+
+def audit_users(users, adjacency: str, budget: Budget, releases: int, **rule) -> float:
+    """Audit of the exact tables with the noise that they get, many copies side by side."""
+    truth = [
+        chain_tables(private(pd.DataFrame(rows, columns=["user", "sequence"]), adjacency), **rule)
+        for rows in users[adjacency]
+    ]
+    used: list[Noise] = []
+
+    def draw(dataset: int, count: int) -> np.ndarray:
+        copies = [
+            Sensitive(np.tile(t.value.ravel(), (count, 1)), t.adjacency, t.l1, t.l2, t.linf) for t in truth[dataset]
+        ]
+        if budget.rho is None and not budget.delta:
+            values, used[:] = additive.laplace_release(copies, budget.epsilon, (0.25, 0.75))
+        else:
+            rho = budget.rho or approx_to_zcdp(budget.epsilon, budget.delta)
+            values, used[:] = additive.gaussian_release(copies, rho, (0.25, 0.75))
+        return np.concatenate(values, axis=1)
+
+    def score(outputs: np.ndarray) -> np.ndarray:
+        counts = tuple(np.concatenate([t.value.ravel() for t in tables]).astype(float) for tables in truth)
+        scales = np.repeat([u.scale for u in used], [3, 9])
+        return audit.log_ratio(outputs, counts, scales, used[0].distribution)
+
+    bound = audit.rho_bound if budget.rho else lambda p, q: audit.epsilon_bound(p, q, budget.delta)
+    return audit.audit(draw, score, releases=releases, bound=bound)
+
+
+def limit(budget: Budget) -> float:
+    return budget.epsilon if budget.rho is None else budget.rho
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize(
+    ("users", "rule"), [(USERS, {}), (MANY, {"segment_length": 2, "max_segments": 1})], ids=["shares", "one segment"]
+)
+def test_worst_case_users_stay_below_the_claim_and_come_near_it(users, rule, claim, adjacency):
+    bound = audit_users(users, adjacency, CLAIMS[claim], 3_000, **rule)
+    assert 0.2 * limit(CLAIMS[claim]) <= bound <= limit(CLAIMS[claim])
+
+
+def test_uninformative_pairs_that_count_are_caught(monkeypatch):
+    """K counts informative pairs, but every pair adds 1/K: one user then adds 23 times its share."""
+
+    def broken(user, cell, informative, n_cells):
+        in_all = np.bincount(user[informative], minlength=int(user.max(initial=0)) + 1)
+        table = np.zeros(n_cells, dtype=np.int64)
+        np.add.at(table, cell, GRID // np.maximum(in_all[user], 1))
+        return table
+
+    intact = audit_users(USERS, "add_remove", CLAIMS["laplace"], 2_000)
+    monkeypatch.setattr(sequences, "share_table", broken)
+    assert audit_users(USERS, "add_remove", CLAIMS["laplace"], 2_000) > CLAIMS["laplace"].epsilon >= intact
+
+
+def test_users_that_are_not_bounded_are_caught(monkeypatch):
+    monkeypatch.setattr(sequences, "chosen_segments", lambda user, most, seed: np.ones(len(user), dtype=bool))
+    rule = {"segment_length": 2, "max_segments": 1}
+    assert audit_users(MANY, "add_remove", CLAIMS["gaussian"], 1_000, **rule) > CLAIMS["gaussian"].rho
+
+
+def test_a_user_is_all_of_its_rows(monkeypatch):
+    """Ten rows of one user taken for ten users: the mistake of protecting records where people are meant."""
+    rows = {"add_remove": ([(1, ["a", "b"])] * 10, [])}
+    assert audit_users(rows, "add_remove", CLAIMS["laplace"], 1_000) <= 1.0
+    apart = {"add_remove": ([(k, ["a", "b"]) for k in range(10)], [])}
+    assert audit_users(apart, "add_remove", CLAIMS["laplace"], 1_000) > 1.0
