@@ -277,6 +277,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             "status_": fit.status,
             "n_iter_": fit.n_iter,
             "objective_": fit.objective,
+            "_fit": fit,
             "_is_fitted": True,
         }
 
