@@ -6,16 +6,17 @@ not the tables of those records. Two errors lie between it and the release y, bo
     n = N mu(theta) + sampling error,   covariance A = N Cov(T), exact, also between tables (`SumProduct.derivative`)
     y = n + privacy noise,              covariance W, 2 b^2 (Laplace) or sigma^2 (Gaussian) in each cell
 
-so that to second order y given theta is Normal(N mu(theta), C), C = A + W, with A taken at the fit. The interactions and
-main effects of theta (`InteractionSplit`) are normal with the variances c t_g, t_g drawn from its own posterior
+so that to second order y given theta is Normal(N mu(theta), C), C = A + W, with A taken at the fit. The interactions
+and main effects of theta (`InteractionSplit`) are normal with the variances c t_g, t_g drawn from its own posterior
 (`draw_variances`) and c = K_2(1)/K_1(1) = 2.70 the ratio at which a normal prior has the variance of the pseudo-Huber
 prior with parameter t_g of `collective_map`. One draw minimises the perturbed objective
 
-    F_k(theta) = 1/2 |y + e_k - N mu(theta)|^2_{1/C} + 1/2 |I(theta) - x_k|^2 / (c t_k) + 1/2 |phi(theta) - f_k|^2 / (c t_k)
+    F_k(theta) = 1/2 |y + e_k - N mu(theta)|^2_{1/C} + 1/2 |I(theta) - x_k|^2 / (c t_k)
+                 + 1/2 |phi(theta) - f_k|^2 / (c t_k)
 
 with e_k ~ Normal(0, C) and (x_k, f_k) from the prior: randomised maximum likelihood, or perturb and MAP. Were mu linear
-these would be exact draws from the posterior. mu is not linear, which is why the Laplace approximation covers too little:
-Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a symmetric
+these would be exact draws from the posterior. mu is not linear, which is why the Laplace approximation covers too
+little: Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a symmetric
 distribution raise the cells' expected probability, and all well-known cells shift to make room. A perturbed optimum,
 in contrast, still has to fit its perturbed tables. docs/papers-and-corrections.md and
 benchmarks/results/coverage.md have the measurements.
@@ -59,6 +60,9 @@ _TRAJECTORY = 1.5
 """Length of an HMC trajectory in units of the posterior's own scale; pi/2 would be a new draw if it were normal."""
 
 _ACCEPTANCE = 0.8
+
+_RESOLUTION = 1e-10
+"""Smallest part of a matrix's largest diagonal entry that its Cholesky factor resolves safely."""
 
 
 class Interval(NamedTuple):
@@ -143,7 +147,8 @@ class Posterior:
         engine = SumProduct(self.cliques, extra=scope.indices, memory_limit=self.memory_limit)
         d = self.cliques.n_cells
         tables = np.array([engine.calibrate(theta)[0][d:].reshape(scope.shapes[0]) for theta in self.theta])
-        tables = tables[(..., *evidence.values())]
+        for state in reversed(evidence.values()):  # its axes are the last ones
+            tables = tables[..., state]
         return tables / tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
 
     def functional(self, function: Callable[[LogLinearModel], np.ndarray | float]) -> np.ndarray:
@@ -200,7 +205,9 @@ class Posterior:
             State numbers. Analyse each as if it were the data, then `combine_synthetic`.
         """
         if not 1 <= n_sets <= self.n_draws:
-            raise ValueError(f"n_sets must be from 1 to the number of draws, {self.n_draws}, got {n_sets!r}: one draw each")
+            raise ValueError(
+                f"n_sets must be from 1 to the number of draws, {self.n_draws}, got {n_sets!r}: one draw each"
+            )
         if n < 0:
             raise ValueError(f"n must be a number of records, 0 or more, got {n!r}")
         chosen = rng.choice(self.n_draws, size=n_sets, replace=False)
@@ -264,8 +271,8 @@ def sample_posterior(
 
     References
     ----------
-    Oliver, He, Reynolds (1996), Conditioning permeability fields to pressure data, ECMOR V (randomised maximum likelihood);
-    Papandreou, Yuille (2010), Gaussian sampling by local perturbations, NeurIPS 23; Neal (2011), MCMC using Hamiltonian
+    Oliver, He, Reynolds (1996), Conditioning permeability fields to pressure data, ECMOR V (randomised maximum
+    likelihood); Papandreou, Yuille (2010), Gaussian sampling by local perturbations, NeurIPS 23; Neal (2011), MCMC using Hamiltonian
     dynamics, Handbook of MCMC, chapter 5.
 
     Examples
@@ -286,9 +293,13 @@ def sample_posterior(
     if fit.model.cliques != noisy.cliques:
         raise ValueError("fit must be of the same tables as noisy: pass collective_map(noisy)")
     if not np.isfinite(fit.model.theta).all():
-        raise ValueError("fit must have finite parameters, got a model with structural zeros: pass collective_map(noisy)")
+        raise ValueError(
+            "fit must have finite parameters, got a model with structural zeros: pass collective_map(noisy)"
+        )
     if n_draws < 1 or n_steps < 1 or max_iter < 1:
-        raise ValueError(f"n_draws, n_steps and max_iter must be at least 1, got {n_draws!r}, {n_steps!r}, {max_iter!r}")
+        raise ValueError(
+            f"n_draws, n_steps and max_iter must be at least 1, got {n_draws!r}, {n_steps!r}, {max_iter!r}"
+        )
     dense = noisy.cliques.n_cells <= dense_limit
     if method != "perturb" and not dense:
         raise ValueError(
@@ -379,18 +390,20 @@ class _Target:
         return replace(case, counts=self.noisy.counts, interaction=0.0, main=0.0)
 
     def value_and_gradient(self, metric: _Metric, case: _Case, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """F and its gradient; an infinite value where the derivative leaves the range of floats."""
         mu, _ = self.engine.calibrate(theta)
         residual = case.total * mu - case.counts
         pull = metric.solve(residual)
+        # A separator's probability can be a subnormal number, far from any fit, and its reciprocal infinite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = case.total * self.engine.derivative(pull)
+        if not np.isfinite(slope).all():
+            return np.inf, np.zeros_like(theta)
         interaction = self.split.interaction(theta) - case.interaction
         main = self.split.main_effect(theta) - case.main
         scaled_interaction, scaled_main = interaction / case.t_cell, main / case.t_state
         value = 0.5 * float(residual @ pull + interaction @ scaled_interaction + main @ scaled_main)
-        gradient = (
-            case.total * self.engine.derivative(pull)
-            + self.split.interaction(scaled_interaction)
-            + self.split.main_effect_adjoint(scaled_main)
-        )
+        gradient = slope + self.split.interaction(scaled_interaction) + self.split.main_effect_adjoint(scaled_main)
         return value, gradient
 
     def whitened(self, metric: _Metric, case: _Case, z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -409,7 +422,9 @@ class _DenseMetric:
         identity = np.eye(d)
         a = noisy.n_records * np.array([engine.derivative(row) for row in identity])
         a = (a + a.T) / 2
-        self._error_factor = np.linalg.cholesky(a + np.diag(target.noise_variance))
+        # A is singular: where it exceeds the noise by ten orders of magnitude, C needs help to stay positive definite.
+        noise_variance = np.maximum(target.noise_variance, _RESOLUTION * a.diagonal().max())
+        self._error_factor = np.linalg.cholesky(a + np.diag(noise_variance))
         self._inverse = cho_solve((self._error_factor, True), identity)
         t_clique, t_node = target.typical_variances()
         projector = np.array([split.interaction(row) for row in identity])
@@ -417,7 +432,7 @@ class _DenseMetric:
         curvature = a @ self._inverse @ a + projector / noisy.cliques.spread(t_clique)
         curvature += effects.T @ (effects / t_node[split.node_of_state, None])
         # Directions that no model depends on have no curvature; any will do, they are projected out of the draws.
-        curvature += (1e-3 / float(t_clique.max())) * identity
+        curvature += max(1e-3 / float(t_clique.max()), _RESOLUTION * curvature.diagonal().max()) * identity
         factor = np.linalg.cholesky((curvature + curvature.T) / 2)
         self._whitening = solve_triangular(factor, identity, lower=True)
 
@@ -489,7 +504,7 @@ def _tuned_step(target: _Target, metric: _Metric, rng: np.random.Generator) -> f
     for k in range(40):
         z, rate = _hmc(target, metric, case, z, step, 1, rng)
         step *= math.exp((rate - _ACCEPTANCE) / math.sqrt(1 + k))
-        step = min(max(step, 1e-3), 1.0)
+        step = min(max(step, 0.02), 1.0)
     return step
 
 
