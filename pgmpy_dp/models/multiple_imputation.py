@@ -39,8 +39,8 @@ def combine_synthetic(
 
     and the interval is Q +- t_nu sqrt(T). The data sets vary around their posterior draws with variance u_bar and
     these with the posterior variance V of the quantity, so b is about V + u_bar, and Q has the variance V + b/m:
-    that is T. Because V is that of a posterior given noisy tables, T accounts for sampling and for privacy noise. The rules for
-    missing data (u_bar + (1 + 1/m) b) and for partially synthetic data (u_bar + b/m) do not apply.
+    that is T. Because V is that of a posterior given noisy tables, T accounts for sampling and for privacy noise. The
+    rules for missing data (u_bar + (1 + 1/m) b) and for partially synthetic data (u_bar + b/m) do not apply.
 
     T can be negative where m is small or the synthetic data sets are. It is replaced there by
     ``records_ratio * u_bar``, which is what sampling alone would give and so too small where the privacy noise is

@@ -16,10 +16,10 @@ prior with parameter t_g of `collective_map`. One draw minimises the perturbed o
 
 with e_k ~ Normal(0, C) and (x_k, f_k) from the prior: randomised maximum likelihood, or perturb and MAP. Were mu linear
 these would be exact draws from the posterior. mu is not linear, which is why the Laplace approximation covers too
-little: Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a symmetric
-distribution raise the cells' expected probability, and all well-known cells shift to make room. A perturbed optimum,
-in contrast, still has to fit its perturbed tables. docs/papers-and-corrections.md and
-benchmarks/results/coverage.md have the measurements.
+little: Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a
+symmetric distribution raise the cells' expected probability, and all well-known cells shift to make room. A perturbed optimum,
+in contrast, still has to fit its perturbed tables. benchmarks/results/coverage.md
+has the measurements.
 """
 
 from __future__ import annotations
@@ -272,8 +272,8 @@ def sample_posterior(
     References
     ----------
     Oliver, He, Reynolds (1996), Conditioning permeability fields to pressure data, ECMOR V (randomised maximum
-    likelihood); Papandreou, Yuille (2010), Gaussian sampling by local perturbations, NeurIPS 23; Neal (2011), MCMC using Hamiltonian
-    dynamics, Handbook of MCMC, chapter 5.
+    likelihood); Papandreou, Yuille (2010), Gaussian sampling by local perturbations, NeurIPS 23; Neal
+    (2011), MCMC using Hamiltonian dynamics, Handbook of MCMC, chapter 5.
 
     Examples
     --------
