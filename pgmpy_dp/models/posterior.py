@@ -17,9 +17,8 @@ prior with parameter t_g of `collective_map`. One draw minimises the perturbed o
 with e_k ~ Normal(0, C) and (x_k, f_k) from the prior: randomised maximum likelihood, or perturb and MAP. Were mu linear
 these would be exact draws from the posterior. mu is not linear, which is why the Laplace approximation covers too
 little: Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a
-symmetric distribution raise the cells' expected probability, and all well-known cells shift to make room. A perturbed optimum,
-in contrast, still has to fit its perturbed tables. benchmarks/results/coverage.md
-has the measurements.
+symmetric distribution raise the cells' expected probability, and all well-known cells shift to make room. A perturbed
+optimum, in contrast, still has to fit its perturbed tables. benchmarks/results/coverage.md has the measurements.
 """
 
 from __future__ import annotations
