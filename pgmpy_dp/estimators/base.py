@@ -301,6 +301,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             "objective_": fit.objective,
             "inference_": fit.details["inference"].method,
             "inference_status_": fit.details["inference"],
+            "_fit": fit,
             "_is_fitted": True,
         }
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
+import networkx as nx
+import numpy as np
+
+from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress, noisy_marginals
+from pgmpy_dp.estimators.posterior import ParameterPosterior
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.posterior import sample_posterior
 from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveMAP"]
@@ -129,6 +134,47 @@ class CollectiveMAP(BaseMarginalsEstimator):
             inference=self.inference,
             callback=progress,
         )
+
+    def posterior(
+        self, n_draws: int = 200, random_state: int | None = None, method: str = "perturb"
+    ) -> ParameterPosterior:
+        """Draws from the posterior of the parameters given the release; needs no records and costs nothing.
+
+        Intervals are for the population that the records were drawn from, so they account for the sampling of the
+        records and for the privacy noise. See :func:`pgmpy_dp.models.posterior.sample_posterior`.
+
+        Parameters
+        ----------
+        n_draws : int
+            Independent draws; each takes about as long as a short fit.
+        random_state : int, optional
+            For repeatable draws; unlike the estimator's own it has no part in privacy.
+        method : {"perturb", "laplace", "hmc"}
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        ValueError
+            If an argument is out of range.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from pgmpy_dp import MarkovNetwork
+        >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+        >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+        >>> estimator = CollectiveMAP(epsilon=1.0, state_names=states).fit(MarkovNetwork([("rain", "wet")]), data)
+        >>> table = estimator.posterior(n_draws=50).interval(["rain"], evidence={"wet": "yes"})
+        >>> list(table.columns)
+        ['rain', 'estimate', 'lower', 'upper']
+        """
+        self.check_is_fitted()
+        noisy = noisy_marginals(self.release_, tuple(self.model_.nodes))
+        draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
+        graph = nx.Graph(self.model_.edges)
+        graph.add_nodes_from(self.model_.nodes)
+        return ParameterPosterior(draws, self.release_.schema, graph, self.privacy_)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

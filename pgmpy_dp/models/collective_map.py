@@ -318,6 +318,11 @@ class CollectiveObjective:
         occam = np.log1p(state.t_cell * cell_curvature).sum() + np.log1p(state.t_state * node_curvature).sum()
         return -self._misfit(mu) - interaction - main - 0.5 * float(occam)
 
+    def scale_evidence(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Evidence of each interaction's and each node's prior variance at theta; (n_cliques, 17), (n_nodes, 17)."""
+        mu, _ = self.engine.calibrate(theta)
+        return self._interaction_evidence(mu, theta), self._node_evidence(mu, theta)
+
     def _misfit(self, mu: np.ndarray) -> float:
         """-log p(y | mu) with the sampling variance of the model itself."""
         _, sampling = self._sampling(mu)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
-__all__ = ["VARIANCE_GRID", "pooled_variance", "posterior_variances"]
+__all__ = ["VARIANCE_GRID", "draw_variances", "pooled_variance", "posterior_variances"]
 
 VARIANCE_GRID = np.geomspace(0.003, 9.0, 17)
 """Candidate prior variances of the groups."""
@@ -63,3 +63,35 @@ def pooled_variance(log_evidence: np.ndarray) -> float:
     log_posterior = log_evidence.sum(axis=0) + _SHAPE * np.log(VARIANCE_GRID) - VARIANCE_GRID
     weights = np.exp(log_posterior - log_posterior.max())
     return float(np.exp(weights @ np.log(VARIANCE_GRID) / weights.sum()))
+
+
+def draw_variances(log_evidence: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Independent draws from the posterior that `posterior_variances` averages over.
+
+    First (m, tau) given all data, then each log s_g given (m, tau) and the group's data, all on their grids.
+
+    Parameters
+    ----------
+    log_evidence : ndarray of shape (n_groups, 17)
+        As for `posterior_variances`.
+    n_draws : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_groups)
+    """
+    log_s = np.log(VARIANCE_GRID)
+    log_prior = -0.5 * ((log_s - _CENTRES[:, None, None]) / _SPREADS[:, None]) ** 2
+    log_prior -= logsumexp(log_prior, axis=2, keepdims=True)
+    # axes: group, m, tau, s
+    log_joint = logsumexp(log_evidence[:, None, None, :] + log_prior, axis=3).sum(axis=0)
+    log_joint += (_SHAPE * _CENTRES - np.exp(_CENTRES))[:, None]
+    weights = np.exp(log_joint - log_joint.max()).ravel()
+    chosen = rng.choice(weights.size, size=n_draws, p=weights / weights.sum())
+    draws = np.empty((n_draws, len(log_evidence)))
+    for k, (m, tau) in enumerate(zip(*np.unravel_index(chosen, log_joint.shape), strict=True)):
+        # The largest of Gumbel-perturbed logarithms is a draw from the normalised distribution.
+        perturbed = log_evidence + log_prior[m, tau] + rng.gumbel(size=log_evidence.shape)
+        draws[k] = VARIANCE_GRID[perturbed.argmax(axis=1)]
+    return draws

@@ -1,0 +1,540 @@
+"""A posterior of a model's parameters given noisy tables: draws, intervals, several synthetic data sets.
+
+What is asked for is the *population*: the marginals mu(theta) of the distribution that the N records were drawn from,
+not the tables of those records. Two errors lie between it and the release y, both known up to theta:
+
+    n = N mu(theta) + sampling error,   covariance A = N Cov(T), exact, also between tables (`SumProduct.derivative`)
+    y = n + privacy noise,              covariance W, 2 b^2 (Laplace) or sigma^2 (Gaussian) in each cell
+
+so that to second order y given theta is Normal(N mu(theta), C), C = A + W, with A taken at the fit. The interactions
+and main effects of theta (`InteractionSplit`) are normal with the variances c t_g, t_g drawn from its own posterior
+(`draw_variances`) and c = K_2(1)/K_1(1) = 2.70 the ratio at which a normal prior has the variance of the pseudo-Huber
+prior with parameter t_g of `collective_map`. One draw minimises the perturbed objective
+
+    F_k(theta) = 1/2 |y + e_k - N mu(theta)|^2_{1/C} + 1/2 |I(theta) - x_k|^2 / (c t_k)
+                 + 1/2 |phi(theta) - f_k|^2 / (c t_k)
+
+with e_k ~ Normal(0, C) and (x_k, f_k) from the prior: randomised maximum likelihood, or perturb and MAP. Were mu linear
+these would be exact draws from the posterior. mu is not linear, which is why the Laplace approximation covers too
+little: Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a
+symmetric distribution raise the cells' expected probability, and all well-known cells shift to make room. A perturbed
+optimum, in contrast, still has to fit its perturbed tables. benchmarks/results/coverage.md has the measurements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.sparse.linalg import LinearOperator, cg
+
+from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.collective_map import CollectiveObjective
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.maximum_likelihood import Fit
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.scale_evidence import draw_variances
+from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
+
+__all__ = ["DENSE_LIMIT", "METHODS", "Interval", "Posterior", "sample_posterior"]
+
+DENSE_LIMIT = 2500
+"""Cells up to which the covariance of the tables is held as a dense matrix (50 MB each, four of them)."""
+
+METHODS = ("perturb", "laplace", "hmc")
+
+_NORMAL_TO_HUBER = 2.6994
+"""K_2(1)/K_1(1), the variance of the density exp(-sqrt(1 + x^2)) on the line."""
+
+_SAMPLED_RECORDS = 100_000
+"""Records drawn for one sampling error where A is not held: its covariance is exact, its shape nearly normal."""
+
+_TRAJECTORY = 1.5
+"""Length of an HMC trajectory in units of the posterior's own scale; pi/2 would be a new draw if it were normal."""
+
+_ACCEPTANCE = 0.8
+
+_RESOLUTION = 1e-10
+"""Smallest part of a matrix's largest diagonal entry that its Cholesky factor resolves safely."""
+
+
+class Interval(NamedTuple):
+    """Posterior mean and equal-tailed interval, arrays of one shape."""
+
+    estimate: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws of the parameters, and what they say about the population.
+
+    Attributes
+    ----------
+    cliques : Cliques
+    theta : ndarray of shape (n_draws, n_cells)
+        One row of log-potentials per draw.
+    method : str
+    status : str
+        How the draws were made and how that ended.
+    memory_limit : int
+        Bytes that exact inference may allocate.
+
+    Notes
+    -----
+    An interval of level L is meant to contain the *population's* value with probability L, over repeated samples of
+    records and repeated noise, on average over cells. A single cell can be covered less: estimates are shrunk, and
+    cells that the release says nothing about are covered as far as the prior is right about them.
+    """
+
+    cliques: Cliques
+    theta: np.ndarray
+    method: str
+    status: str
+    memory_limit: int
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return len(self.theta)
+
+    def model(self, k: int) -> LogLinearModel:
+        """The model of draw k."""
+        return LogLinearModel(self.cliques, self.theta[k], self.memory_limit)
+
+    @cached_property
+    def marginals(self) -> np.ndarray:
+        """Marginals of all tables under each draw, shape (n_draws, n_cells)."""
+        engine = SumProduct(self.cliques, memory_limit=self.memory_limit)
+        return np.array([engine.calibrate(theta)[0] for theta in self.theta])
+
+    def query(self, variables: Sequence[Hashable], given: Mapping[Hashable, int] | None = None) -> np.ndarray:
+        """Distribution of some variables, given states of others, under each draw.
+
+        Parameters
+        ----------
+        variables : sequence of variables
+            In any tables or none together.
+        given : mapping of variable to state number, optional
+            Evidence.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, *cardinalities of `variables`)
+            Each draw's table sums to 1.
+
+        Raises
+        ------
+        ValueError
+            If a variable is unknown or repeated, or a state does not exist.
+        """
+        names, evidence = tuple(variables), dict(given or {})
+        scope = Cliques(self.cliques.variables, self.cliques.cardinalities, ((*names, *evidence),))
+        if not names:
+            raise ValueError("variables must name at least one variable, got none")
+        for name, state in evidence.items():
+            size = scope.cardinalities[scope.position[name]]
+            if isinstance(state, bool) or not isinstance(state, int | np.integer) or not 0 <= state < size:
+                raise ValueError(f"given[{name!r}]={state!r} must be a state number from 0 to {size - 1}")
+        engine = SumProduct(self.cliques, extra=scope.indices, memory_limit=self.memory_limit)
+        d = self.cliques.n_cells
+        tables = np.array([engine.calibrate(theta)[0][d:].reshape(scope.shapes[0]) for theta in self.theta])
+        for state in reversed(evidence.values()):  # its axes are the last ones
+            tables = tables[..., state]
+        return tables / tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+
+    def functional(self, function: Callable[[LogLinearModel], np.ndarray | float]) -> np.ndarray:
+        """Any quantity of the model under each draw, shape (n_draws, ...)."""
+        return np.array([function(self.model(k)) for k in range(self.n_draws)])
+
+    def interval(
+        self,
+        variables: Sequence[Hashable],
+        given: Mapping[Hashable, int] | None = None,
+        *,
+        level: float = 0.9,
+    ) -> Interval:
+        """Interval for each cell of a marginal or conditional distribution; see `query` and `interval_of`."""
+        return self.interval_of(self.query(variables, given), level)
+
+    def clique_intervals(self, level: float = 0.9) -> Interval:
+        """Interval for each cell of each table of the model, arrays of shape (n_cells,)."""
+        return self.interval_of(self.marginals, level)
+
+    def interval_of(self, draws: np.ndarray, level: float = 0.9) -> Interval:
+        """Mean and equal-tailed interval of a quantity from its value under each draw.
+
+        The ends are order statistics at (n_draws + 1) (1 -+ level)/2, interpolated: another draw falls between them
+        with probability `level`, however few draws there are.
+
+        Raises
+        ------
+        ValueError
+            If level is not between 0 and 1, or so near 1 that the draws do not reach it.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        if (len(draws) + 1) * (1 - level) < 2 * (1 - 1e-12):
+            needed = math.ceil(2 / (1 - level)) - 1
+            raise ValueError(f"level={level} needs at least {needed} draws, there are {len(draws)}: raise n_draws")
+        lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
+        return Interval(np.mean(draws, axis=0), lower, upper)
+
+    def synthetic(self, n: int, n_sets: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Several synthetic data sets, each from its own draw: their differences show the posterior's uncertainty.
+
+        Parameters
+        ----------
+        n : int
+            Records in each.
+        n_sets : int
+            Data sets, at most `n_draws`.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        list of ndarray of shape (n, n_variables)
+            State numbers. Analyse each as if it were the data, then `combine_synthetic`.
+        """
+        if not 1 <= n_sets <= self.n_draws:
+            raise ValueError(
+                f"n_sets must be from 1 to the number of draws, {self.n_draws}, got {n_sets!r}: one draw each"
+            )
+        if n < 0:
+            raise ValueError(f"n must be a number of records, 0 or more, got {n!r}")
+        chosen = rng.choice(self.n_draws, size=n_sets, replace=False)
+        return [self.model(int(k)).sample(n, rng) for k in chosen]
+
+
+def sample_posterior(
+    noisy: NoisyMarginals,
+    fit: Fit,
+    rng: np.random.Generator,
+    *,
+    n_draws: int = 200,
+    method: str = "perturb",
+    n_steps: int = 5,
+    max_iter: int = 60,
+    dense_limit: int = DENSE_LIMIT,
+    callback: Callable[[], None] | None = None,
+) -> Posterior:
+    """Draw parameters from their posterior given noisy tables.
+
+    Parameters
+    ----------
+    noisy : NoisyMarginals
+        The release.
+    fit : Fit
+        `collective_map` of the same release: where the covariance and the prior variances are taken.
+    rng : numpy.random.Generator
+        Post-processing: no privacy rests on it.
+    n_draws : int
+        Number of independent draws.
+    method : {"perturb", "laplace", "hmc"}
+        "perturb" minimises a perturbed objective for each draw. "laplace" draws from the normal distribution at the fit
+        with the Gauss-Newton curvature: quick, and good only where nearly all cells are far above the noise. "hmc"
+        moves each perturbed optimum by Hamiltonian Monte Carlo on the unperturbed posterior at the draw's prior
+        variances; for small models, and as a check of "perturb".
+    n_steps : int
+        HMC transitions per draw.
+    max_iter : int
+        Iterations of L-BFGS per draw.
+    dense_limit : int
+        Up to this number of cells A and the curvature are dense, exact matrices. Above it products with A are
+        directional derivatives, 1/C is applied by conjugate gradients, the sampling error is drawn by drawing
+        records, and the preconditioner is diagonal; only "perturb" works so.
+    callback : callable, optional
+        Called after each draw.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, the tables carry no noise, or the fit is of other tables.
+
+    Notes
+    -----
+    Where the total is not public, each draw uses the total of its own perturbed tables.
+    Laplace noise enters with its variance, as normal noise: nothing is gained from cells beyond what the best linear
+    estimate gains, which is a little conservative.
+
+    References
+    ----------
+    Oliver, He, Reynolds (1996), Conditioning permeability fields to pressure data, ECMOR V (randomised maximum
+    likelihood); Papandreou, Yuille (2010), Gaussian sampling by local perturbations, NeurIPS 23; Neal
+    (2011), MCMC using Hamiltonian dynamics, Handbook of MCMC, chapter 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pgmpy_dp.models.collective_map import collective_map
+    >>> cliques = Cliques(("a", "b"), (2, 2), (("a", "b"),))
+    >>> noisy = NoisyMarginals(cliques, np.array([400.0, 110.0, 95.0, 405.0]), "laplace", np.array([5.0]), total=1000)
+    >>> posterior = sample_posterior(noisy, collective_map(noisy), np.random.default_rng(0))
+    >>> estimate, lower, upper = posterior.interval(["a"], given={"b": 0}, level=0.9)
+    >>> bool(lower[0] < 0.8 < upper[0]), bool(upper[0] - lower[0] < 0.1)
+    (True, True)
+    """
+    if noisy.noise == "none":
+        raise ValueError('noisy must carry noise, got noise="none": a posterior given exact tables needs none of this')
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    if fit.model.cliques != noisy.cliques:
+        raise ValueError("fit must be of the same tables as noisy: pass collective_map(noisy)")
+    if not np.isfinite(fit.model.theta).all():
+        raise ValueError(
+            "fit must have finite parameters, got a model with structural zeros: pass collective_map(noisy)"
+        )
+    if n_draws < 1 or n_steps < 1 or max_iter < 1:
+        raise ValueError(
+            f"n_draws, n_steps and max_iter must be at least 1, got {n_draws!r}, {n_steps!r}, {max_iter!r}"
+        )
+    dense = noisy.cliques.n_cells <= dense_limit
+    if method != "perturb" and not dense:
+        raise ValueError(
+            f"method={method!r} needs dense matrices over {noisy.cliques.n_cells} cells, more than "
+            f'dense_limit={dense_limit}: use "perturb" or raise the limit'
+        )
+    memory_limit = fit.model.memory_limit
+    target = _Target(noisy, fit.model, n_draws, rng)
+    metric = (_DenseMetric if dense else _IterativeMetric)(target)
+    theta = np.empty((n_draws, noisy.cliques.n_cells))
+    failures, accepted = 0, 0.0
+    step = _tuned_step(target, metric, rng) if method == "hmc" else np.nan
+    for k in range(n_draws):
+        if method == "laplace":
+            drawn = target.centre + metric.whiten(rng.normal(size=len(target.centre)))
+        else:
+            perturbed = target.perturbed(metric, k, rng)
+            solution = minimize_lbfgs(
+                lambda z, case=perturbed: target.whitened(metric, case, z),  # type: ignore[misc]
+                np.zeros_like(target.centre),
+                max_iter=max_iter,
+                gradient_tol=1e-2,
+                decrease_tol=1e-5,
+                memory=15,
+            )
+            failures += not solution.converged
+            z = solution.x
+            if method == "hmc":
+                z, rate = _hmc(target, metric, target.unperturbed(perturbed), z, step, n_steps, rng)
+                accepted += rate / n_draws
+            drawn = target.centre + metric.whiten(z)
+        theta[k] = target.identified(drawn)
+        if callback is not None:
+            callback()
+    status = f"{n_draws} draws, {'dense' if dense else 'iterative'} covariance"
+    if method != "laplace":
+        status += f", {failures} of the optimisations stopped at {max_iter} iterations"
+    if method == "hmc":
+        status += f", {accepted:.2f} of HMC's proposals accepted at step {step:.2g}"
+    theta.flags.writeable = False
+    return Posterior(noisy.cliques, theta, method, status, memory_limit)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One objective: perturbed data and prior means, and the prior variances of the draw."""
+
+    counts: np.ndarray
+    total: float
+    t_cell: np.ndarray
+    t_state: np.ndarray
+    interaction: np.ndarray | float
+    main: np.ndarray | float
+
+
+class _Target:
+    """The (perturbed) negative log posterior in theta, at prior variances drawn beforehand."""
+
+    def __init__(self, noisy: NoisyMarginals, model: LogLinearModel, n_draws: int, rng: np.random.Generator) -> None:
+        # The shares only matter to CollectiveMAP's own objective, which is not used here.
+        objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit)
+        self.noisy, self.model = noisy, model
+        self.engine, self.split = objective.engine, objective.split
+        self.centre = self.identified(model.theta)
+        evidence = objective.scale_evidence(self.centre)
+        self.t_clique, self.t_node = (_NORMAL_TO_HUBER * draw_variances(part, n_draws, rng) for part in evidence)
+        self.noise_variance = noisy.cliques.spread(noisy.table_variance)
+
+    def identified(self, theta: np.ndarray) -> np.ndarray:
+        """Another theta of the same model, without the directions that no model depends on."""
+        return self.split.interaction(theta) + self.split.spread_to_cells(self.split.main_effect(theta))
+
+    def typical_variances(self) -> tuple[np.ndarray, np.ndarray]:
+        """Geometric means over the draws of each table's and each node's prior variance."""
+        return np.exp(np.log(self.t_clique).mean(axis=0)), np.exp(np.log(self.t_node).mean(axis=0))
+
+    def perturbed(self, metric: _Metric, k: int, rng: np.random.Generator) -> _Case:
+        """Objective k: noise on the counts, and prior means drawn from the prior."""
+        noisy = self.noisy
+        t_cell, t_state = noisy.cliques.spread(self.t_clique[k]), self.t_node[k][self.split.node_of_state]
+        counts = noisy.counts + metric.error(rng)
+        interaction = self.split.interaction(rng.normal(size=len(t_cell)) * np.sqrt(t_cell))
+        main = self.split.main_effect(self.split.spread_to_cells(rng.normal(size=len(t_state)) * np.sqrt(t_state)))
+        return _Case(counts, replace(noisy, counts=counts).n_records, t_cell, t_state, interaction, main)
+
+    def unperturbed(self, case: _Case) -> _Case:
+        """The posterior itself at the prior variances, and the total, of a perturbed case."""
+        return replace(case, counts=self.noisy.counts, interaction=0.0, main=0.0)
+
+    def value_and_gradient(self, metric: _Metric, case: _Case, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """F and its gradient; an infinite value where the derivative leaves the range of floats."""
+        mu, _ = self.engine.calibrate(theta)
+        residual = case.total * mu - case.counts
+        pull = metric.solve(residual)
+        # A separator's probability can be a subnormal number, far from any fit, and its reciprocal infinite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = case.total * self.engine.derivative(pull)
+        if not np.isfinite(slope).all():
+            return np.inf, np.zeros_like(theta)
+        interaction = self.split.interaction(theta) - case.interaction
+        main = self.split.main_effect(theta) - case.main
+        scaled_interaction, scaled_main = interaction / case.t_cell, main / case.t_state
+        value = 0.5 * float(residual @ pull + interaction @ scaled_interaction + main @ scaled_main)
+        gradient = slope + self.split.interaction(scaled_interaction) + self.split.main_effect_adjoint(scaled_main)
+        return value, gradient
+
+    def whitened(self, metric: _Metric, case: _Case, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """The same as a function of z, theta = centre + whiten(z)."""
+        value, gradient = self.value_and_gradient(metric, case, self.centre + metric.whiten(z))
+        return value, metric.whiten_adjoint(gradient)
+
+
+class _DenseMetric:
+    """C and the curvature at the fit as dense matrices."""
+
+    def __init__(self, target: _Target) -> None:
+        noisy, engine, split = target.noisy, target.engine, target.split
+        d = noisy.cliques.n_cells
+        engine.calibrate(target.centre)
+        identity = np.eye(d)
+        a = noisy.n_records * np.array([engine.derivative(row) for row in identity])
+        a = (a + a.T) / 2
+        # A is singular: where it exceeds the noise by ten orders of magnitude, C needs help to stay positive definite.
+        noise_variance = np.maximum(target.noise_variance, _RESOLUTION * a.diagonal().max())
+        self._error_factor = np.linalg.cholesky(a + np.diag(noise_variance))
+        self._inverse = cho_solve((self._error_factor, True), identity)
+        t_clique, t_node = target.typical_variances()
+        projector = np.array([split.interaction(row) for row in identity])
+        effects = np.array([split.main_effect(row) for row in identity]).T
+        curvature = a @ self._inverse @ a + projector / noisy.cliques.spread(t_clique)
+        curvature += effects.T @ (effects / t_node[split.node_of_state, None])
+        # Directions that no model depends on have no curvature; any will do, they are projected out of the draws.
+        curvature += max(1e-3 / float(t_clique.max()), _RESOLUTION * curvature.diagonal().max()) * identity
+        factor = np.linalg.cholesky((curvature + curvature.T) / 2)
+        self._whitening = solve_triangular(factor, identity, lower=True)
+
+    def error(self, rng: np.random.Generator) -> np.ndarray:
+        return self._error_factor @ rng.normal(size=len(self._error_factor))
+
+    def solve(self, vector: np.ndarray) -> np.ndarray:
+        return self._inverse @ vector
+
+    def whiten(self, z: np.ndarray) -> np.ndarray:
+        return z @ self._whitening
+
+    def whiten_adjoint(self, gradient: np.ndarray) -> np.ndarray:
+        return self._whitening @ gradient
+
+
+class _IterativeMetric:
+    """The same by directional derivatives at the fit; the whitening is diagonal."""
+
+    def __init__(self, target: _Target) -> None:
+        noisy = target.noisy
+        self._model = target.model
+        self._n = noisy.n_records
+        self._noise_variance = target.noise_variance
+        # An engine of its own, which stays calibrated at the fit.
+        self._engine = SumProduct(noisy.cliques, memory_limit=target.model.memory_limit)
+        self._mu, _ = self._engine.calibrate(target.centre)
+        information = self._n * self._mu * (1 - self._mu)
+        d = noisy.cliques.n_cells
+        total = information + self._noise_variance
+        self._operator = LinearOperator((d, d), matvec=self._product, dtype=np.float64)
+        self._preconditioner = LinearOperator((d, d), matvec=lambda v: v.ravel() / total, dtype=np.float64)
+        t_clique, _ = target.typical_variances()
+        self._scale = (information**2 / total + 1 / noisy.cliques.spread(t_clique)) ** -0.5
+
+    def error(self, rng: np.random.Generator) -> np.ndarray:
+        n = max(1, min(int(self._n), _SAMPLED_RECORDS))
+        codes, cliques = self._model.sample(n, rng), self._model.cliques
+        tables = [
+            np.bincount(np.ravel_multi_index(tuple(codes[:, i] for i in scope), shape), minlength=size)
+            for scope, shape, size in zip(cliques.indices, cliques.shapes, cliques.sizes, strict=True)
+        ]
+        sampling = math.sqrt(self._n / n) * (np.concatenate(tables) - n * self._mu)
+        return sampling + np.sqrt(self._noise_variance) * rng.normal(size=len(sampling))
+
+    def solve(self, vector: np.ndarray) -> np.ndarray:
+        solution, _ = cg(self._operator, vector, rtol=1e-6, maxiter=500, M=self._preconditioner)
+        return solution
+
+    def whiten(self, z: np.ndarray) -> np.ndarray:
+        return self._scale * z
+
+    def whiten_adjoint(self, gradient: np.ndarray) -> np.ndarray:
+        return self._scale * gradient
+
+    def _product(self, vector: np.ndarray) -> np.ndarray:
+        vector = vector.ravel()
+        return self._n * self._engine.derivative(vector) + self._noise_variance * vector
+
+
+_Metric = _DenseMetric | _IterativeMetric
+
+
+def _tuned_step(target: _Target, metric: _Metric, rng: np.random.Generator) -> float:
+    """A step size at which about 80 % of HMC's proposals are accepted, from 40 transitions that are thrown away."""
+    step = 0.3
+    case = target.unperturbed(target.perturbed(metric, 0, rng))
+    z = np.zeros_like(target.centre)
+    for k in range(40):
+        z, rate = _hmc(target, metric, case, z, step, 1, rng)
+        step *= math.exp((rate - _ACCEPTANCE) / math.sqrt(1 + k))
+        step = min(max(step, 0.02), 1.0)
+    return step
+
+
+def _hmc(
+    target: _Target,
+    metric: _Metric,
+    case: _Case,
+    z: np.ndarray,
+    step: float,
+    n_steps: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, float]:
+    """HMC transitions in whitened variables; the last state and the mean acceptance probability."""
+    value, gradient = target.whitened(metric, case, z)
+    rate = 0.0
+    for _ in range(n_steps):
+        momentum = rng.normal(size=len(z))
+        energy = value + 0.5 * float(momentum @ momentum)
+        size = step * rng.uniform(0.8, 1.2)
+        proposal, slope, proposed = z, gradient, value
+        momentum = momentum - 0.5 * size * slope
+        for _ in range(math.ceil(_TRAJECTORY / size)):
+            proposal = proposal + size * momentum
+            proposed, slope = target.whitened(metric, case, proposal)
+            if not proposed - value < 1e4:  # lost, or not a number
+                break
+            momentum = momentum - size * slope
+        momentum = momentum + 0.5 * size * slope
+        change = energy - proposed - 0.5 * float(momentum @ momentum)
+        probability = math.exp(min(0.0, change)) if math.isfinite(change) else 0.0
+        rate += probability / n_steps
+        if rng.random() < probability:
+            z, value, gradient = proposal, proposed, slope
+    return z, rate

@@ -1,0 +1,79 @@
+"""Intervals and synthetic data sets of a fitted CollectiveMAP."""
+
+import pickle
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp import MarkovNetwork, Release
+from pgmpy_dp.estimators import CollectiveMAP
+
+STATES = {"rain": ["no", "yes"], ("wet", 1): [False, True], "month": [6, 7, 8]}
+GRAPH = nx.Graph([("rain", ("wet", 1)), ("month", "rain")])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    rain = rng.random(3000) < 0.3
+    data = pd.DataFrame({"rain": np.where(rain, "yes", "no"), "month": rng.choice([6, 7, 8], 3000)})
+    data[("wet", 1)] = rng.random(3000) < np.where(rain, 0.9, 0.1)
+    return CollectiveMAP(epsilon=2.0, state_names=STATES).fit(GRAPH, data)
+
+
+def test_intervals_carry_the_states_and_hold_the_truth(fitted):
+    posterior = fitted.posterior(n_draws=99, random_state=0)
+    table = posterior.interval(["month", ("wet", 1)], evidence={"rain": "yes"}, level=0.98)
+    assert list(table.columns) == ["month", ("wet", 1), "estimate", "lower", "upper"]
+    assert list(table["month"]) == [6, 6, 7, 7, 8, 8]
+    assert list(table[("wet", 1)]) == [False, True] * 3
+    assert table["estimate"].sum() == pytest.approx(1)
+    assert ((table["lower"] <= table["estimate"]) & (table["estimate"] <= table["upper"])).all()
+    wet = posterior.interval([("wet", 1)], {"rain": "yes"}, level=0.98).iloc[1]
+    assert wet["lower"] < 0.9 < wet["upper"] < wet["lower"] + 0.2
+
+
+def test_the_release_is_enough_and_the_draws_are_repeatable(fitted, tmp_path):
+    first = fitted.posterior(n_draws=19, random_state=1)
+    again = pickle.loads(pickle.dumps(fitted)).posterior(n_draws=19, random_state=1)
+    np.testing.assert_array_equal(first.draws.theta, again.draws.theta)
+    fitted.release_.save(tmp_path / "release.json")
+    read = CollectiveMAP().fit_release(GRAPH, Release.load(tmp_path / "release.json"))
+    np.testing.assert_allclose(
+        read.posterior(n_draws=19, random_state=1).draws.marginals.mean(axis=0),
+        first.draws.marginals.mean(axis=0),
+        atol=0.05,
+    )
+    assert pickle.loads(pickle.dumps(first)).interval(["rain"]).equals(first.interval(["rain"]))
+    assert first.privacy == fitted.privacy_
+    assert len(fitted.privacy_.entries) == 1  # nothing more was spent
+
+
+def test_synthetic_data_sets_come_from_different_models(fitted):
+    posterior = fitted.posterior(n_draws=19, random_state=2)
+    sets = posterior.sample(500, n_sets=3, random_state=0)
+    assert len(sets) == 3
+    assert all(len(data) == 500 and set(data.columns) == set(STATES) for data in sets)
+    assert set(sets[0]["month"]) <= {6, 7, 8}
+    models = posterior.models(2)
+    assert all(isinstance(model, MarkovNetwork) for model in models)
+    assert not np.allclose(models[0].marginal(["rain"]).values, models[1].marginal(["rain"]).values, atol=1e-9)
+    for n_sets in (0, 20):
+        with pytest.raises(ValueError, match="n_sets"):
+            posterior.sample(5, n_sets=n_sets)
+
+
+def test_bad_input_is_named(fitted):
+    with pytest.raises(Exception, match="not been fitted"):
+        CollectiveMAP(epsilon=1.0, state_names=STATES).posterior()
+    with pytest.raises(ValueError, match="magic"):
+        fitted.posterior(method="magic")
+    posterior = fitted.posterior(n_draws=19, random_state=0)
+    with pytest.raises(ValueError, match="snow"):
+        posterior.interval(["snow"])
+    with pytest.raises(ValueError, match="'maybe' is no state"):
+        posterior.interval(["month"], {"rain": "maybe"})
+    with pytest.raises(ValueError, match="list of variables"):
+        posterior.interval("rain")
