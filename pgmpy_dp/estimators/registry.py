@@ -35,7 +35,7 @@ def list_estimators(**tags: Any) -> list[type]:
 
     Examples
     --------
-    >>> [estimator.__name__ for estimator in list_estimators(task="parameters")]
+    >>> [estimator.__name__ for estimator in list_estimators(guarantees="pure", task="parameters")]
     ['CollectiveEM', 'CollectiveMAP', 'NaiveMLE']
     """
     found = all_objects(package_name="pgmpy_dp", return_names=False, suppress_import_stdout=False)
