@@ -249,15 +249,15 @@ class CollectiveObjective:
         penalty = noise_aware_penalty(noisy) / t0
         floor = float(self.scale.mean()) / self.n
         first = maximize_likelihood(
-            self.engine, noisy.proportions, l2=penalty, start=zero, max_iter=30, tol=1e-6, callback=callback
+            self.engine, noisy.proportions, l2=penalty, start=zero, max_iter=15, tol=1e-5, callback=callback
         ).x
         second = maximize_likelihood(
             self.engine,
             noisy.projected_proportions(),
             l2=max(penalty, floor),
             start=first,
-            max_iter=30,
-            tol=1e-6,
+            max_iter=15,
+            tol=1e-5,
             callback=callback,
         ).x
         self._set_scales(zero, mu, np.full(noisy.cliques.n_cliques, t0), np.full(self.split.n_nodes, t0))
