@@ -229,6 +229,11 @@ class CollectiveObjective:
         # Fisher information of the location of the noise is 1/b^2 for Laplace and 1/sigma^2 for Gaussian noise.
         self.scale = noisy.cell_scale
         self.starts = np.array([part.start for part in noisy.cliques.slices])
+        # A table of one variable has no interaction: its main effect's variance stands in for one.
+        scopes = noisy.cliques.indices
+        self.single = [c for c, scope in enumerate(scopes) if len(scope) == 1]
+        self.single_node = [self.split.nodes.index(scopes[c][0]) for c in self.single]
+        self.interacting = noisy.cliques.spread(np.array([len(scope) > 1 for scope in scopes]))
         cell_variance = noisy.cliques.spread(noisy.table_variance)
         self.node_counts, self.node_noise = self.split.combined_margins(self.y, cell_variance)
         self.interaction_variances = np.ones(noisy.cliques.n_cliques)
@@ -269,6 +274,7 @@ class CollectiveObjective:
         mu, _ = self.engine.calibrate(theta)
         t_clique = np.minimum(posterior_variances(self._interaction_evidence(mu, theta)), self.ceiling)
         t_node = posterior_variances(self._node_evidence(mu, theta))
+        t_clique[self.single] = t_node[self.single_node]
         self._set_scales(theta, mu, t_clique, t_node)
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -315,7 +321,8 @@ class CollectiveObjective:
         node_curvature = node_information**2 / (self.node_noise + node_information)
         interaction, _ = _pseudo_huber(self.split.interaction(theta), state.t_cell)
         main, _ = _pseudo_huber(self.split.main_effect(theta), state.t_state)
-        occam = np.log1p(state.t_cell * cell_curvature).sum() + np.log1p(state.t_state * node_curvature).sum()
+        occam = self.interacting @ np.log1p(state.t_cell * cell_curvature)
+        occam += np.log1p(state.t_state * node_curvature).sum()
         return -self._misfit(mu) - interaction - main - 0.5 * float(occam)
 
     def scale_evidence(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -359,7 +366,9 @@ class CollectiveObjective:
         nl, _ = negative_log_density(
             residual, sampling + information**2 * VARIANCE_GRID[:, None], self.noisy.noise, self.scale
         )
-        return -np.add.reduceat(nl, self.starts, axis=1).T
+        evidence = -np.add.reduceat(nl, self.starts, axis=1).T
+        evidence[self.single] = 0.0  # says nothing about interactions
+        return evidence
 
     def _node_evidence(self, mu: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """The same for the main effects, from the combined margins; (n_nodes, 17)."""

@@ -28,15 +28,17 @@ class InteractionSplit:
     node_of_state : ndarray of shape (n_states,)
         All states of all variables that are in some scope are numbered in the order of the variables; this
         says which of those variables (0 .. n_nodes - 1) a state belongs to.
+    nodes : tuple of int
+        Indices of the variables that are in some scope, in their order.
     n_nodes : int
-        Number of variables that are in some scope.
+        How many they are.
     """
 
     def __init__(self, cliques: Cliques) -> None:
         used = sorted({i for scope in cliques.indices for i in scope})
         cardinalities = [cliques.cardinalities[i] for i in used]
         first = dict(zip(used, np.cumsum([0, *cardinalities[:-1]]).tolist(), strict=True))
-        self.n_nodes = len(used)
+        self.nodes, self.n_nodes = tuple(used), len(used)
         self.node_of_state = np.repeat(np.arange(self.n_nodes), cardinalities)
         self._state_starts = np.array([first[i] for i in used])
         self._cardinality = np.repeat(cardinalities, cardinalities)

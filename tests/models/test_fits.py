@@ -265,6 +265,20 @@ def test_absent_interactions_get_small_variances():
     assert variances[[0, 2]].max() < 0.1 * variances[[1, 3]].min()
 
 
+@pytest.mark.parametrize("n_nodes", [1, 5])
+def test_isolated_nodes_are_fitted_as_well_as_by_maximum_likelihood(n_nodes):
+    """A table of one variable has no interaction, and must not be shrunk as if it had a small one."""
+    variables = tuple(range(n_nodes))
+    cliques = Cliques(variables, (8,) * n_nodes, tuple((i,) for i in variables))
+    logs = []
+    for seed in range(10):
+        truth, noisy = release(cliques, 10_000, 60.0, seed)
+        logs.append(
+            np.log(kl_divergence(truth, collective_map(noisy).model) / kl_divergence(truth, naive_mle(noisy).model))
+        )
+    assert np.mean(logs) < np.log(1.1)  # it was 30 times the divergence
+
+
 # --- collective EM --------------------------------------------------------------------------------------------------
 
 
