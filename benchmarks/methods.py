@@ -208,5 +208,5 @@ MBI_MD_1000 = ("mbi_l1_1000", "mbi_l2_1000")
 MBI_LBFGS = ("mbi_lbfgs_l1", "mbi_lbfgs_l2")
 MBI_ALL = (*MBI_MD, "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
 
-SLOW = ("em_published", "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
+SLOW = ("sgd", "em_published", "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
 """Methods that the full mode runs on the first draw of the first population of each setting only."""
