@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
-from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import encode_label
 
@@ -145,25 +144,16 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
     weights = (settings.initial_share, 1.0 - settings.initial_share)
     cost = _cost(data.adjacency, settings, weights, n_states, budget)
     mechanism = "discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian"
-    reproducible = settings.random_state is not None
-    # The warning comes before the charge: where warnings are errors, nothing has been spent.
-    if reproducible:
-        warnings.warn(
-            f"random_state={settings.random_state!r} makes the noise reproducible: this release is NOT private. "
-            "Use it for tests and benchmarks on public data only.",
-            ReproducibleNoiseWarning,
-            stacklevel=2,
-        )
+    seed = seeded_generator(settings.random_state)
     data.ledger.charge(
         cost,
         what="initial and transition tables",
         columns=[variable],
         mechanism=mechanism,
         adjacency=data.adjacency,
-        reproducible=reproducible,
+        reproducible=seed is not None,
         unit=data.unit,
     )
-    seed = np.random.default_rng(settings.random_state) if reproducible else None
     exact = chain_tables(data, settings.segment_length, settings.max_segments, seed)
     values: list[np.ndarray]
     noise: list[Noise]
@@ -191,7 +181,7 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
         adjacency=data.adjacency,
         guarantee=cost,
         mechanism=mechanism,
-        reproducible=reproducible,
+        reproducible=seed is not None,
     )
 
 

@@ -7,7 +7,6 @@ sum, and moves the parameters. ``gradient.md`` beside this file proves the guara
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +19,10 @@ from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, checked_number
-from pgmpy_dp.private.learners.marginals import MarginalSettings
+from pgmpy_dp.private.learners.marginals import MarginalSettings, require_scopes
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales
-from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.subsampling import rounded_rate
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import encode_label
@@ -191,15 +189,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     cliques = _cliques(table, settings)
     engine = SumProduct(cliques, memory_limit=settings.memory_limit)
     plan = _plan(table, settings, budget, cliques)
-    reproducible = settings.random_state is not None
-    # The warning comes before the charge: where warnings are errors, nothing has been spent.
-    if reproducible:
-        warnings.warn(
-            f"random_state={settings.random_state!r} makes the noise reproducible: this release is NOT private. "
-            "Use it for tests and benchmarks on public data only.",
-            ReproducibleNoiseWarning,
-            stacklevel=2,
-        )
+    seed = samplers.seeded_generator(settings.random_state)
     used = set(cliques.variables)
     table.ledger.charge(
         plan.cost,
@@ -207,9 +197,8 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         columns=[name for name in table.schema.variables if name in used],
         mechanism="subsampled_discrete_gaussian",
         adjacency=table.adjacency,
-        reproducible=reproducible,
+        reproducible=seed is not None,
     )
-    seed = np.random.default_rng(settings.random_state) if reproducible else None
     values, noise = [], []
     records = float(table.n_records or 0)
     if plan.count_scale is not None:
@@ -242,7 +231,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         adjacency=table.adjacency,
         guarantee=plan.cost,
         mechanism="subsampled_discrete_gaussian",
-        reproducible=reproducible,
+        reproducible=seed is not None,
     )
 
 
@@ -289,14 +278,8 @@ def _default_learning_rate(plan: _Plan, settings: GradientSettings, cliques: Cli
 
 def _cliques(table: PrivateTable, settings: GradientSettings) -> Cliques:
     schema = table.schema
-    unknown = sorted({repr(name) for scope in settings.scopes for name in scope if name not in schema.variables})
-    if unknown:
-        raise ValueError(
-            f"scopes use the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
-            "add them to the schema (with their states), or remove them from the scopes"
-        )
+    require_scopes(schema, settings.scopes)
     used = {name for scope in settings.scopes for name in scope}
-    schema.require_discrete(used, argument="schema")
     variables = [name for name in schema.variables if name in used]
     return Cliques(tuple(variables), tuple(schema.cardinality(name) for name in variables), settings.scopes)
 

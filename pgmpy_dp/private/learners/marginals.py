@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -16,11 +15,11 @@ from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_release, gaussian_scales, laplace_release, laplace_scales
-from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["NOISES", "MarginalSettings", "checked_integer", "noise_and_cost", "run"]
+__all__ = ["NOISES", "MarginalSettings", "checked_integer", "noise_and_cost", "require_scopes", "run"]
 
 NOISES = ("auto", "laplace", "gaussian")
 
@@ -125,15 +124,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     sizes = _table_sizes(table.schema, settings)
     cost = _cost(table, settings, budget, sizes)
     mechanism = "discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian"
-    reproducible = settings.random_state is not None
-    # The warning comes before the charge: where warnings are errors, nothing has been spent.
-    if reproducible:
-        warnings.warn(
-            f"random_state={settings.random_state!r} makes the noise reproducible: this release is NOT private. "
-            "Use it for tests and benchmarks on public data only.",
-            ReproducibleNoiseWarning,
-            stacklevel=2,
-        )
+    seed = seeded_generator(settings.random_state)
     used = {name for scope in settings.scopes for name in scope}
     table.ledger.charge(
         cost,
@@ -141,10 +132,9 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
         columns=[name for name in table.schema.variables if name in used],
         mechanism=mechanism,
         adjacency=table.adjacency,
-        reproducible=reproducible,
+        reproducible=seed is not None,
     )
     exact = contingency_tables(table, settings.scopes)
-    seed = np.random.default_rng(settings.random_state) if reproducible else None
     values: list[np.ndarray]
     noise: list[Noise]
     if isinstance(cost, PureDP):
@@ -164,7 +154,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
         adjacency=table.adjacency,
         guarantee=cost,
         mechanism=mechanism,
-        reproducible=reproducible,
+        reproducible=seed is not None,
     )
 
 
@@ -219,16 +209,21 @@ def noise_and_cost(
     return min(costs, key=lambda item: item[0])[1]
 
 
-def _table_sizes(schema: Schema, settings: MarginalSettings) -> list[int]:
-    """Cells of each table; ValueError for unknown or numeric variables and for more cells than allowed."""
-    unknown = sorted({repr(name) for scope in settings.scopes for name in scope if name not in schema.variables})
+def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None:
+    """ValueError for scopes with variables that `schema` does not declare, or declares as numeric."""
+    unknown = sorted({repr(name) for scope in scopes for name in scope if name not in schema.variables})
     if unknown:
         raise ValueError(
             f"scopes use the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
             "add them to the schema (with their states), or remove them from the scopes"
         )
-    for scope in settings.scopes:
+    for scope in scopes:
         schema.require_discrete(scope, argument="schema")
+
+
+def _table_sizes(schema: Schema, settings: MarginalSettings) -> list[int]:
+    """Cells of each table; ValueError for unknown or numeric variables and for more cells than allowed."""
+    require_scopes(schema, settings.scopes)
     sizes = [math.prod(schema.cardinality(name) for name in scope) for scope in settings.scopes]
     if sum(sizes) > settings.max_cells:
         largest = sizes.index(max(sizes))

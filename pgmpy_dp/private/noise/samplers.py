@@ -11,18 +11,35 @@ knows the seed subtracts the noise. Callers must mark such a release as reproduc
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["ReproducibleNoiseWarning", "discrete_gaussian", "discrete_laplace"]
+__all__ = ["ReproducibleNoiseWarning", "discrete_gaussian", "discrete_laplace", "seeded_generator"]
 
 _CHUNK = 1 << 18  # cells handed to OpenDP at once; as Python integers they take about 10 MB
 
 
 class ReproducibleNoiseWarning(UserWarning):
     """The noise of a release comes from a seed, so the release protects nobody."""
+
+
+def seeded_generator(random_state: int | None) -> np.random.Generator | None:
+    """None for exact noise; for a `random_state` a generator, with a warning that the release is not private.
+
+    A learner calls it before it charges: where warnings are errors, nothing has been spent.
+    """
+    if random_state is None:
+        return None
+    warnings.warn(
+        f"random_state={random_state!r} makes the noise reproducible: this release is NOT private. "
+        "Use it for tests and benchmarks on public data only.",
+        ReproducibleNoiseWarning,
+        stacklevel=3,  # the caller of the learner's run
+    )
+    return np.random.default_rng(random_state)
 
 
 def discrete_laplace(values: np.ndarray, scale: float, *, seed: np.random.Generator | None = None) -> np.ndarray:
