@@ -19,6 +19,7 @@ _SERIES = {
     "em_published": ("CollectiveEM as published", "#F0E442", "v", "-"),
     "mbi_1000": ("mbi, 1000 iterations", "#56B4E9", "D", "-"),
     "mbi_best": ("mbi, best of four (oracle)", "#009E73", "P", "-"),
+    "sgd": ("PrivateSGD (delta = 1/N)", "#CC79A7", "X", "-"),
     "map": ("CollectiveMAP", "#D55E00", "o", "-"),
 }
 

@@ -21,7 +21,18 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 
-__all__ = ["LABELS", "MBI_ALL", "MBI_LBFGS", "MBI_MD", "MBI_MD_1000", "METHODS", "SLOW", "Outcome", "Problem"]
+__all__ = [
+    "LABELS",
+    "MBI_ALL",
+    "MBI_LBFGS",
+    "MBI_MD",
+    "MBI_MD_1000",
+    "METHODS",
+    "PAPER_METHODS",
+    "SLOW",
+    "Outcome",
+    "Problem",
+]
 
 
 @dataclass(frozen=True)
@@ -207,6 +218,9 @@ MBI_MD = ("mbi_l1_100", "mbi_l1_1000", "mbi_l2_100", "mbi_l2_1000")
 MBI_MD_1000 = ("mbi_l1_1000", "mbi_l2_1000")
 MBI_LBFGS = ("mbi_lbfgs_l1", "mbi_lbfgs_l2")
 MBI_ALL = (*MBI_MD, "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
+
+PAPER_METHODS = ("uniform", "non_private", "naive_1e-3", "naive", "em", "em_published", "map", "sgd")
+"""What the paper compares, and ours."""
 
 SLOW = ("sgd", "em_published", "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
 """Methods that the full mode runs on the first draw of the first population of each setting only."""
