@@ -60,8 +60,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
     prior_tail : float
-        Where the prior of an effect turns from a normal to a Laplace one, in squared standard deviations. Larger shrinks
-        strong effects more (``inf``: a normal prior), smaller less.
+        Where the prior of an effect turns from a normal to a Laplace one, in squared standard deviations. At a given
+        variance larger shrinks strong effects more (``inf``: a normal prior), smaller less.
     variance_shape : float
         Shape of the Gamma prior of those variances. Larger expects stronger effects, smaller stays nearer the uniform
         model where the release says little.
