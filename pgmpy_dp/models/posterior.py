@@ -8,8 +8,8 @@ not the tables of those records. Two errors lie between it and the release y, bo
 
 so that to second order y given theta is Normal(N mu(theta), C), C = A + W, with A taken at the fit. The interactions
 and main effects of theta (`InteractionSplit`) are normal with the variances c t_g, t_g drawn from its own posterior
-(`draw_variances`) and c = K_2(1)/K_1(1) = 2.70 the ratio at which a normal prior has the variance of the pseudo-Huber
-prior with parameter t_g of `collective_map`. One draw minimises the perturbed objective
+(`draw_variances`) and c the ratio (2.70 for the default tail) at which a normal prior has the variance of the
+pseudo-Huber prior with parameter t_g of `collective_map`. One draw minimises the perturbed objective
 
     F_k(theta) = 1/2 |y + e_k - N mu(theta)|^2_{1/C} + 1/2 |I(theta) - x_k|^2 / (c t_k)
                  + 1/2 |phi(theta) - f_k|^2 / (c t_k)
@@ -35,11 +35,12 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective_map import CollectiveObjective
+from pgmpy_dp.models.collective_objective import CollectiveObjective
+from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber_variance
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.models.scale_evidence import draw_variances
+from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE, draw_variances
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
 __all__ = ["DENSE_LIMIT", "METHODS", "Interval", "Posterior", "sample_posterior"]
@@ -48,9 +49,6 @@ DENSE_LIMIT = 2500
 """Cells up to which the covariance of the tables is held as a dense matrix (50 MB each, four of them)."""
 
 METHODS = ("perturb", "laplace", "hmc")
-
-_NORMAL_TO_HUBER = 2.6994
-"""K_2(1)/K_1(1), the variance of the density exp(-sqrt(1 + x^2)) on the line."""
 
 _SAMPLED_RECORDS = 100_000
 """Records drawn for one sampling error where A is not held: its covariance is exact, its shape nearly normal."""
@@ -232,7 +230,7 @@ def sample_posterior(
     noisy : NoisyMarginals
         The release.
     fit : Fit
-        `collective_map` of the same release: where the covariance and the prior variances are taken.
+        `collective_map` of the same release: where the covariance and the prior are taken.
     rng : numpy.random.Generator
         Post-processing: no privacy rests on it.
     n_draws : int
@@ -306,7 +304,7 @@ def sample_posterior(
             f'dense_limit={dense_limit}: use "perturb" or raise the limit'
         )
     memory_limit = fit.model.memory_limit
-    target = _Target(noisy, fit.model, n_draws, rng)
+    target = _Target(noisy, fit, n_draws, rng)
     metric = (_DenseMetric if dense else _IterativeMetric)(target)
     theta = np.empty((n_draws, noisy.cliques.n_cells))
     failures, accepted = 0, 0.0
@@ -357,14 +355,18 @@ class _Case:
 class _Target:
     """The (perturbed) negative log posterior in theta, at prior variances drawn beforehand."""
 
-    def __init__(self, noisy: NoisyMarginals, model: LogLinearModel, n_draws: int, rng: np.random.Generator) -> None:
+    def __init__(self, noisy: NoisyMarginals, fit: Fit, n_draws: int, rng: np.random.Generator) -> None:
+        model = fit.model
         # The shares only matter to CollectiveMAP's own objective, which is not used here.
         objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit)
         self.noisy, self.model = noisy, model
         self.engine, self.split = objective.engine, objective.split
         self.centre = self.identified(model.theta)
         evidence = objective.scale_evidence(self.centre)
-        self.t_clique, self.t_node = (_NORMAL_TO_HUBER * draw_variances(part, n_draws, rng) for part in evidence)
+        # The fit's own prior; other methods' fits have none, and get the default one.
+        ratio = pseudo_huber_variance(fit.details.get("prior_tail", PRIOR_TAIL))
+        shape = fit.details.get("variance_shape", VARIANCE_SHAPE)
+        self.t_clique, self.t_node = (ratio * draw_variances(part, n_draws, rng, shape) for part in evidence)
         self.noise_variance = noisy.cliques.spread(noisy.table_variance)
 
     def identified(self, theta: np.ndarray) -> np.ndarray:
