@@ -34,7 +34,7 @@ def fix_prior(monkeypatch, variance: float) -> None:
     monkeypatch.setattr(
         module,
         "draw_variances",
-        lambda evidence, n, rng: np.full((n, len(evidence)), variance / module._NORMAL_TO_HUBER),
+        lambda evidence, n, rng: np.full((n, len(evidence)), variance / module._HIDDEN_SPREAD),
     )
 
 
