@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import dlaplace, norm, t
 
-from pgmpy_dp.models import posterior as module
+from pgmpy_dp.models import posterior_target as module
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.log_linear import LogLinearModel
