@@ -162,7 +162,7 @@ def _measure(setting: _Setting, population: Population, n_draws: int) -> list[fl
     truth = model.marginals()
     nodes = [_inside(posterior.interval([v], level=_LEVEL), model.marginal([v])) for v in cliques.variables]
     conditional = []
-    for i, j in zip(cliques.variables, np.roll(cliques.variables, -3).tolist(), strict=True):
+    for i, j in zip(cliques.variables, cliques.variables[3:] + cliques.variables[:3], strict=True):
         state = int(model.marginal([i]).argmax())
         exact = model.marginal([j, i])[:, state]
         conditional.append(_inside(posterior.interval([j], {i: state}, level=_LEVEL), exact / exact.sum()))
