@@ -148,7 +148,7 @@ class UserShares:
     ``grid.totals[0]`` and the others to at most ``grid.totals[1]``. A user without a known visit has a row of zeros.
     """
 
-    __slots__ = ("_adjacency", "_shares", "_squares", "_totals", "_weighted")
+    __slots__ = ("_adjacency", "_shares", "_squared_totals", "_squares", "_weighted")
 
     def __init__(self, data: PrivateSequences, grid: ChainGrid) -> None:
         users = np.unique(data._owner)
@@ -161,16 +161,16 @@ class UserShares:
         cell = np.concatenate([parts[0][1], parts[1][1] + k])  # row 0 holds the beginnings
         share = np.concatenate([part[2] for part in parts])
         n = len(users)
-        # Duplicates are summed: the total of a row of the chain.
-        totals = sparse.csr_array((share, (user, cell // k)), shape=(n, k + 1))
-        shares = sparse.csr_array((share, (user, cell)), shape=(n, grid.n_cells))
-        entries = shares.tocoo()
-        of_row = totals[entries.row, entries.col // k] if entries.nnz else entries.data
+        rows, of_row = np.unique(user * (k + 1) + cell // k, return_inverse=True)
+        total, squares = np.zeros(len(rows), dtype=np.int64), np.zeros(n, dtype=np.int64)
+        np.add.at(total, of_row, share)
+        np.add.at(squares, user, share * share)
+        place = (rows // (k + 1), rows % (k + 1))
         self._adjacency = data.adjacency
-        self._shares = shares
-        self._weighted = sparse.csr_array((entries.data * of_row, (entries.row, entries.col)), shape=shares.shape)
-        self._squares = (shares * shares).sum(axis=1)
-        self._totals = totals * totals
+        self._shares = sparse.csr_array((share, (user, cell)), shape=(n, grid.n_cells))
+        self._weighted = sparse.csr_array((share * total[of_row], (user, cell)), shape=(n, grid.n_cells))
+        self._squares = squares
+        self._squared_totals = sparse.csr_array((total * total, place), shape=(n, k + 1))
 
     def __len__(self) -> int:
         return self._shares.shape[0]
@@ -190,7 +190,7 @@ class UserShares:
         rows = (probabilities * probabilities).sum(axis=1)
         cross = self._weighted @ probabilities.ravel()
         top = 1 << _PROBABILITY_BITS
-        return self._squares * (top * top) - 2 * top * cross + self._totals @ rows
+        return self._squares * (top * top) - 2 * top * cross + self._squared_totals @ rows
 
     def weighted_sum(self, weights: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
         """Sum over users of weight times gradient, in multiples of ``2**-24``, clamped to +-2**62."""
