@@ -372,7 +372,7 @@ class TestRefusals:
 # -- attacks ---------------------------------------------------------------------------------------
 
 TWO = {"page": ["a", "b"]}
-CLIP = 0.2
+CLIP = 0.05  # far below the norm of their gradients, 0.8
 BUDGET = Budget(epsilon=2.0, delta=1e-2)
 # At the uniform chain the gradients of these two are opposite: begins in a and stays, begins in b and leaves a for b.
 STAYER, MOVER = [["a"] * 40], [["b", "?", "a", "b"]]
