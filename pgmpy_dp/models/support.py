@@ -18,7 +18,7 @@ __all__ = ["grow_support", "matched"]
 _SEED = 20200708
 """Of the draws from the fitted model, see `moment_fit`."""
 
-_FEWEST_DRAWS, _MOST_DRAWN = 20_000, 20_000_000
+_FEWEST_DRAWS, _MOST_DRAWN = 20_000, 5_000_000
 """Records per round, and state numbers per round where the standard error asks for more records."""
 
 _MOST_ROUNDS = 30
@@ -46,8 +46,8 @@ def grow_support(
     The first support is the maximum spanning forest of the pairs by the norm of their covariance (Chow and Liu, 1968,
     to second order). Each round fits it, takes out interactions below their threshold, draws from the fitted model, and
     adds scopes whose given mean features differ from those of the draws by more than the threshold: the largest
-    difference first, and in one round no two with a variable in common, for a missing edge shows up between the neighbours
-    of its ends as well.
+    difference first, and in one round no two with a variable in common, for a missing edge shows up between
+    the neighbours of its ends as well.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def grow_support(
     rng = np.random.default_rng(_SEED)
     # Twice the records behind a standard error, where memory and time allow.
     most = max(_FEWEST_DRAWS, _MOST_DRAWN // len(effects.cardinalities))
-    n_draws = int(np.clip(2 / np.median(scale) ** 2, _FEWEST_DRAWS, min(most, 200_000)))
+    n_draws = int(np.clip(2 / np.median(scale) ** 2, _FEWEST_DRAWS, min(most, 100_000)))
     draws = make_chains(effects, 1, rng)
     keep, theta = ~effects.is_interaction, np.zeros(effects.n_parameters)
     added = _forest(effects, target, threshold)
