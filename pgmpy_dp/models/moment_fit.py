@@ -34,6 +34,9 @@ _PRUNE_SHARE = 0.8
 
 _MOST_PRUNINGS = 2
 
+_GROW_LIMIT = 200
+"""Variables above which the junction trees of a growing support take longer to find than the chains to run."""
+
 _DEVIATIONS = 4.0
 """Standard deviations by which the norm of an interaction has to exceed what is expected of noise."""
 
@@ -105,7 +108,9 @@ def fit_contrasts(
     n_prunings = _MOST_PRUNINGS
     if sparse and effects.is_interaction.any():
         penalty = np.where(effects.is_interaction, _L1_SHARE * threshold, 0.0)
-        grown = None if _can_enumerate(effects) else grow_support(effects, target, scale, threshold, bound, _TREE_LIMIT)
+        grown = None
+        if not _can_enumerate(effects) and len(effects.cardinalities) <= _GROW_LIMIT:
+            grown = grow_support(effects, target, scale, threshold, bound, _TREE_LIMIT)
         if grown is not None:
             keep, start = grown
         else:
