@@ -102,6 +102,21 @@ def gaussian_measurement(scale: float) -> Any:
     return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), scale=scale)
 
 
+def selection_measurement(scale: float, *, pure: bool) -> Any:
+    """OpenDP's noisy max on vectors of int64, whose ``map`` takes an l-infinity distance to an epsilon, or to a rho.
+
+    Exponential noise if `pure`, else Gumbel noise. ``monotonic=False``: scores may move in both directions.
+    """
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import max_divergence, zero_concentrated_divergence
+    from opendp.metrics import linf_distance
+
+    _enable_contrib()
+    measure = max_divergence() if pure else zero_concentrated_divergence()
+    return make_noisy_max(vector_domain(atom_domain(T="i64")), linf_distance(T="i64", monotonic=False), measure, scale)
+
+
 def _enable_contrib() -> None:
     # OpenDP asks its callers to say that they know its constructors are vetted by its contributors, not by a verifier.
     from opendp.mod import enable_features
