@@ -95,7 +95,10 @@ def maximise_by_milp(
     merged.pop((), None)  # a constant moves no maximum
     products = [key for key in merged if len(key) > 1]
     cost = np.zeros(n_variables + len(products))
-    rows, columns, signs, limits = [], [], [], []
+    rows: list[int] = []
+    columns: list[int] = []
+    signs: list[float] = []
+    limits: list[float] = []
     for key, weight in merged.items():
         if len(key) == 1:
             cost[key[0]] -= 2.0 * weight

@@ -1,9 +1,9 @@
 """Sums over records of centred interactions of variables with any numbers of states, in exact integers.
 
-A record with state a of variable i has the vector ``u_i = c_i (k_i e_a - 1)``: k_i the number of states, e_a one 1 at a,
-c_i a public whole number. Its entries sum to 0 over the states, and so do the rows and columns of ``u_i u_j^T``: what
-the single variables say is not in the interactions. With ``L = c_i k_i`` the same for all variables, equal noise in all
-cells is equal noise in the centred indicators ``e_a - 1/k_i`` and in their products.
+A record with state a of variable i has the vector ``u_i = c_i (k_i e_a - 1)``: k_i the number of states, e_a one 1 at
+a, c_i a public whole number. Its entries sum to 0 over the states, and so do the rows and columns of ``u_i u_j^T``:
+what the single variables say is not in the interactions. With ``L = c_i k_i`` the same for all variables, equal noise
+in all cells is equal noise in the centred indicators ``e_a - 1/k_i`` and in their products.
 
 Everything follows from the counts of the single states and of pairs of states. With few states these are counts of bits
 of words of 64 records, with many one table per pair.
@@ -21,7 +21,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.contingency import count
-from pgmpy_dp.private.data.parities import root_up
+from pgmpy_dp.private.noise.additive import root_up, round_up
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = ["InteractionUnits", "field_sensitivity", "interaction_sums", "pair_counts", "pair_sensitivity"]
@@ -70,8 +70,8 @@ def field_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[fl
 
     Notes
     -----
-    Let ``v_i = e_a - 1/k_i``, of l1 norm 2 A_i and squared l2 norm A_i, where ``A_i = 1 - 1/k_i``; ``u_i = c_i k_i v_i``
-    is at most L times as long.
+    Let ``v_i = e_a - 1/k_i``, of l1 norm 2 A_i and squared l2 norm A_i, where ``A_i = 1 - 1/k_i``; then
+    ``u_i = c_i k_i v_i`` is at most L times as long.
 
     * ``add_remove``: one record's vectors, (2 sum A, sqrt(sum A), max A) times (L, L, L).
     * ``replace_one``, both records inside the schema: each variable with two states or more may change, and then
@@ -82,7 +82,7 @@ def field_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[fl
     """
     a, _ = _centred(units)
     if changed_records(adjacency) == 1:
-        l1, square, linf = 2 * sum(a), sum(a), max(a)
+        l1, square, linf = 2 * sum(a, Fraction(0)), sum(a, Fraction(0)), max(a)
     else:
         changing = sum(k > 1 for k in units.cardinalities)
         l1, square, linf = Fraction(2 * changing), Fraction(2 * changing), Fraction(changing > 0)
@@ -98,22 +98,22 @@ def pair_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[flo
 
     * ``add_remove``: ``v_i v_j^T`` has l1 norm 4 A_i A_j, squared l2 norm A_i A_j and entries of at most A_i A_j (as
       A_i >= 1/k_i for two states or more). Sum over pairs; the largest pair.
-    * ``replace_one``, both records inside: let S be the variables that change, s of them, each with two states or more.
-      A pair outside S does not move. With only i in S it moves by ``(e_a - e_a') v_j^T``: l1 norm 4 A_j, squared l2 norm
-      2 A_j, entries at most A_j. With both in S, as <v_a, v_a'> = -1/k, the squared l2 norm of
-      ``v_a v_b^T - v_a' v_b'^T`` is ``2 A_i A_j - 2/(k_i k_j) = 2 (A_i + A_j - 1)``, its entries are at most A_i + A_j -
-      1, and adding its entries up gives the l1 norm ``6 (A_i + A_j - 1) + 2 abs(A_i - A_j)``. Over all pairs the squares
-      add up to ``2 (s sum_j A_j - sum_S A_i - s(s-1)/2)``: of all S of size s, the one with the smallest A is the worst,
-      and s takes each value. The l1 norms add up to at most ``4 s sum_j A_j + (2 s - 6) sum_S A_i - 3 s(s-1) + d
-      s(s-1)``, d the largest difference of two A: worst with the largest or the smallest A.
+    * ``replace_one``, both records inside: let S be the variables that change, s of them, each with two states or
+      more. A pair outside S does not move. With only i in S it moves by ``(e_a - e_a') v_j^T``: l1 norm 4 A_j, squared
+      l2 norm 2 A_j, entries at most A_j. With both in S, as <v_a, v_a'> = -1/k, the squared l2 norm of
+      ``v_a v_b^T - v_a' v_b'^T`` is ``2 A_i A_j - 2/(k_i k_j) = 2 (A_i + A_j - 1)``, its entries are at most
+      A_i + A_j - 1, and adding its entries up gives the l1 norm ``6 (A_i + A_j - 1) + 2 abs(A_i - A_j)``. Over all
+      pairs the squares add up to ``2 (s sum_j A_j - sum_S A_i - s(s-1)/2)``: of all S of size s, the one with the
+      smallest A is the worst, and s takes each value. The l1 norms add up to at most ``4 s sum_j A_j + (2 s - 6) sum_S
+      A_i - 3 s(s-1) + d s(s-1)``, d the largest difference of two A: worst with the largest or the smallest A.
     * ``replace_one``, one record outside: as add_remove; the larger bound counts.
 
     Exact where all c_i k_i equal L (the l1 bound of replace_one: where also all k_i are equal), else at most a few
     percent above; rounded up.
     """
     a, spread = _centred(units)
-    total = sum(a)
-    cross = (total**2 - sum(x * x for x in a)) / 2
+    total = sum(a, Fraction(0))
+    cross = (total**2 - sum((x * x for x in a), Fraction(0))) / 2
     second, first = sorted([Fraction(0), *a])[-2:]
     l1, square, linf = 4 * cross, cross, first * second
     if changed_records(adjacency) == 2:
@@ -217,5 +217,4 @@ def _centred(units: InteractionUnits) -> tuple[list[Fraction], Fraction]:
 
 def _scaled(l1: Fraction, square: Fraction, linf: Fraction, unit: int) -> tuple[float, float, float]:
     """Norms in units of `unit`, as floats that are not below them."""
-    up = [math.nextafter(float(norm * unit), math.inf) for norm in (l1, linf)]
-    return up[0], root_up(math.ceil(square * unit**2)), up[1]
+    return round_up(l1 * unit), root_up(square * unit**2), round_up(linf * unit)

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.solvers.walsh_hadamard import masks_of, parities_of_cells
 
@@ -30,7 +32,6 @@ __all__ = [
     "parity_sensitivity",
     "parity_sums",
     "parity_sums_and_count",
-    "root_up",
 ]
 
 _TRANSFORM_LIMIT = 20  # variables; 2**20 counts take 8 MB and their transform .1 s
@@ -90,9 +91,8 @@ def parity_sensitivity(
 
     * ``add_remove``: each sum moves by at most 1, so (m, sqrt(m), 1).
     * ``replace_one``: if both records are inside, the sums of the parities that the replacement flips move by 2 and no
-      others: at most F of them (:func:`flipped_parities`), so at most (2 F, 2 sqrt(F), 2). If one of the two is outside,
-      each sum moves by 1: (m, sqrt(m), 1). The larger one counts; as F is at least half the number of non-empty sets,
-      that is the first.
+      others: at most F of them (:func:`flipped_parities`), so at most (2 F, 2 sqrt(F), 2). If one of the two is
+      outside, each sum moves by 1: (m, sqrt(m), 1). The larger one counts.
 
     The l2 sensitivity is rounded up.
 
@@ -103,9 +103,9 @@ def parity_sensitivity(
     """
     m = parity_count(n_variables, order) + with_count
     if changed_records(adjacency) == 1:
-        return float(m), root_up(m), 1.0
+        return float(m), root_up(Fraction(m)), 1.0
     flipped = flipped_parities(n_variables, order)
-    return float(max(2 * flipped, m)), root_up(max(4 * flipped, m)), 2.0 if flipped else 1.0
+    return float(max(2 * flipped, m)), root_up(Fraction(max(4 * flipped, m))), 2.0 if flipped else 1.0
 
 
 def parity_sums_and_count(codes: np.ndarray, order: int, adjacency: Adjacency, with_count: bool) -> Sensitive:
@@ -192,8 +192,3 @@ def _by_transform(codes: np.ndarray, order: int) -> np.ndarray:
         cells |= codes[:, j].astype(np.int64) << j
     histogram = np.bincount(cells, minlength=1 << p)
     return np.rint(parities_of_cells(histogram, masks_of(parity_subsets(p, order)))).astype(np.int64)
-
-
-def root_up(square: int) -> float:
-    """A float whose exact square is at least `square`: both steps of rounding to nearest are undone upwards."""
-    return math.nextafter(math.sqrt(math.nextafter(float(square), math.inf)), math.inf) if square else 0.0

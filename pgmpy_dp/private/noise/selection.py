@@ -1,70 +1,82 @@
-"""Which of several scores is the largest, privately: report noisy max."""
+"""Report noisy max: which of several integer scores is about the largest, and how much noise that takes.
+
+Let no score move by more than D between neighbours, in either direction. One selection with noise of scale s then costs
+
+* ``(2 D/s)**2 / 8`` of rho with Gumbel noise, and so ``s = D / sqrt(2 rho)``;
+* ``2 D/s`` of epsilon with exponential noise, and so ``s = 2 D / epsilon``.
+
+The factor 2 is there because one score may rise while another falls: noise of scale D/epsilon (Zhang, Kamath, Kulkarni
+and Wu 2020, Lemma 3.3, with Laplace noise) gives up to twice the epsilon that it claims. Scales are computed in exact
+rational arithmetic and rounded up.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE, root_up, round_up
 
-__all__ = ["MEASURES", "noisy_max"]
-
-MEASURES = ("zcdp", "pure")
+__all__ = ["noisy_argmax", "selection_scale"]
 
 
-def noisy_max(scores: np.ndarray, scale: float, measure: str, seed: np.random.Generator | None = None) -> int:
-    """Position of the largest score after adding independent noise to each.
+def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
+    """Scale of the noise of one selection that may spend the given share of `cost`.
 
     Parameters
     ----------
-    scores : ndarray of int64, shape (m,)
-    scale : float
-        Positive, finite: of the noise.
-    measure : {"zcdp", "pure"}
-        Gumbel noise, which selects c with probability proportional to ``exp(scores[c]/scale)``, or exponential noise.
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only: draw from this generator in floating point, **not privately**.
-
-    Returns
-    -------
-    int
+    linf : float
+        Positive: how far no score moves between neighbours.
+    cost : PureDP or ZCDP
+        Its type decides the noise: exponential, or Gumbel.
+    share : Fraction
+        In (0, 1].
 
     Raises
     ------
     ValueError
-        If there are no scores, or for another measure.
-
-    Notes
-    -----
-    Privacy
-        *Sensitivity.* D: no score moves by more between neighbours, in either direction, and different scores may move
-        in opposite ones.
-
-        *Guarantee.* Gumbel noise: the exponential mechanism with epsilon = 2 D/scale, whose log-likelihood ratio has a
-        range of epsilon, so ``(2 D/scale)**2/8 = D**2/(2 scale**2)``-zCDP: the formula of a Gaussian of scale `scale`.
-        Exponential noise: (2 D/scale)-DP.
-
-        *Source.* McSherry and Talwar 2007; Cesar and Rogers 2021, Lemma 3.4 of the bounded range; McKenna and Sheldon
-        2020, for exponential noise, which is the permute-and-flip mechanism (Ding et al. 2021).
+        If the scale would bury any score of 64 bits.
 
     Examples
     --------
-    >>> noisy_max(np.array([0, 10**6, 3]), 1.0, "zcdp")
-    1
+    >>> selection_scale(1.0, ZCDP(0.5), Fraction(1, 100)), selection_scale(1.0, PureDP(1.0), Fraction(1, 100))
+    (10.0, 200.0)
     """
-    scores = np.asarray(scores, dtype=np.int64)
-    if measure not in MEASURES:
-        raise ValueError(f"measure={measure!r} is not supported; use one of {MEASURES}")
-    if scores.ndim != 1 or not scores.size:
-        raise ValueError(f"scores has shape {scores.shape}; pass a vector of at least one score")
-    if seed is not None:
-        noise = seed.gumbel(size=scores.size) if measure == "zcdp" else seed.exponential(size=scores.size)
-        return int(np.argmax(scores + scale * noise))
-    return int(_measurement(float(scale), measure)(scores.tolist()))
+    if isinstance(cost, ZCDP):
+        scale = root_up(Fraction(linf) ** 2 / (2 * share * Fraction(cost.rho)))
+    else:
+        scale = round_up(2 * Fraction(linf) / (share * Fraction(cost.epsilon)))
+    if scale > LARGEST_SCALE:
+        raise ValueError(
+            f"a budget of {cost} leaves each selection 1/{float(1 / share):.3g} of it, which needs noise of scale "
+            f"{scale:.3g}, beyond {LARGEST_SCALE:.3g}: raise the budget, or take fewer iterations (n_iter)"
+        )
+    return scale
 
 
-@lru_cache(maxsize=16)
-def _measurement(scale: float, measure: str) -> Any:
-    return samplers.selection_measurement(scale, pure=measure == "pure")
+def noisy_argmax(
+    rows: Sequence[np.ndarray], scale: float, cost: PureDP | ZCDP, seed: np.random.Generator | None = None
+) -> np.ndarray:
+    """Position of the noisily largest score of each row, shape (len(rows),); Gumbel noise for `ZCDP`, else exponential.
+
+    Parameters
+    ----------
+    rows : sequence of ndarray of int64
+        Scores, one row per selection.
+    scale : float
+        Of :func:`selection_scale`, for the same type of `cost`.
+    cost : PureDP or ZCDP
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only: the result is then not private.
+
+    Notes
+    -----
+    Privacy: rows are selected from with independent noise, so their costs add up. A row whose scores are the same under
+    both neighbours costs nothing.
+    """
+    sampler = samplers.gumbel_argmax if isinstance(cost, ZCDP) else samplers.exponential_argmax
+    return sampler(rows, scale, seed=seed)
