@@ -36,7 +36,7 @@ def naive(codes: np.ndarray, units: InteractionUnits) -> tuple[np.ndarray, np.nd
     """The vectors u_i of every record, summed."""
     p = len(units.cardinalities)
     fields = [np.zeros(k, dtype=int) for k in units.cardinalities]
-    pairs = {(i, j): 0 for i, j in itertools.combinations(range(p), 2)}
+    pairs = dict.fromkeys(itertools.combinations(range(p), 2), 0)
     for record in codes:
         u = [
             c * (k * np.eye(k, dtype=int)[code] - 1)
