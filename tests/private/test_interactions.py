@@ -163,11 +163,13 @@ class TestRelease:
             assert pair == pytest.approx(expected, abs=0.5) and pair.sum(axis=0) == pytest.approx(np.zeros(other))
         release.save(tmp_path / "r.npz")
         assert type(release).load(tmp_path / "r.npz") == release
-        with pytest.raises(ValueError, match="has kind 'marginals'"):
-            from pgmpy_dp.private.learners.marginals import MarginalSettings
-            from pgmpy_dp.private.learners.marginals import run as marginals
-
-            noisy_interactions(marginals(subject(), MarginalSettings([("a",)]), Budget(epsilon=1.0)))
+        other = run_parities(
+            PrivateTable(pd.DataFrame({"a": [0]}), {"a": [0, 1]}, ledger=Budget(rho=1.0)),
+            ParitySettings(order=1),
+            Budget(rho=1.0),
+        )
+        with pytest.raises(ValueError, match="has kind 'parities'"):
+            noisy_interactions(other)
 
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     def test_scales_spend_the_budget(self, adjacency):

@@ -1,4 +1,4 @@
-"""Private multiplicative weights and the perturbed leader: accuracy, exact spending, and attacks on their transcripts."""
+"""Private multiplicative weights and the perturbed leader: accuracy, exact spending, attacks on their transcripts."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class TestAccuracy:
         assert np.abs(answers).max() <= 1.0
 
     def test_pmw_error_is_below_its_bound(self):
-        """MWEM's bound for the average of rounds, 2 sqrt(log|X|/T) + noise, is far above what the last round reaches."""
+        """MWEM's bound for the average of rounds, 2 sqrt(log|X|/T) + noise, is far above what the last one reaches."""
         codes, rounds, rho = chain_records(8, 2_000), 40, 0.5
         exact = exact_parities(codes, 2, Adjacency.ADD_REMOVE)
         answers = pmw_answers(exact, 8, 2, ZCDP(rho), 2_000.0, rounds, np.random.default_rng(1))
