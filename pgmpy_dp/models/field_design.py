@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,14 +36,14 @@ def field_scopes(n_variables: int, order: int, edges: Iterable[tuple[int, int]] 
     ((0,), (1,), (2,), (1, 2))
     """
     if edges is None:
-        return tuple(I for size in range(1, order + 1) for I in itertools.combinations(range(n_variables), size))
+        return tuple(s for size in range(1, order + 1) for s in itertools.combinations(range(n_variables), size))
     later: list[set[int]] = [set() for _ in range(n_variables)]
     for u, v in edges:
         later[min(u, v)].add(max(u, v))
     level: list[Scope] = [(i,) for i in range(n_variables)]
     scopes = list(level)
     for _ in range(order - 1):
-        level = [(*I, j) for I in level for j in sorted(set.intersection(*(later[i] for i in I)))]
+        level = [(*s, j) for s in level for j in sorted(set.intersection(*(later[i] for i in s)))]
         scopes += level
     return tuple(scopes)
 
@@ -226,10 +226,3 @@ class FieldDesign:
                 table = np.tensordot(table, self.features[i] / self.scale, axes=(0, 0))
             found.append(table)
         return found
-
-
-def positions(variables: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]) -> tuple[tuple[int, int], ...]:
-    """Edges between variables as sorted pairs of their positions, each once."""
-    place = {name: i for i, name in enumerate(variables)}
-    found = {tuple(sorted((place[u], place[v]))) for u, v in edges}
-    return tuple(sorted(found))  # type: ignore[arg-type]

@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.models.field_design import FieldDesign, field_scopes, positions
+from pgmpy_dp.models.field_design import FieldDesign, field_scopes
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, checked_number
+from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings, edge_positions
 from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
@@ -28,11 +28,10 @@ from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["FAMILIES", "PseudoLikelihoodSettings", "parameters", "run"]
-
-FAMILIES = ("ising", "pairwise", "binary")
+__all__ = ["PseudoLikelihoodSettings", "parameters", "run"]
 
 _LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
+_MOST_SCOPES = 10**6
 _PARAMETER_BITS = 32  # released log-potentials are multiples of 2**-32
 
 
@@ -48,8 +47,9 @@ class PseudoLikelihoodSettings:
         Positive: public bound on the sum of a node's interactions and field. No interaction leaves +-width.
     order : int, default 2
         Largest number of variables of an interaction; above 2 for "binary" only.
-    edges : sequence of pairs of variable names, optional
-        A public graph: only its cliques interact. Default: all sets of up to `order` variables.
+    graph : networkx.Graph or iterable of pairs of variable names, optional
+        A public graph: only its cliques interact. Default: all sets of up to `order` variables. Kept as in
+        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`.
     sparse : bool, default True
         Keep, after a first part of the steps, only the interactions that stand out of the noise.
     n_steps : int, default 60
@@ -75,7 +75,7 @@ class PseudoLikelihoodSettings:
     family: str
     width: float
     order: int = 2
-    edges: tuple[tuple[Hashable, Hashable], ...] | None = None
+    graph: tuple[tuple[Hashable, ...], ...] | None = None
     sparse: bool = True
     n_steps: int = 60
     clip_norm: float = 1.5
@@ -86,24 +86,17 @@ class PseudoLikelihoodSettings:
     random_state: int | None = None
 
     def __post_init__(self) -> None:
-        if self.family not in FAMILIES:
-            raise ValueError(f"family={self.family!r} is not supported; use one of {FAMILIES}")
-        for name in ("width", "clip_norm", "learning_rate", "threshold"):
-            object.__setattr__(self, name, checked_number(name, getattr(self, name), positive=True))
-        for name in ("first_share", "count_share"):
-            object.__setattr__(
-                self, name, checked_number(name, getattr(self, name), positive=True, below_one=True)
-            )
-        object.__setattr__(self, "order", checked_integer("order", self.order, 1))
-        if self.order != 2 and self.family != "binary":
-            raise ValueError(f"order={self.order!r} with family={self.family!r}; only family='binary' takes another than 2")
-        object.__setattr__(self, "n_steps", checked_integer("n_steps", self.n_steps, 2))
+        # The model obeys the same rules as that of the nodewise regressions.
+        checked = FrankWolfeSettings(self.width, self.family, self.order, self.graph, random_state=self.random_state)
+        for name in ("width", "order", "graph", "random_state"):
+            object.__setattr__(self, name, getattr(checked, name))
         if not isinstance(self.sparse, bool | np.bool_):
             raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
-        if self.edges is not None:
-            object.__setattr__(self, "edges", _checked_edges(self.edges))
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+        object.__setattr__(self, "n_steps", checked_integer("n_steps", self.n_steps, 2))
+        for name in ("clip_norm", "learning_rate", "threshold", "first_share", "count_share"):
+            below_one = name.endswith("share")
+            number = checked_number(name, getattr(self, name), positive=True, below_one=below_one)
+            object.__setattr__(self, name, number)
 
 
 @dataclass(frozen=True)
@@ -192,7 +185,10 @@ def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget)
         noise.append(Noise("discrete_gaussian", plan.count_scale))
         records = float(values[0][0])
     design, theta = _ascend(table, settings, plan, max(records, 1.0), seed)
-    flat = _log_potentials(design, theta, plan.design)
+    flat = _log_potentials(
+        design, theta, field_scopes(len(table.schema), settings.order), settings.family == "pairwise"
+    )
+    graph = settings.graph
     return Release(
         kind="pseudo_likelihood",
         values=(np.rint(np.ldexp(flat, _PARAMETER_BITS)).astype(np.int64), *values),
@@ -202,7 +198,7 @@ def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget)
             "n_records": table.n_records,
             "family": settings.family,
             "order": settings.order,
-            "edges": None if settings.edges is None else [[encode_label(u), encode_label(v)] for u, v in settings.edges],
+            "graph": None if graph is None else [[encode_label(name) for name in item] for item in graph],
             "width": settings.width,
             "unit": math.ldexp(1.0, -_PARAMETER_BITS),
             "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
@@ -280,16 +276,16 @@ def _without_hidden(
     return chosen, theta[design.per_parameter(kept)]
 
 
-def _log_potentials(design: FieldDesign, theta: np.ndarray, full: FieldDesign) -> np.ndarray:
-    """Log-potentials of all tables of `full`, flat, with zeros for those that `design` does not have."""
-    if full.binary:
-        place = {scope: k for k, scope in enumerate(full.scopes)}
-        found = np.zeros(len(full.scopes))
-        found[[place[scope] for scope in design.scopes]] = theta
-        return found
+def _log_potentials(
+    design: FieldDesign, theta: np.ndarray, scopes: Sequence[tuple[int, ...]], tables: bool
+) -> np.ndarray:
+    """Coefficients or tables of all `scopes`, flat, with zeros for those that `design` does not have."""
+    if not tables:
+        found = dict(zip(design.scopes, theta, strict=True))
+        return np.array([found.get(scope, 0.0) for scope in scopes])
     known = dict(zip(design.scopes, design.tables(theta), strict=True))
-    empty = (np.zeros([full.cardinalities[i] for i in scope]) for scope in full.scopes)
-    return np.concatenate([known.get(s, zeros).ravel() for s, zeros in zip(full.scopes, empty, strict=True)])
+    empty = (np.zeros([design.cardinalities[i] for i in scope]) for scope in scopes)
+    return np.concatenate([known.get(s, zeros).ravel() for s, zeros in zip(scopes, empty, strict=True)])
 
 
 def _interactions(design: FieldDesign) -> int:
@@ -337,21 +333,12 @@ def _design(schema: Schema, settings: PseudoLikelihoodSettings) -> FieldDesign:
             f"schema: {many} have other than 2 states, and family={settings.family!r} is of binary variables; "
             "use family='pairwise', or merge states"
         )
-    if settings.order > len(cardinalities):
+    if settings.order > max(len(cardinalities), 2):
         raise ValueError(f"order={settings.order!r} is more than the {len(cardinalities)} variables; pass at most that")
-    edges = None
-    if settings.edges is not None:
-        unknown = sorted({repr(name) for edge in settings.edges for name in edge if name not in schema.variables})
-        if unknown:
-            raise ValueError(f"edges name the unknown variables {', '.join(unknown)}; the schema has {schema.variables}")
-        edges = positions(schema.variables, settings.edges)
+    edges = None if settings.graph is None else edge_positions(schema, settings.graph)
+    scopes = sum(math.comb(len(cardinalities), size) for size in range(1, settings.order + 1))
+    if edges is None and scopes > _MOST_SCOPES:
+        raise ValueError(
+            f"order={settings.order!r} gives {scopes} sets of variables, more than {_MOST_SCOPES}; lower it"
+        )
     return FieldDesign(cardinalities, field_scopes(len(cardinalities), settings.order, edges))
-
-
-def _checked_edges(edges: Any) -> tuple[tuple[Hashable, Hashable], ...]:
-    if isinstance(edges, str | bytes) or not isinstance(edges, Sequence | set | frozenset):
-        raise TypeError(f"edges={edges!r} is a {type(edges).__name__}; pass a list of pairs of variable names, or None")
-    for edge in edges:
-        if isinstance(edge, str | bytes) or not isinstance(edge, Sequence) or len(edge) != 2 or edge[0] == edge[1]:
-            raise ValueError(f"edges holds {edge!r}; an edge is a pair of two different variable names")
-    return tuple((u, v) for u, v in edges)
