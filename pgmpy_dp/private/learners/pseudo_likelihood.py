@@ -18,7 +18,7 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
-from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, checked_number
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings, edge_positions
 from pgmpy_dp.private.learners.marginals import checked_integer
@@ -238,7 +238,7 @@ def _ascend(
     seed: np.random.Generator | None,
 ) -> tuple[FieldDesign, np.ndarray]:
     """The interactions that are left, and averaged parameters. Between two noisy sums everything is post-processing."""
-    codes, counts = distinct(table._codes)
+    codes, counts = distinct(table_codes(table))
     design = plan.design
     theta = np.zeros(design.n_parameters)
     for part, (n_steps, multiplier) in enumerate(zip(plan.steps, plan.multipliers, strict=True)):
