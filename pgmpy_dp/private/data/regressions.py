@@ -278,8 +278,7 @@ def _initial_logits(codes: np.ndarray, layout: RegressionLayout, reach: int) -> 
     third = 2 * reach + 1
     logits = np.empty((layout.n_regressions, len(codes)), dtype=np.int16 if 3 * third <= 1 << 15 else np.int32)
     for row, node, (u, v) in zip(logits, layout.nodes, layout.pairs, strict=True):
-        state = codes[:, node]
-        row[:] = reach + 2 * third
-        row[state == v] = reach
-        row[state == u] = reach + third
+        of_state = np.full(layout.cardinalities[node], reach + 2 * third)
+        of_state[v], of_state[u] = reach, reach + third
+        row[:] = of_state[codes[:, node]]
     return logits
