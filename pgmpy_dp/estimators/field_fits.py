@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -83,7 +84,7 @@ def field_of(
     if release.kind == "interactions":
         return _of_interactions(release, edges, sparse, width)
     if release.kind == "regressions":
-        return _of_regressions(release, family)
+        return _of_regressions(release)
     if release.kind == "halves":
         return _of_halves(release)
     return _of_pseudo_likelihood(release, family)
@@ -130,7 +131,8 @@ def _of_parities(
     n, n_sd = _count(release, 1)
     means = release.values[0] / n
     noise = release.noise[0] or _noise_of_all(release, p, order)
-    options = {"noise_sd": math.sqrt(noise.variance) / n, "n": n, "graph": edges, "sparse": sparse, "width": width}
+    options: dict[str, Any] = {"noise_sd": math.sqrt(noise.variance) / n, "n": n}
+    options |= {"graph": edges, "sparse": sparse, "width": width}
     fit: MomentFit
     if family == "ising":
         products = np.zeros((p, p))
@@ -149,9 +151,7 @@ def _noise_of_all(release: Release, p: int, order: int) -> Noise:
     return Noise("discrete_gaussian", gaussian_scales([l2], release.guarantee.rho)[0])  # type: ignore[union-attr]
 
 
-def _of_interactions(
-    release: Release, edges: list[tuple[int, int]] | None, sparse: bool, width: float
-) -> FieldFit:
+def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, sparse: bool, width: float) -> FieldFit:
     noisy = interactions.noisy_interactions(release)
     n, n_sd = _count(release, 2)
     sizes = [len(field) for field in noisy.fields]
@@ -168,7 +168,7 @@ def _of_interactions(
     return FieldFit(fit.model, None, fit.converged, fit.status, fit.n_iter, n, n_sd)
 
 
-def _of_regressions(release: Release, family: str) -> FieldFit:
+def _of_regressions(release: Release) -> FieldFit:
     field, disagreement = _from_weights(release, None)
     return _fixed(release, field, disagreement, int(release.public["n_iter"]), 1)
 
@@ -184,7 +184,8 @@ def _of_halves(release: Release) -> FieldFit:
     fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]), 1)
     noise = parities.noise[1]
     assert noise is not None  # a count is a statistic plus noise
-    records = _count(release, 99) if release.n_records is not None else (2 * n, 2 * math.sqrt(noise.variance + n / 4))
+    # Of n records half come here, with a standard deviation of sqrt(n)/2, besides the noise.
+    records = _count(release, -1) if release.n_records is not None else (2 * n, 2 * math.sqrt(noise.variance + n / 2))
     return FieldFit(field, disagreement, fit.converged, fit.status, fit.n_iter, *records)
 
 

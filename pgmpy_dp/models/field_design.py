@@ -16,6 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
+from pgmpy_dp.models.contrasts import helmert
+
 __all__ = ["FieldDesign", "contrasts", "field_scopes"]
 
 Scope = tuple[int, ...]
@@ -49,7 +51,7 @@ def field_scopes(n_variables: int, order: int, edges: Iterable[tuple[int, int]] 
 
 
 def contrasts(cardinality: int) -> np.ndarray:
-    """The k - 1 contrasts of a variable, times `_CONTRAST_SCALE` and rounded: integers of shape (k - 1, k).
+    """Helmert contrasts of a variable, times `_CONTRAST_SCALE` and rounded: integers of shape (k - 1, k).
 
     Examples
     --------
@@ -57,12 +59,7 @@ def contrasts(cardinality: int) -> np.ndarray:
     (array([[-16,  16]]), array([[-20,  20,   0],
            [-11, -11,  23]]))
     """
-    rows = []
-    for d in range(1, cardinality):
-        row = np.zeros(cardinality)
-        row[:d], row[d] = -1.0, d
-        rows.append(row * math.sqrt(cardinality / (d * (d + 1))))
-    return np.rint(_CONTRAST_SCALE * np.array(rows)).astype(np.int64)
+    return np.rint(_CONTRAST_SCALE * helmert(cardinality).T).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

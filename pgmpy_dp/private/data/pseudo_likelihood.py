@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -112,20 +112,29 @@ class ResidualGrid:
         states = max(self.design.cardinalities)
         return (_LARGEST_PARAMETER << PARAMETER_BITS) * self.design.n_features * largest**2 * states
 
-    @cached_property
+    @property
     def table(self) -> np.ndarray:
-        """Spins: ``2**bits tanh(u)`` for u = -20 .. 20; more states: ``2**24 exp(-u)`` for u = 0 .. 20. Integers."""
-        reach = _LARGEST_LOGIT << PARAMETER_BITS
-        if self.design.binary:
-            means = np.tanh(np.ldexp(np.arange(-reach, reach + 1.0), -PARAMETER_BITS))
-            return np.rint(np.ldexp(means, self.bits)).astype(np.float32)  # exact: at most 2**14
-        decay = np.exp(-np.ldexp(np.arange(reach + 1.0), -PARAMETER_BITS))
-        return np.rint(np.ldexp(decay, _EXPONENTIAL_BITS)).astype(np.int64)
+        """What logits are looked up in, see `_table`."""
+        return _table(self.bits if self.design.binary else None)
 
     def rounded_parameters(self, theta: np.ndarray) -> np.ndarray:
         """Parameters as integers, as floats: they are public, so rounding costs nothing."""
         clipped = np.clip(np.nan_to_num(theta), -_LARGEST_PARAMETER, _LARGEST_PARAMETER)
         return np.rint(np.ldexp(clipped, PARAMETER_BITS))
+
+
+@lru_cache(maxsize=4)
+def _table(bits: int | None) -> np.ndarray:
+    """``2**bits tanh(u)`` for u = -20 .. 20 or, without bits, ``2**24 exp(-u)`` for u = 0 .. 20; rounded to integers."""
+    reach = _LARGEST_LOGIT << PARAMETER_BITS
+    if bits is not None:
+        means = np.tanh(np.ldexp(np.arange(-reach, reach + 1.0), -PARAMETER_BITS))
+        table = np.rint(np.ldexp(means, bits)).astype(np.float32)  # exact: at most 2**14
+    else:
+        decay = np.exp(-np.ldexp(np.arange(reach + 1.0), -PARAMETER_BITS))
+        table = np.rint(np.ldexp(decay, _EXPONENTIAL_BITS)).astype(np.int64)
+    table.flags.writeable = False
+    return table
 
 
 def distinct(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

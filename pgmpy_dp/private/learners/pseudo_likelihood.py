@@ -53,6 +53,7 @@ class PseudoLikelihoodSettings:
     sparse : bool, default True
         Keep, after a first part of the steps, only the interactions that stand out of the noise.
     n_steps : int, default 60
+        At least 2 where `sparse`.
     clip_norm : float, default 1.5
         l2 norm that no record's gradient exceeds, as a multiple of its norm at the uniform distribution.
     learning_rate : float, default 0.3
@@ -92,7 +93,7 @@ class PseudoLikelihoodSettings:
             object.__setattr__(self, name, getattr(checked, name))
         if not isinstance(self.sparse, bool | np.bool_):
             raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
-        object.__setattr__(self, "n_steps", checked_integer("n_steps", self.n_steps, 2))
+        object.__setattr__(self, "n_steps", checked_integer("n_steps", self.n_steps, 2 if self.sparse else 1))
         for name in ("clip_norm", "learning_rate", "threshold", "first_share", "count_share"):
             below_one = name.endswith("share")
             number = checked_number(name, getattr(self, name), positive=True, below_one=below_one)
@@ -160,7 +161,7 @@ def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget)
     >>> frame = pd.DataFrame({"a": [0] * 500 + [1] * 500, "b": [0] * 450 + [1] * 500 + [0] * 50})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
     >>> release = run(table, PseudoLikelihoodSettings("ising", width=2.0), Budget(rho=1.0))
-    >>> field, interaction = parameters(release)[:2], parameters(release)[2]
+    >>> fields, interaction = parameters(release)[:2], parameters(release)[2]
     >>> bool(interaction > 1)
     True
     """
