@@ -108,7 +108,7 @@ def run(
         The excess risk of each regression is bounded by about ``R**2/T + R log(2 q) s/m``, s being the scale of the
         noise and m the number of records that take part in it (n, or 2 n/k for k states). Its minimiser over T is
         ``(2 R m sqrt(2 rho/W)/log(2 q))**(2/3)`` for rho and ``sqrt(R m epsilon/(2 W log(2 q)))`` for epsilon; the
-        constants in the bound are loose, and a share of it from 1/8 to 1/4 (but at least 10 iterations) is best on
+        constants in the bound are loose, and a share of it from 1/8 to 1/3 (but at least 10 iterations) is best on
         made-up models. T is at most 10,000 unless asked for.
 
     Examples

@@ -31,12 +31,12 @@ _FEWEST = 10
 _MOST_AUTOMATIC = 10_000
 _LARGEST_REACH = 1 << 20  # of the integer logits: a table of residuals has six times as many entries
 _MOST_WEIGHTS = 20_000_000  # 32 bytes each during a pass
-# The share of the bound's number of steps that is best on made-up Ising models (p 10 to 100, n 1e3 to 1e6).
+# The share of the bound's number of steps that is best on made-up Ising models (p 10 to 100, n 1e4 to 1e6).
 _BOUND_SHARE = {
     ("1/(t+1)", ZCDP): 1 / 8,
     ("2/(t+2)", ZCDP): 1 / 6,
-    ("1/(t+1)", PureDP): 1 / 5,
-    ("2/(t+2)", PureDP): 1 / 4,
+    ("1/(t+1)", PureDP): 1 / 4,
+    ("2/(t+2)", PureDP): 1 / 3,
 }
 
 
@@ -202,8 +202,8 @@ def _layout(schema: Schema, settings: FrankWolfeSettings) -> RegressionLayout:
     layout = regression_layout(settings.family, sizes, settings.order, edges)
     if not layout.n_regressions:
         raise ValueError(
-            "there is nothing to regress: graph has no edges, or no variable has two states; pass a graph with edges "
-            "(graph=None is the complete one), and learn single variables from their marginals"
+            f"graph={settings.graph!r} has no edges, so there is nothing to regress; pass one with edges (graph=None "
+            "is the complete one), and learn single variables from their marginals"
         )
     return layout
 
