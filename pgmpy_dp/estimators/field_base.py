@@ -56,7 +56,6 @@ class BaseFieldEstimator(BaseEstimator):
 
     _family: ClassVar[str]
     _moment_kind: ClassVar[str]
-    _states_of: ClassVar[str] = "binary variables"
 
     # Set by the constructors of the subclasses.
     width: float
@@ -218,7 +217,14 @@ class BaseFieldEstimator(BaseEstimator):
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
         graph = self._regressions().graph
-        fit = field_of(release, self._family, width=float(self.width), graph=graph, sparse=bool(self.sparse))
+        fit = field_of(
+            release,
+            self._family,
+            width=float(self.width),
+            graph=graph,
+            sparse=bool(self.sparse),
+            min_edge_weight=None if self.min_edge_weight is None else float(self.min_edge_weight),
+        )
         variables = release.schema.variables
         scores = edge_scores(fit.field)
         weights, fields = self._parameters(fit.field, variables)

@@ -63,6 +63,7 @@ def field_of(
     width: float,
     graph: Iterable[Iterable[Hashable]] | None,
     sparse: bool,
+    min_edge_weight: float | None = None,
 ) -> FieldFit:
     """The field that a release of any of the learners determines.
 
@@ -77,6 +78,8 @@ def field_of(
         For moments, which say nothing about a graph: only its cliques interact.
     sparse : bool
         For moments: look for the interactions that are not 0.
+    min_edge_weight : float, optional
+        For halves, eta: tells the maximal interactions, see `_with_maximal`.
     """
     edges = None if graph is None else edge_positions(release.schema, graph)
     if release.kind == "parities":
@@ -86,7 +89,7 @@ def field_of(
     if release.kind == "regressions":
         return _of_regressions(release)
     if release.kind == "halves":
-        return _of_halves(release)
+        return _of_halves(release, min_edge_weight)
     return _of_pseudo_likelihood(release, family)
 
 
@@ -173,7 +176,7 @@ def _of_regressions(release: Release) -> FieldFit:
     return _fixed(release, field, disagreement, int(release.public["n_iter"]), 1)
 
 
-def _of_halves(release: Release) -> FieldFit:
+def _of_halves(release: Release, min_edge_weight: float | None) -> FieldFit:
     parities = halves.parities_part(release)
     order = parities.public["order"]
     n = max(float(parities.values[1][0]), 1.0)
@@ -181,12 +184,32 @@ def _of_halves(release: Release) -> FieldFit:
     subsets = parity_subsets(len(release.schema), order)
     regressions = halves.regressions_part(release)
     field, disagreement = _from_weights(regressions, dict(zip(subsets, means.tolist(), strict=True)))
+    if min_edge_weight is not None:
+        plain, _ = _from_weights(regressions, None)
+        assert isinstance(field, BinaryField)
+        assert isinstance(plain, BinaryField)
+        field = _with_maximal(plain, field, min_edge_weight / 2.0)
     fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]), 1)
     noise = parities.noise[1]
     assert noise is not None  # a count is a statistic plus noise
     # Of n records half come here, with a standard deviation of sqrt(n)/2, besides the noise.
     records = _count(release, -1) if release.n_records is not None else (2 * n, 2 * math.sqrt(noise.variance + n / 2))
     return FieldFit(field, disagreement, fit.converged, fit.status, fit.n_iter, *records)
+
+
+def _with_maximal(plain: BinaryField, averaged: BinaryField, least: float) -> BinaryField:
+    """Mean derivatives for maximal interactions, whose coefficients they are, and plain coefficients for others.
+
+    An interaction is taken for maximal if all those around it are below `least`.
+    """
+    inside: set[tuple[int, ...]] = set()
+    chosen = {}
+    for scope in sorted({*plain.coefficients, *averaged.coefficients}, key=len, reverse=True):
+        source = plain if scope in inside else averaged
+        chosen[scope] = source.coefficients.get(scope, 0.0)
+        if abs(chosen[scope]) >= least:
+            inside |= {part for size in range(1, len(scope)) for part in itertools.combinations(scope, size)}
+    return BinaryField(plain.n_variables, chosen)
 
 
 def _from_weights(

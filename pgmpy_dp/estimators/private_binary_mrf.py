@@ -48,9 +48,10 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy gradient ascent on
         the pseudo-likelihood, which needs rho or a delta.
     objective : {"l1", "linf"}
-        How regressions become coefficients, with "frank-wolfe" only, which "linf" asks for: "l1" takes coefficients as
-        they are; "linf" means derivatives over noisy parities of the other half of the records, which bounds the error
-        of the maximal interactions by that of whole regressions.
+        How regressions become coefficients, with "frank-wolfe" only, which "linf" asks for. "l1" takes coefficients as
+        they are. "linf" learns the regressions from one half of the records, and takes means of the derivatives that
+        they are of over noisy parities of the other half. Such a mean is the coefficient of an interaction that is
+        maximal, inside no other one; with `min_edge_weight`, others are taken as in "l1", without it they are means.
     queries : {"auto", "gaussian", "pmw", "sepfem"}
         How products are released, with "moments" and "linf": with noise on all sums ("gaussian", Laplace for a pure
         epsilon), by private multiplicative weights (up to 20 variables), by the perturbed leader; "auto" takes the
