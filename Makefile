@@ -7,12 +7,13 @@ INSTALLED := $(VENV)/.installed
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest lint format clean
+.PHONY: help install demo test test-lowest study lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
+	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
 	@echo "make clean        remove the environment and everything built"
@@ -38,6 +39,9 @@ test-lowest:
 	@test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[test]'
 	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest $(ARGS)
+
+study: $(INSTALLED)
+	$(BIN)/python -m benchmarks.study
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

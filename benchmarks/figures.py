@@ -19,6 +19,8 @@ _SERIES = {
     "em_published": ("CollectiveEM as published", "#F0E442", "v", "-"),
     "mbi_1000": ("mbi, 1000 iterations", "#56B4E9", "D", "-"),
     "mbi_best": ("mbi, best of four (oracle)", "#009E73", "P", "-"),
+    "sgd": ("PrivateSGD (delta = 1/N)", "#CC79A7", "X", "-"),
+    "map_gaussian": ("CollectiveMAP, Gaussian tables (delta = 1/N)", "#D55E00", "", "-."),
     "map": ("CollectiveMAP", "#D55E00", "o", "-"),
 }
 

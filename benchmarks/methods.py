@@ -6,6 +6,7 @@ penalty, the best stop) say so in their name: nobody could run them, they show h
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,8 +21,22 @@ from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.noise.additive import gaussian_scales
+from pgmpy_dp.private.noise.samplers import discrete_gaussian
 
-__all__ = ["LABELS", "MBI_ALL", "MBI_LBFGS", "MBI_MD", "MBI_MD_1000", "METHODS", "SLOW", "Outcome", "Problem"]
+__all__ = [
+    "LABELS",
+    "MBI_ALL",
+    "MBI_LBFGS",
+    "MBI_MD",
+    "MBI_MD_1000",
+    "METHODS",
+    "PAPER_METHODS",
+    "SLOW",
+    "Outcome",
+    "Problem",
+]
 
 
 @dataclass(frozen=True)
@@ -135,8 +150,27 @@ def _private_sgd(problem: Problem) -> Outcome:
     if problem.records is None:
         raise ValueError("PrivateSGD needs the records; leave it out of --methods")
     cliques, scale = problem.noisy.cliques, float(problem.noisy.scale[0])
-    seed = int(np.abs(problem.noisy.counts).sum())  # another one for each draw, the same in every run
-    return Outcome(*fit_private_sgd(problem.records(), cliques, cliques.n_cliques / scale, seed))
+    return Outcome(*fit_private_sgd(problem.records(), cliques, cliques.n_cliques / scale, _seed(problem)))
+
+
+def _with_gaussian(fit: Callable) -> Method:
+    """The same fit from tables of the same records with Gaussian noise, at the (epsilon, 1/N) that PrivateSGD gets."""
+
+    def run(problem: Problem) -> Outcome:
+        laplace, cliques = problem.noisy, problem.noisy.cliques
+        epsilon, n = cliques.n_cliques / float(laplace.scale[0]), laplace.n_records
+        (sigma,) = gaussian_scales([math.sqrt(cliques.n_cliques)], approx_to_zcdp(epsilon, 1.0 / n))
+        noise = discrete_gaussian(np.zeros(cliques.n_cells), sigma, seed=np.random.default_rng(_seed(problem)))
+        scale = np.full(cliques.n_cliques, sigma)
+        gaussian = NoisyMarginals(cliques, problem.counts + noise, "gaussian", scale, total=laplace.total)
+        return _timed(lambda: fit(gaussian))
+
+    return run
+
+
+def _seed(problem: Problem) -> int:
+    """Another one for each draw, the same in every run."""
+    return int(np.abs(problem.noisy.counts).sum())
 
 
 def _mbi(**options) -> Method:
@@ -168,6 +202,8 @@ METHODS: Mapping[str, Method] = {
     "em_best_stop": _em_best_stop,
     "em_published": _em_published,
     "map": _collective_map,
+    "naive_gaussian": _with_gaussian(naive_mle),
+    "map_gaussian": _with_gaussian(collective_map),
     "sgd": _private_sgd,
     "mbi_l1_100": _mbi(loss="l1", iterations=100),
     "mbi_l1_1000": _mbi(loss="l1", iterations=1000),
@@ -190,6 +226,8 @@ LABELS: Mapping[str, str] = {
     "em_best_stop": "CollectiveEM, best stop (oracle)",
     "em_published": "CollectiveEM as published (NLBP)",
     "map": "CollectiveMAP",
+    "naive_gaussian": "NaiveMLE, Gaussian tables (delta = 1/N)",
+    "map_gaussian": "CollectiveMAP, Gaussian tables (delta = 1/N)",
     "sgd": "PrivateSGD (delta = 1/N)",
     "mbi_l1_100": "mbi L1, 100 iterations",
     "mbi_l1_1000": "mbi L1, 1000 iterations",
@@ -207,6 +245,12 @@ MBI_MD = ("mbi_l1_100", "mbi_l1_1000", "mbi_l2_100", "mbi_l2_1000")
 MBI_MD_1000 = ("mbi_l1_1000", "mbi_l2_1000")
 MBI_LBFGS = ("mbi_lbfgs_l1", "mbi_lbfgs_l2")
 MBI_ALL = (*MBI_MD, "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
+
+PAPER_METHODS = (
+    "uniform", "non_private", "naive_1e-3", "naive", "em", "em_published", "map",
+    "naive_gaussian", "map_gaussian", "sgd",
+)  # fmt: skip
+"""What the paper compares, and ours."""
 
 SLOW = ("sgd", "em_published", "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
 """Methods that the full mode runs on the first draw of the first population of each setting only."""

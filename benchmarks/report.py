@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,11 +34,12 @@ _RIVALS = {
     "em": "CollectiveEM",
     "em_best_stop": "CollectiveEM at its unobservable best stop",
     "em_published": "CollectiveEM as published (NLBP)",
+    "sgd": "PrivateSGD (delta = 1/N)",
     "uniform": "uniform model",
 }
 _KL_COLUMNS = (
     "uniform", "non_private", "naive_1e-3", "naive", "naive_oracle", "em_published", "em", "em_best_stop", "map",
-    "mbi_1000", "mbi_best", "mbi_every",
+    "naive_gaussian", "map_gaussian", "sgd", "mbi_1000", "mbi_best", "mbi_every",
 )  # fmt: skip
 
 
@@ -96,11 +98,12 @@ def write_report(rows_path: Path, path: Path) -> Path:
         f"## Against the targets\n\n{_scope(len(per_point))}" + _targets(wide, rows),
         "## Ratios\n\nCollectiveMAP's divergence over another method's: geometric mean over draws, then over "
         "settings. Below 1 CollectiveMAP is better.\n\n" + _ratios(wide),
-        "## Where CollectiveMAP is weakest against the best mbi\n\n" + _worst(wide),
+        "## In which order\n\n" + _order(wide),
+        *(["## Where CollectiveMAP is weakest against the best mbi\n\n" + _worst(wide)] if "mbi_best" in wide else []),
         "## Time in this run\n\n" + _times(rows),
         "## Divergence per setting\n\nGeometric mean over draws; in brackets the smallest and the largest.\n\n"
         + "\n\n".join(_divergences(wide, kind) for kind in KINDS if kind in set(wide["kind"])),
-        "## Each variant of mbi\n\nGeometric mean over draws.\n\n" + _variants(wide),
+        *(["## Each variant of mbi\n\nGeometric mean over draws.\n\n" + _variants(wide)] if "mbi_best" in wide else []),
         "## Figures\n\nDivergence against N as in the paper's figure 2; bars span the draws.\n\n"
         + "\n\n".join(f"![{KINDS[kind]}]({name})" for kind, name in figures.items()),
     ]
@@ -147,6 +150,26 @@ def _ratios(wide: pd.DataFrame) -> str:
              f"{above} of {len(ratios)}", f"{ratios['mean'].max():.3f}"]
         )  # fmt: skip
     return markdown_table(head, body)
+
+
+def _order(wide: pd.DataFrame) -> str:
+    """On how many draws the methods stand as in the paper: CollectiveMAP, CollectiveEM, NaiveMLE, PrivateSGD."""
+    orders = (("map", "em", "naive", "naive_1e-3", "sgd"), ("map_gaussian", "naive_gaussian", "sgd"))
+    pairs = [pair for order in orders for pair in itertools.combinations([m for m in order if m in wide], 2)]
+    body, epsilons = [], sorted(wide["epsilon"].unique())
+    for better, worse in dict.fromkeys(pairs):
+        both = wide[wide[better].notna() & wide[worse].notna()]
+        below = (both[better] < both[worse]).groupby(both["epsilon"]).agg(["sum", "count"])
+        cells = [f"{below['sum'].get(e, 0)} of {below['count'].get(e, 0)}" for e in epsilons]
+        body.append([f"{LABELS[better]} below {LABELS[worse]}", *cells])
+    note = (
+        "PrivateSGD is (epsilon, 1/N)-DP. The tables of CollectiveMAP, CollectiveEM and NaiveMLE are epsilon-DP unless "
+        "named Gaussian: with Gaussian noise they get the same (epsilon, 1/N), and only those rows compare fairly."
+        "\n\n"
+        if "sgd" in wide
+        else ""
+    )
+    return note + markdown_table(["draws with a smaller divergence", *(f"epsilon = {e:g}" for e in epsilons)], body)
 
 
 def _targets(wide: pd.DataFrame, rows: pd.DataFrame) -> str:

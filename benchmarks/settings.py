@@ -1,4 +1,4 @@
-"""The settings (population kind, N, epsilon) of the quick and the full benchmark."""
+"""The settings (population kind, N, epsilon) of the benchmark's modes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.populations import KINDS, MAIN_KINDS
 
-__all__ = ["MODES", "Mode", "Setting", "full_settings", "quick_settings"]
+__all__ = ["MODES", "Mode", "Setting", "full_settings", "paper_settings", "quick_settings"]
 
 _RECORDS = (1_000, 10_000, 100_000, 1_000_000)
 _EPSILONS = (0.01, 0.1, 0.5, 1.0)
@@ -51,4 +51,13 @@ def quick_settings() -> tuple[Setting, ...]:
     return tuple(Setting(kind, *p) for kind in KINDS for p in (points if kind in MAIN_KINDS else points[:2]))
 
 
-MODES = {"quick": Mode(quick_settings(), populations=1, draws=1), "full": Mode(full_settings(), populations=5, draws=1)}
+def paper_settings() -> tuple[Setting, ...]:
+    """Figure 2 of Bernstein et al. (2017): third-order chains and Erdos-Renyi graphs, 4 values of N by 4 of epsilon."""
+    return tuple(setting for setting in full_settings() if setting.kind in ("chain3", "er"))
+
+
+MODES = {
+    "quick": Mode(quick_settings(), populations=1, draws=1),
+    "paper": Mode(paper_settings(), populations=2, draws=1),
+    "full": Mode(full_settings(), populations=5, draws=1),
+}

@@ -10,11 +10,13 @@ import numpy as np
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress, noisy_marginals
 from pgmpy_dp.estimators.posterior import ParameterPosterior
 from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior import sample_posterior
+from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE
 from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveMAP"]
@@ -57,6 +59,12 @@ class CollectiveMAP(BaseMarginalsEstimator):
         does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
+    prior_tail : float
+        Where the prior of an effect turns from a normal to a Laplace one, in squared standard deviations. At a given
+        variance larger shrinks strong effects more (``inf``: a normal prior), smaller less.
+    variance_shape : float
+        Shape of the Gamma prior of those variances. Larger expects stronger effects, smaller stays nearer the uniform
+        model where the release says little.
 
     Attributes
     ----------
@@ -68,6 +76,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
     -----
     Privacy: the only access to the records is the release of
     :mod:`pgmpy_dp.private.learners.marginals`; the rest is post-processing.
+    `entropy_share`, `margin_share`, `prior_tail` and `variance_shape` are the prior (docs/priors.md says how much the
+    last two matter); `n_rounds`, `max_iter` and `tol` say when to stop.
     Method: :func:`pgmpy_dp.models.collective_map.collective_map`; the model of the tables is that of
     Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), the estimator is this package's.
 
@@ -101,12 +111,16 @@ class CollectiveMAP(BaseMarginalsEstimator):
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         random_state: int | None = None,
         inference: Inference = "exact",
+        prior_tail: float = PRIOR_TAIL,
+        variance_shape: float = VARIANCE_SHAPE,
     ) -> None:
         self.entropy_share = entropy_share
         self.margin_share = margin_share
         self.n_rounds = n_rounds
         self.max_iter = max_iter
         self.tol = tol
+        self.prior_tail = prior_tail
+        self.variance_shape = variance_shape
         super().__init__(
             epsilon,
             delta,
@@ -132,6 +146,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
             tol=self.tol,
             memory_limit=self.memory_limit,
             inference=self.inference,
+            prior_tail=self.prior_tail,
+            variance_shape=self.variance_shape,
             callback=progress,
         )
 

@@ -5,23 +5,46 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
-__all__ = ["VARIANCE_GRID", "draw_variances", "pooled_variance", "posterior_variances"]
+__all__ = [
+    "VARIANCE_GRID",
+    "VARIANCE_SHAPE",
+    "draw_variances",
+    "pooled_variance",
+    "posterior_variances",
+]
 
 VARIANCE_GRID = np.geomspace(0.003, 9.0, 17)
 """Candidate prior variances of the groups."""
 
-_CENTRES = np.log(np.geomspace(0.003, 9.0, 33))
-_SPREADS = np.array([0.25, 0.5, 1.0, 2.0])
-_SHAPE = 0.5
+VARIANCE_SHAPE = 0.5
 """Shape of the Gamma(shape, rate 1) prior of a variance. Towards 0 (flat in log s below 1) little is learned from
 weak releases; with 1, models of weak interactions come out worse than the uniform one more often."""
 
+_LOG_GRID = np.log(VARIANCE_GRID)
+_CENTRES = np.log(np.geomspace(0.003, 9.0, 33))
+_SPREADS = np.array([0.25, 0.5, 1.0, 2.0])
 
-def posterior_variances(log_evidence: np.ndarray) -> np.ndarray:
+
+def _grouped_prior() -> np.ndarray:
+    """log p(log s | m, tau) on the grids; axes m, tau, s."""
+    log_prior = -0.5 * ((_LOG_GRID - _CENTRES[:, None, None]) / _SPREADS[:, None]) ** 2
+    return log_prior - logsumexp(log_prior, axis=2, keepdims=True)
+
+
+_LOG_PRIOR = _grouped_prior()
+_PRIOR = np.exp(_LOG_PRIOR).reshape(-1, len(VARIANCE_GRID)).T.copy()  # s by (m, tau)
+
+
+def _log_hyperprior(shape: float) -> np.ndarray:
+    """log p(m, tau) up to a constant, axes m, tau."""
+    return np.repeat(shape * _CENTRES - np.exp(_CENTRES), len(_SPREADS)).reshape(-1, len(_SPREADS))
+
+
+def posterior_variances(log_evidence: np.ndarray, shape: float = VARIANCE_SHAPE) -> np.ndarray:
     """Geometric posterior mean of each group's prior variance in a two-level model.
 
     log s_g ~ Normal(m, tau^2) on the grid, with tau uniform on {1/4, 1/2, 1, 2} and p(m)
-    proportional to exp(m/2 - e^m), so that e^m has a Gamma(1/2) prior, on a grid of 33 points: groups
+    proportional to exp(shape m - e^m), so that e^m has a Gamma(shape) prior, on a grid of 33 points: groups
     share strength, and the variance is averaged over its posterior, never maximised (a maximum runs
     away when the signal is weak).
 
@@ -29,43 +52,44 @@ def posterior_variances(log_evidence: np.ndarray) -> np.ndarray:
     ----------
     log_evidence : ndarray of shape (n_groups, 17)
         log p(data of the group | s) on `VARIANCE_GRID`.
+    shape : float
+        Shape of the variances' Gamma prior, positive.
 
     Returns
     -------
     ndarray of shape (n_groups,)
         exp(E[log s_g | data]).
     """
-    log_s = np.log(VARIANCE_GRID)
-    # axes: m, tau, s
-    log_prior = -0.5 * ((log_s - _CENTRES[:, None, None]) / _SPREADS[:, None]) ** 2
-    log_prior -= logsumexp(log_prior, axis=2, keepdims=True)
-    evidence = log_evidence - log_evidence.max(axis=1, keepdims=True)
-    # axes: group, m, tau
-    weighted = np.tensordot(np.exp(evidence), np.exp(log_prior), axes=(1, 2))
-    moment = np.tensordot(np.exp(evidence) * log_s, np.exp(log_prior), axes=(1, 2))
+    likelihood = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
+    # axes: group, (m, tau)
+    weighted = likelihood @ _PRIOR
+    moment = (likelihood * _LOG_GRID) @ _PRIOR
     # A group's likelihood may be 0 far from its own optimum: it then rules that (m, tau) out.
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_posterior = np.log(weighted).sum(axis=0) + (_SHAPE * _CENTRES - np.exp(_CENTRES))[:, None]
+        log_posterior = np.log(weighted).sum(axis=0) + _log_hyperprior(shape).ravel()
         conditional_mean = np.where(weighted > 0, moment / weighted, 0.0)
     posterior = np.exp(log_posterior - log_posterior.max())
-    posterior /= posterior.sum()
-    return np.exp(np.tensordot(conditional_mean, posterior, axes=2))
+    return np.exp(conditional_mean @ (posterior / posterior.sum()))
 
 
-def pooled_variance(log_evidence: np.ndarray) -> float:
-    """exp(E[log s | data]) of one variance for all groups, with the Gamma(1/2) prior.
+def pooled_variance(log_evidence: np.ndarray, shape: float = VARIANCE_SHAPE) -> float:
+    """exp(E[log s | data]) of one variance for all groups, with the Gamma(shape) prior.
 
     Parameters
     ----------
     log_evidence : ndarray of shape (n_groups, 17)
         As for `posterior_variances`; groups are independent.
+    shape : float
+        Shape of the variances' Gamma prior, positive.
     """
-    log_posterior = log_evidence.sum(axis=0) + _SHAPE * np.log(VARIANCE_GRID) - VARIANCE_GRID
+    log_posterior = log_evidence.sum(axis=0) + shape * _LOG_GRID - VARIANCE_GRID
     weights = np.exp(log_posterior - log_posterior.max())
-    return float(np.exp(weights @ np.log(VARIANCE_GRID) / weights.sum()))
+    return float(np.exp(weights @ _LOG_GRID / weights.sum()))
 
 
-def draw_variances(log_evidence: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+def draw_variances(
+    log_evidence: np.ndarray, n_draws: int, rng: np.random.Generator, shape: float = VARIANCE_SHAPE
+) -> np.ndarray:
     """Independent draws from the posterior that `posterior_variances` averages over.
 
     First (m, tau) given all data, then each log s_g given (m, tau) and the group's data, all on their grids.
@@ -76,22 +100,20 @@ def draw_variances(log_evidence: np.ndarray, n_draws: int, rng: np.random.Genera
         As for `posterior_variances`.
     n_draws : int
     rng : numpy.random.Generator
+    shape : float
+        Shape of the variances' Gamma prior, positive.
 
     Returns
     -------
     ndarray of shape (n_draws, n_groups)
     """
-    log_s = np.log(VARIANCE_GRID)
-    log_prior = -0.5 * ((log_s - _CENTRES[:, None, None]) / _SPREADS[:, None]) ** 2
-    log_prior -= logsumexp(log_prior, axis=2, keepdims=True)
     # axes: group, m, tau, s
-    log_joint = logsumexp(log_evidence[:, None, None, :] + log_prior, axis=3).sum(axis=0)
-    log_joint += (_SHAPE * _CENTRES - np.exp(_CENTRES))[:, None]
+    log_joint = logsumexp(log_evidence[:, None, None, :] + _LOG_PRIOR, axis=3).sum(axis=0) + _log_hyperprior(shape)
     weights = np.exp(log_joint - log_joint.max()).ravel()
     chosen = rng.choice(weights.size, size=n_draws, p=weights / weights.sum())
     draws = np.empty((n_draws, len(log_evidence)))
     for k, (m, tau) in enumerate(zip(*np.unravel_index(chosen, log_joint.shape), strict=True)):
         # The largest of Gumbel-perturbed logarithms is a draw from the normalised distribution.
-        perturbed = log_evidence + log_prior[m, tau] + rng.gumbel(size=log_evidence.shape)
+        perturbed = log_evidence + _LOG_PRIOR[m, tau] + rng.gumbel(size=log_evidence.shape)
         draws[k] = VARIANCE_GRID[perturbed.argmax(axis=1)]
     return draws

@@ -52,6 +52,7 @@ def minimize_lbfgs(
     memory: int = 10,
     scale: np.ndarray | None = None,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    expect_decrease: bool = False,
     callback: Callable[[], None] | None = None,
 ) -> Solution:
     """Minimise a differentiable function, optionally in a box.
@@ -74,6 +75,9 @@ def minimize_lbfgs(
         Positive D: the search is over x/D, which preconditions with D**2.
     bounds : pair of ndarray of shape (d,), optional
         Lower and upper bounds of x.
+    expect_decrease : bool
+        Do not begin where no iteration is expected to decrease the value by more than `decrease_tol` says: where half
+        the squared norm of the scaled gradient, a Newton step's gain if `scale` is right, is less. Not with `bounds`.
     callback : callable, optional
         Called without arguments after each iteration.
 
@@ -94,10 +98,23 @@ def minimize_lbfgs(
         value, gradient = function(d * z)
         return value, d * gradient
 
+    begin = start / d
+    first = scaled(begin) if expect_decrease else None
+    if first is not None and 0.5 * float(first[1] @ first[1]) <= decrease_tol * max(abs(first[0]), 1.0):
+        norm = float(np.abs(first[1]).max(initial=0.0))
+        return Solution(start, float(first[0]), norm, True, "nothing to gain at the start", 0, 1)
+
+    def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal first
+        if first is not None and np.array_equal(z, begin):
+            known, first = first, None
+            return known
+        return scaled(z)
+
     limits = None if bounds is None else np.stack([bounds[0] / d, bounds[1] / d], axis=1)
     result = minimize(
-        scaled,
-        start / d,
+        objective,
+        begin,
         jac=True,
         method="L-BFGS-B",
         bounds=limits,

@@ -84,6 +84,8 @@ def test_parameters(charges, parameters, error, message):
         (CollectiveMAP, {"entropy_share": 1.0}, "entropy_share"),
         (CollectiveMAP, {"margin_share": 2}, "margin_share"),
         (CollectiveMAP, {"n_rounds": 0}, "n_rounds"),
+        (CollectiveMAP, {"prior_tail": 0}, "prior_tail"),
+        (CollectiveMAP, {"variance_shape": -1.0}, "variance_shape"),
         (CollectiveEM, {"e_step": "sideways"}, "e_step"),
         (CollectiveEM, {"stop": "never"}, "stop"),
         (CollectiveEM, {"n_iter": 0}, "n_iter"),

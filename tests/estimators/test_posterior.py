@@ -23,6 +23,16 @@ def fitted():
     return CollectiveMAP(epsilon=2.0, state_names=STATES).fit(GRAPH, data)
 
 
+def test_the_prior_of_the_estimator_is_that_of_the_fit_and_the_posterior(fitted):
+    other = CollectiveMAP(prior_tail=0.3, variance_shape=2.0).fit_release(GRAPH, fitted.release_)
+    assert {name: other._fit.details[name] for name in ("prior_tail", "variance_shape")} == {
+        "prior_tail": 0.3,
+        "variance_shape": 2.0,
+    }
+    first, second = (e.posterior(n_draws=19, random_state=0).draws.theta for e in (fitted, other))
+    assert np.abs(first - second).max() > 1e-3
+
+
 def test_intervals_carry_the_states_and_hold_the_truth(fitted):
     posterior = fitted.posterior(n_draws=99, random_state=0)
     table = posterior.interval(["month", ("wet", 1)], evidence={"rain": "yes"}, level=0.98)

@@ -12,7 +12,8 @@ from scipy.optimize import minimize
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_em import collective_em, discrepancy
-from pgmpy_dp.models.collective_map import CollectiveObjective, collective_map
+from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.collective_objective import CollectiveObjective
 from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -209,10 +210,12 @@ def test_weights_of_the_tables_are_respected():
 # --- collective MAP -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_gradient_by_finite_differences(cliques, noise):
+@pytest.mark.parametrize(
+    ("noise", "entropy_share", "tail"), [("laplace", 0.3, 1.0), ("gaussian", 0.3, 0.2), ("laplace", 0.0, np.inf)]
+)
+def test_gradient_by_finite_differences(cliques, noise, entropy_share, tail):
     _, noisy = release(cliques, 300, 20.0, seed=8, noise=noise)
-    problem = CollectiveObjective(noisy, 0.3, 0.5, DEFAULT_MEMORY_LIMIT)
+    problem = CollectiveObjective(noisy, entropy_share, 0.5, DEFAULT_MEMORY_LIMIT, prior_tail=tail)
     theta = problem.start(None)
     problem.adapt(theta)
     rng = np.random.default_rng(9)
@@ -277,6 +280,39 @@ def test_isolated_nodes_are_fitted_as_well_as_by_maximum_likelihood(n_nodes):
             np.log(kl_divergence(truth, collective_map(noisy).model) / kl_divergence(truth, naive_mle(noisy).model))
         )
     assert np.mean(logs) < np.log(1.1)  # with a shrunk table it is ten times and more
+
+
+def test_the_tail_is_that_of_the_objective_that_is_minimised():
+    """At the fit, the gradient vanishes for its own tail and for no other."""
+    _, noisy = release(chain(1, 4, 3), 5000, 20.0, seed=13)
+    fit = collective_map(noisy, prior_tail=0.2, n_rounds=40, max_iter=500, tol=1e-12)
+    norms = []
+    for tail in (0.2, 1.0):
+        problem = CollectiveObjective(noisy, 0.3, 0.5, DEFAULT_MEMORY_LIMIT, prior_tail=tail)
+        problem.adapt(fit.model.theta)
+        _, gradient = problem.value_and_gradient(fit.model.theta)
+        norms.append(np.abs(gradient * problem.preconditioner).max())
+    assert norms[0] < 0.01 < 0.1 < norms[1]
+    assert fit.details["prior_tail"] == 0.2
+
+
+def test_a_larger_shape_expects_stronger_effects():
+    """Where the release says nothing about interactions."""
+    _, noisy = release(chain(1, 4, 3), 100, 400.0, seed=11)
+    fits = [collective_map(noisy, variance_shape=shape) for shape in (0.1, 0.5, 2.0)]
+    means = [np.log(fit.details["node_variances"]).mean() for fit in fits]
+    assert means == sorted(means) and means[-1] > means[0] + 1
+    assert [fit.details["variance_shape"] for fit in fits] == [0.1, 0.5, 2.0]
+
+
+def test_a_release_without_signal_costs_few_calibrations(monkeypatch):
+    """Rounds that have nothing to gain are not begun, and nothing is calculated twice."""
+    _, noisy = release(chain(2, 6, 4), 1000, 2000.0, seed=12)
+    count = []
+    calibrate = SumProduct.calibrate
+    monkeypatch.setattr(SumProduct, "calibrate", lambda self, theta: count.append(1) or calibrate(self, theta))
+    fit = collective_map(noisy)
+    assert fit.converged and len(count) <= 25
 
 
 # --- collective EM --------------------------------------------------------------------------------------------------
@@ -362,6 +398,10 @@ def test_stopping_rule_and_path():
         (collective_map, {"margin_share": 1.5}, "margin_share"),
         (collective_map, {"n_rounds": 0}, "n_rounds"),
         (collective_map, {"tol": -1.0}, "tol must"),
+        (collective_map, {"prior_tail": 0.0}, "prior_tail must be positive"),
+        (collective_map, {"prior_tail": np.nan}, "prior_tail must be positive"),
+        (collective_map, {"variance_shape": 0.0}, "variance_shape must be positive"),
+        (collective_map, {"variance_shape": np.inf}, "variance_shape must be positive"),
     ],
 )
 def test_bad_arguments_are_named(fit, options, message):

@@ -17,7 +17,8 @@ from scipy.optimize import minimize
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_em import collective_em
-from pgmpy_dp.models.collective_map import CollectiveObjective, collective_map
+from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.collective_objective import CollectiveObjective
 from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.inference import (
     InferenceUnavailable,

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import dlaplace, norm, t
 
-from pgmpy_dp.models import posterior as module
+from pgmpy_dp.models import posterior_target as module
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.heavy_tailed_prior import pseudo_huber_variance
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit, maximum_likelihood
 from pgmpy_dp.models.multiple_imputation import combine_synthetic
@@ -29,18 +30,38 @@ def draws(noisy: NoisyMarginals, seed: int = 0, **options):
     return sample_posterior(noisy, collective_map(noisy), np.random.default_rng(seed), **options)
 
 
+RATIO = module._HIDDEN_SPREAD * pseudo_huber_variance()
+"""Variances of the draws' prior over those that are drawn from their evidence."""
+
+
 def fix_prior(monkeypatch, variance: float) -> None:
     """All prior variances known."""
     monkeypatch.setattr(
         module,
         "draw_variances",
-        lambda evidence, n, rng: np.full((n, len(evidence)), variance / module._NORMAL_TO_HUBER),
+        lambda evidence, n, rng, shape: np.full((n, len(evidence)), variance / RATIO),
     )
 
 
 def fitted(noisy: NoisyMarginals) -> Fit:
     """A fit without a prior, where the tables are far above the noise."""
     return maximum_likelihood(noisy.cliques, np.maximum(noisy.counts, 0.5), tol=1e-9)
+
+
+def test_the_prior_is_the_fits(monkeypatch):
+    """Tail and shape of the fit, not the defaults, are what the prior variances of the draws come from."""
+    _, noisy = release(chain(1, 3, 2), 1000, 20.0, seed=3)
+    fit = collective_map(noisy, prior_tail=0.5, variance_shape=2.0)
+    shapes = []
+
+    def constant(evidence, n, rng, shape):
+        shapes.append(shape)
+        return np.ones((n, len(evidence)))
+
+    monkeypatch.setattr(module, "draw_variances", constant)
+    target = module.Target(noisy, fit, 3, np.random.default_rng(0))
+    assert shapes == [2.0, 2.0]
+    np.testing.assert_allclose(target.t_clique, module._HIDDEN_SPREAD * pseudo_huber_variance(0.5))
 
 
 # --- exact answers --------------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class ResidualGrid:
 
 @lru_cache(maxsize=4)
 def _table(bits: int | None) -> np.ndarray:
-    """``2**bits tanh(u)``, u from -20 to 20 or, without bits, ``2**24 exp(-u)``, u from 0 to 20; rounded to integers."""
+    """``2**bits tanh(u)`` for -20 to 20 or, without bits, ``2**24 exp(-u)`` for u from 0 to 20, rounded to integers."""
     reach = _LARGEST_LOGIT << PARAMETER_BITS
     if bits is not None:
         means = np.tanh(np.ldexp(np.arange(-reach, reach + 1.0), -PARAMETER_BITS))
