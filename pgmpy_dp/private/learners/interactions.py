@@ -74,8 +74,7 @@ class InteractionPlan:
     @property
     def shares(self) -> tuple[float, ...]:
         """Of the budget, for fields, pairs and count: in proportion to the number of tables."""
-        p = len(self.units.cardinalities)
-        return (float(p), p * (p - 1) / 2.0, 1.0)[: 2 + self.with_count]
+        return _shares(len(self.units.cardinalities), self.with_count)
 
     @property
     def mechanism(self) -> str:
@@ -190,12 +189,16 @@ def plan_interactions(
             "variables, or raise max_cells (8 bytes a cell)"
         )
     units = InteractionUnits(sizes)
-    draft = InteractionPlan(units, adjacency, n_records is None, PureDP(0.0))
     together = (field_sensitivity(units, adjacency), pair_sensitivity(units, adjacency), (1.0, 1.0, 1.0))
     l1, l2, _ = zip(*together, strict=True)
-    kept = 2 + draft.with_count
-    cost = noise_and_cost(l1[:kept], l2[:kept], (sum(sizes), cells, 1)[:kept], settings.noise, draft.shares, budget)
-    return InteractionPlan(units, adjacency, draft.with_count, cost)
+    shares = _shares(len(sizes), n_records is None)
+    kept = len(shares)
+    cost = noise_and_cost(l1[:kept], l2[:kept], (sum(sizes), cells, 1)[:kept], settings.noise, shares, budget)
+    return InteractionPlan(units, adjacency, n_records is None, cost)
+
+
+def _shares(p: int, with_count: bool) -> tuple[float, ...]:
+    return (float(p), p * (p - 1) / 2.0, 1.0)[: 2 + with_count]
 
 
 def release_interactions(

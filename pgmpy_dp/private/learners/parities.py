@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_release, gaussian_scales, laplace_release, laplace_scales
 from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
@@ -24,7 +26,10 @@ __all__ = ["METHODS", "ParityPlan", "ParitySettings", "plan_parities", "release_
 
 METHODS = ("noise", "gaussian", "laplace", "pmw", "sepfem", "auto")
 _PMW_LIMIT = 20  # variables
-_WEAK = 0.03  # noise of a mean from which PMW is more accurate than noise on all sums, see benchmarks/query_release.py
+_MOST_ROUNDS = 10**5
+# Noise of a mean from which PMW has the smaller largest error, measured by benchmarks/query_release.py. Pure budgets
+# have a smaller one, because the l1 sensitivity of all sums grows with their number, not with its square root.
+_WEAK, _WEAK_PURE = 0.03, 0.003
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class ParitySettings:
         "noise" adds noise to all sums: Laplace for a pure budget, Gaussian for rho, and for (epsilon, delta) whichever
         has the smaller variance; "gaussian" and "laplace" insist. "pmw" are private multiplicative weights over all
         2**p records, for up to 20 variables; "sepfem" the perturbed leader, slower and rarely better. "auto" is "pmw"
-        where noise on all sums would be large, s >= .03 (see `run`), else "noise".
+        where noise on all sums would be large (see `run`), else "noise".
     n_rounds : int, optional
         Of pmw and sepfem. Default: from the public or noisy number of records,
         :func:`~pgmpy_dp.private.learners.parity_rounds.default_rounds`.
@@ -71,6 +76,8 @@ class ParitySettings:
             raise ValueError(f"method={self.method!r} is not supported; use one of {METHODS}")
         if self.n_rounds is not None:
             object.__setattr__(self, "n_rounds", checked_integer("n_rounds", self.n_rounds, 1))
+            if self.n_rounds > _MOST_ROUNDS:
+                raise ValueError(f"n_rounds={self.n_rounds!r} is too many; pass at most {_MOST_ROUNDS}")
         share = checked_number("count_share", self.count_share, positive=True, below_one=True)
         object.__setattr__(self, "count_share", share)
         if self.random_state is not None:
@@ -146,9 +153,10 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
         on the number of records, and for sepfem on the released path.
 
     Which method
-        Let s be the standard deviation of the noise of a mean, ``sqrt(m/(2 rho))/N`` under ``add_remove``. Noise on all
-        sums is best, fastest, unbiased and of known distribution while s < .03; from there on pmw has the smaller
-        largest error. See ``benchmarks/results/query-release.md``.
+        Let s be the standard deviation of the noise of a mean if all sums get noise: ``sqrt(m/(2 rho))/N``, or
+        ``sqrt(2) m/(epsilon N)``, under ``add_remove``. That is the most accurate, the fastest, unbiased and of known
+        distribution while s < .03 (zCDP) or s < .003 (pure); from there on pmw has the smaller largest error. This is
+        what "auto" does. See ``benchmarks/results/query-release.md``.
 
     Examples
     --------
@@ -236,10 +244,10 @@ def plan_parities(
     if method == "auto" and n_records is not None:
         plan = _chosen(plan, float(n_records))
     if plan.method != "noise":
-        # Refuses here what the rounds would refuse later.
+        # Refuses here what the rounds would refuse later: no selection of any method gets a smaller share.
         count_cost, rest = _split(plan)
         measurement_scale(1.0, count_cost, 1)
-        measurement_scale(linf, rest, 2 * (settings.n_rounds or 200))
+        selection_scale(linf, rest, Fraction(1, 2 * (settings.n_rounds or 200)))
     return plan
 
 
@@ -307,7 +315,8 @@ def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
         noise = Noise("discrete_laplace", laplace_scales([l1], plan.cost.epsilon)[0])
     else:
         noise = Noise("discrete_gaussian", gaussian_scales([l2], plan.cost.rho)[0])
-    weak = math.sqrt(noise.variance) >= _WEAK * max(1.0, records)
+    threshold = _WEAK_PURE if isinstance(plan.cost, PureDP) else _WEAK
+    weak = math.sqrt(noise.variance) >= threshold * max(1.0, records)
     return replace(plan, method="pmw" if weak and plan.n_variables <= _PMW_LIMIT else "noise")
 
 

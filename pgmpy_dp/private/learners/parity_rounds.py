@@ -32,7 +32,6 @@ from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.solvers.parity_maximum import TRANSFORM_LIMIT, maximise_by_milp
@@ -41,7 +40,7 @@ from pgmpy_dp.solvers.walsh_hadamard import linear_values, masks_of
 __all__ = ["default_rounds", "measurement_scale", "pmw_answers", "sepfem_answers"]
 
 _ROUNDS = {"pmw": (1.0, 100), "sepfem": (4.0, 200)}  # factor and most, see `default_rounds`
-_PASSES = 1  # over all measurements after each; five are no better
+_STEPS = 10  # of the update after each round; more, and repeated ones, are no better
 _POINTS = 20  # of the perturbed leader per round
 _PERTURBATION = (
     0.2  # scale of its Laplace noise is this times the square root of the number of rounds; .1 to .3 are near
@@ -65,10 +64,15 @@ def default_rounds(method: str, n_variables: int, n_parities: int, cost: PureDP 
 
 
 def measurement_scale(sensitivity: float, cost: PureDP | ZCDP, steps: int) -> float:
-    """Scale of the noise of a measurement that may spend 1/steps of `cost`, rounded up."""
+    """Scale of the noise of a measurement that may spend 1/steps of `cost`, rounded up.
+
+    ValueError where it would bury any count, as :func:`~pgmpy_dp.private.noise.selection.selection_scale`, whose scale
+    for the same share is never smaller.
+    """
+    share = Fraction(1, steps)
     if isinstance(cost, PureDP):
-        return laplace_scales([sensitivity] * steps, cost.epsilon)[0]
-    return gaussian_scales([sensitivity] * steps, cost.rho)[0]
+        return selection_scale(sensitivity, cost, 2 * share)  # 2 D/(2 share epsilon)
+    return selection_scale(sensitivity, cost, share)  # the same formula, D/sqrt(2 share rho)
 
 
 def pmw_answers(
@@ -116,7 +120,7 @@ def pmw_answers(
         chosen = int(noisy_argmax([error], select_scale, cost, seed)[0])
         noisy = draw(exact.value[chosen : chosen + 1], measure_scale, seed=seed)
         weights.measure(chosen, float(noisy[0]) / records)
-        weights.update(_PASSES)
+        weights.update(_STEPS)
     return weights.answers()
 
 
