@@ -324,7 +324,7 @@ class TestRecords:
     @pytest.mark.parametrize("method", METHODS)
     def test_fitted_objects_hold_no_records(self, estimator_class, method):
         data = DATA[:7919].assign(diary=NEEDLE)
-        estimator = estimator_class(2.0, rho=1e-3, state_names=STATES, method=method, n_iter=5).fit(data)
+        estimator = estimator_class(2.0, rho=1e-7, state_names=STATES, method=method, n_iter=5).fit(data)
         for item in (estimator, pickle.loads(pickle.dumps(estimator)), estimator.model_):
             assert leaks(item) == []
             assert NEEDLE.encode() not in pickle.dumps(item)

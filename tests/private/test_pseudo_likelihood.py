@@ -224,6 +224,8 @@ class TestRun:
             ({}, Budget(epsilon=1.0), None, "delta=0 with epsilon=1.0"),
             ({}, Budget(rho=1e-30), None, "bury"),
             ({"clip_norm": 1e-9}, Budget(rho=1.0), None, "clip_norm="),
+            # Room for all interactions, but none once they are dropped: refused at once, not on the way.
+            ({"clip_norm": 8e-4}, Budget(rho=1.0), None, "clip_norm="),
             ({}, Budget(rho=1.0), {"a": ["x", "y", "z"], "b": [0, 1]}, r"\['a'\] have other than 2 states"),
             ({"family": "binary", "order": 4}, Budget(rho=1.0), None, "order=4 is more than the 3 variables"),
             ({"graph": [("a", "zzz")]}, Budget(rho=1.0), None, "zzz"),

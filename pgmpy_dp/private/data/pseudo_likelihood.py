@@ -20,10 +20,13 @@ from pgmpy_dp.models.field_design import FieldDesign
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["PARAMETER_BITS", "ResidualGrid", "distinct", "gradient_sum"]
+__all__ = ["LARGEST_BOUND", "PARAMETER_BITS", "ResidualGrid", "distinct", "gradient_sum"]
 
 PARAMETER_BITS = 14
 """Gradients are taken at parameters rounded to multiples of 2**-14."""
+
+LARGEST_BOUND = 1 << 31
+"""No clip norm has more units: its square fits 64-bit integers."""
 
 _LARGEST_PARAMETER = 1 << 7  # parameters beyond +-128 are clamped
 _LARGEST_LOGIT = 20  # beyond it a conditional probability is within exp(-20) of 0 or 1, and taken to be so

@@ -17,7 +17,7 @@ from pgmpy_dp.models.field_design import FieldDesign, field_scopes
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.gradients import record_count
-from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
+from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, checked_number
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings, edge_positions
@@ -31,7 +31,7 @@ from pgmpy_dp.schema import Schema, encode_label
 __all__ = ["PseudoLikelihoodSettings", "parameters", "run"]
 
 _LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
-_MOST_SCOPES = 10**6
+_MOST_SCOPES = 200_000
 _PARAMETER_BITS = 32  # released log-potentials are multiples of 2**-32
 
 
@@ -301,7 +301,9 @@ def _plan(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budge
             "pass a delta above 0 (at most 1/n_records), or rho"
         )
     design = _design(table.schema, settings)
-    grid = ResidualGrid(settings.clip_norm * design.reference_norm, design)
+    # The grids between that of all interactions and that of none are finer than the first, with a norm above the last.
+    for possible in (design, FieldDesign(design.cardinalities, field_scopes(design.n_variables, 1))):
+        ResidualGrid(settings.clip_norm * possible.reference_norm, possible)
     rho = budget.rho
     if rho is None:
         assert budget.epsilon is not None
@@ -318,7 +320,7 @@ def _plan(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budge
         distances.append(1.0)
     scales = gaussian_scales(distances, rho, weights)
     multipliers = (scales[0],) if len(steps) == 1 else (scales[0], scales[steps[0]])
-    if max(multipliers) * grid.bound > _LARGEST_SCALE:
+    if max(multipliers) * LARGEST_BOUND > _LARGEST_SCALE:
         raise ValueError(
             f"{budget} needs noise of {max(multipliers):.3g} times the clip norm in each of n_steps="
             f"{settings.n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
