@@ -25,7 +25,7 @@ import itertools
 from pgmpy_dp.models.binary_fields import BinaryField, Ising
 from pgmpy_dp.models.pairwise_field import Pairwise
 
-__all__ = ["BinaryField", "Ising", "Pairwise", "RandomField", "parity_subsets"]
+__all__ = ["BinaryField", "Ising", "Pairwise", "RandomField", "as_polynomial", "parity_subsets"]
 
 RandomField = Ising | Pairwise | BinaryField
 
@@ -39,3 +39,12 @@ def parity_subsets(p: int, order: int) -> list[tuple[int, ...]]:
     [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
     """
     return [subset for size in range(1, order + 1) for subset in itertools.combinations(range(p), size)]
+
+
+def as_polynomial(field: RandomField) -> BinaryField | None:
+    """The field as a polynomial; None where not all variables are binary."""
+    if isinstance(field, BinaryField):
+        return field
+    if isinstance(field, Pairwise):
+        return as_polynomial(field.to_ising()) if set(field.cardinalities) <= {2} else None
+    return field.to_binary_field()
