@@ -15,7 +15,7 @@ from pgmpy_dp.models.persistent_gibbs import make_chains
 from pgmpy_dp.models.support import grow_support, matched
 from pgmpy_dp.solvers.proximal import minimize_proximal
 
-__all__ = ["ContrastFit", "fit_contrasts"]
+__all__ = ["ContrastFit", "fit_contrasts", "fit_in_box"]
 
 _ENUMERATION_LIMIT = 2**16
 """Joint states, of 16 binary or 10 ternary variables; a pass takes a few milliseconds."""
@@ -77,8 +77,8 @@ def fit_contrasts(
 ) -> ContrastFit:
     """Parameters whose mean features are the given noisy ones, on a support that is found or given.
 
-    Minimise A(theta) - theta . target, with A the log-partition function, over |theta| <= bound: twice where the
-    support is to be found, first plus an l1 penalty on the blocks of the interactions.
+    Minimise A(theta) - theta . target + sum_I scale_I^2 |theta_I|^2/2, with A the log-partition function, over |theta|
+    <= bound: twice where the support is to be found, first plus an l1 penalty on the blocks of the interactions.
 
     Parameters
     ----------
@@ -95,6 +95,11 @@ def fit_contrasts(
 
     Notes
     -----
+    The square term is a standard normal prior, with as many records as would have that standard error. Of a parameter
+    of 1 it takes scale^2 in the mean feature, which shows beside the error scale of the latter only where scale is
+    not small; what it is there for is moments on the edge of what a distribution can have (two states that exclude each
+    other), whose parameters noise alone would decide.
+
     A block of d features that is absent has an estimate of norm about scale sqrt(d), above tau = scale (sqrt(d) + 4)
     once in ten thousand (Laurent and Massart, 2000). The l1 penalty is 0.4 tau and a block stays if its penalised
     estimate exceeds 0.6 tau: a light penalty bends the estimates of other edges little, and the second cut makes the
@@ -135,6 +140,18 @@ def fit_contrasts(
         keep, start = keep & ~weak, theta
 
 
+def fit_in_box(
+    effects: Contrasts, target: np.ndarray, scale: np.ndarray, start: ContrastFit, box: np.ndarray
+) -> ContrastFit:
+    """The same on the support of an earlier fit, with a bound of its own for each parameter, shape (n_parameters,)."""
+    chosen, where = effects.restricted(start.support)
+    within = np.clip(start.theta, -box, box)[where]
+    fit = _refit(chosen, target[where], scale[start.support], within, box[where], _REFIT_STEPS)
+    theta = np.zeros(effects.n_parameters)
+    theta[where] = fit.theta
+    return ContrastFit(theta, start.support, fit.converged, fit.status, fit.n_iter, fit.method)
+
+
 def _can_enumerate(effects: Contrasts) -> bool:
     return math.prod(effects.cardinalities) <= _ENUMERATION_LIMIT
 
@@ -146,8 +163,10 @@ def _has_exact(effects: Contrasts) -> bool:
 def _penalised(
     effects: Contrasts, target: np.ndarray, scale: np.ndarray, penalty: np.ndarray, bound: float
 ) -> np.ndarray:
+    ridge = effects.spread(scale**2)
+
     def proximal(theta: np.ndarray, step: float) -> np.ndarray:
-        return np.clip(_shrunk(effects, theta, step * penalty), -bound, bound)
+        return np.clip(_shrunk(effects, theta / (1 + step * ridge), step * penalty), -bound, bound)
 
     start = np.zeros(effects.n_parameters)
     if not _can_enumerate(effects):
@@ -170,10 +189,15 @@ def _shrunk(effects: Contrasts, theta: np.ndarray, amounts: np.ndarray) -> np.nd
 
 
 def _refit(
-    effects: Contrasts, target: np.ndarray, scale: np.ndarray, start: np.ndarray, bound: float, most_steps: int
+    effects: Contrasts,
+    target: np.ndarray,
+    scale: np.ndarray,
+    start: np.ndarray,
+    bound: float | np.ndarray,
+    most_steps: int,
 ) -> ContrastFit:
     support = np.ones(len(effects.scopes), dtype=bool)
-    box = np.full(effects.n_parameters, bound)
+    box = np.broadcast_to(bound, effects.n_parameters)
     if _has_exact(effects):
         engine: Enumeration | JunctionTreeMoments
         if _can_enumerate(effects):
@@ -181,13 +205,16 @@ def _refit(
         else:
             engine = JunctionTreeMoments(effects, DEFAULT_MEMORY_LIMIT)
 
-        found = matched(engine, target, start, bound, 0.01 * float(scale.min()))
+        found = matched(engine, target, start, bound, effects.spread(scale**2), 0.01 * float(scale.min()))
         return ContrastFit(found.x, support, found.converged, found.status, found.n_iter, engine.name)
 
     # The Monte Carlo error falls with the square root of the steps; it should not show beside that of the target.
     n_steps = int(np.clip(_REFIT_STEPS * (0.01 / np.median(scale)) ** 2, _REFIT_STEPS, most_steps))
-    theta, mean = _approximate(effects, target, lambda theta, _: np.clip(theta, -box, box), start, n_steps)
-    inside = np.abs(theta) < 0.99 * bound
+    ridge = effects.spread(scale**2)
+    theta, mean = _approximate(
+        effects, target, lambda theta, step: np.clip(theta / (1 + step * ridge), -box, box), start, n_steps
+    )
+    inside = np.abs(theta) < 0.99 * box
     misfit = ((mean - target) / effects.spread(scale))[inside]
     error = float(np.sqrt(np.mean(misfit**2))) if misfit.size else 0.0
     status = f"mean features within {error:.2g} standard errors (root mean square) after {n_steps} sweeps"

@@ -21,6 +21,7 @@ References
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -31,13 +32,16 @@ import networkx as nx
 import numpy as np
 
 from pgmpy_dp.models.contrasts import Contrasts
-from pgmpy_dp.models.moment_fit import ContrastFit, fit_contrasts
+from pgmpy_dp.models.moment_fit import ContrastFit, fit_contrasts, fit_in_box
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, parity_subsets
 
 __all__ = ["MomentFit", "match_interactions", "match_ising", "match_parities"]
 
 _LARGEST = 8.0
 """Bound of each parameter where no width is given: odds of e^16, which no count of records tells from certainty."""
+
+_WIDTH_ROUNDS = 5
+"""Refits, at most, of a fit that exceeds the public width; what then still exceeds it is scaled down."""
 
 Field = TypeVar("Field", Ising, Pairwise, BinaryField)
 
@@ -57,8 +61,8 @@ class MomentFit(Generic[Field]):
     n_iter : int
         Iterations of L-BFGS, or sweeps of the chains, in the last fit.
     method : {"enumeration", "junction tree", "gibbs"}
-    scaled : bool
-        Whether interactions were scaled down to the public width.
+    bounded : bool
+        Whether the public width holds effects down.
     """
 
     model: Field
@@ -66,7 +70,7 @@ class MomentFit(Generic[Field]):
     status: str
     n_iter: int
     method: str
-    scaled: bool
+    bounded: bool
 
 
 def match_parities(
@@ -127,9 +131,9 @@ def match_parities(
     target = np.clip(moments, -1.0, 1.0)
     keep = _allowed(effects, graph)
     scale = np.full(len(effects.scopes), _standard_error(noise_sd, n))
-    theta, fit, scaled = _fit(effects, target, scale, keep, sparse and graph is None, width)
+    theta, fit, bounded = _fit(effects, target, scale, keep, sparse and graph is None, width)
     coefficients = {effects.scopes[i]: float(theta[i]) for i in np.flatnonzero(theta)}
-    return _result(BinaryField(p, coefficients), fit, scaled)
+    return _result(BinaryField(p, coefficients), fit, bounded)
 
 
 def match_ising(
@@ -169,7 +173,7 @@ def match_ising(
     products = _checked("products", products, (p, p))
     moments = np.concatenate([_checked("means", means, (p,)), products[np.triu_indices(p, 1)]])
     fit = match_parities(moments, p, 2, noise_sd=noise_sd, n=n, graph=graph, sparse=sparse, width=width)
-    return MomentFit(fit.model.to_ising(), fit.converged, fit.status, fit.n_iter, fit.method, fit.scaled)
+    return MomentFit(fit.model.to_ising(), fit.converged, fit.status, fit.n_iter, fit.method, fit.bounded)
 
 
 def match_interactions(
@@ -246,7 +250,7 @@ def match_interactions(
         # A column of the contrasts has squared norm k; divided by k it takes noise of variance v to v/k.
         scale.append(_standard_error(sd / math.sqrt(math.prod(shape)), n))
     largest = effects.spread(_largest_features(effects))
-    theta, fit, scaled = _fit(
+    theta, fit, bounded = _fit(
         effects,
         np.clip(np.concatenate(target), -largest, largest) if target else np.empty(0),
         np.array(scale),
@@ -259,7 +263,7 @@ def match_interactions(
         tuple(tables.get((i,), np.zeros(k)) for i, k in enumerate(cardinalities)),
         {(scope[0], scope[1]): table for scope, table in tables.items() if len(scope) == 2},
     )
-    return _result(model, fit, scaled)
+    return _result(model, fit, bounded)
 
 
 def _fit(
@@ -269,12 +273,58 @@ def _fit(
     # No entry of an interaction in contrasts exceeds the largest entry of its table, nor that the width.
     bound = _LARGEST if width is None else min(_LARGEST, width)
     fit = fit_contrasts(chosen, target[where], scale[keep], sparse=sparse, bound=bound)
+    bounded = False
+    if width is not None:
+        fit, bounded = _within_width(chosen, target[where], scale[keep], fit, width)
     theta = np.zeros(effects.n_parameters)
     theta[where] = fit.theta
-    if width is None:
-        return theta, fit, False
-    factor = _factors_to_width(effects, theta, width)
-    return theta * effects.spread(factor), fit, bool((factor < 1).any())
+    return theta, fit, bounded
+
+
+def _within_width(
+    effects: Contrasts, target: np.ndarray, scale: np.ndarray, fit: ContrastFit, width: float
+) -> tuple[ContrastFit, bool]:
+    """A fit of the public width, and whether that is another one than the given.
+
+    The effects on a variable that exceeds the width are shortened by an equal amount (as its projection on the l1 ball
+    would) to what becomes their bound, and everything is fitted again, so that the other effects make up for it.
+    """
+    box = np.full(effects.n_parameters, np.inf)
+    for _ in range(_WIDTH_ROUNDS):
+        largest = _largest_entries(effects, fit.theta)
+        limit = np.full(len(effects.scopes), np.inf)
+        for i in range(len(effects.cardinalities)):
+            on_i = [s for s, scope in enumerate(effects.scopes) if i in scope and largest[s] > 0]
+            if on_i and largest[on_i].sum() > width:
+                limit[on_i] = np.minimum(limit[on_i], _shortened(largest[on_i], width))
+        if np.isinf(limit).all():
+            break
+        share = np.divide(limit, largest, out=np.full(len(limit), np.inf), where=largest > 0)
+        # In contrasts zeros stay zeros; elsewhere an entry may not grow beyond its share.
+        shares = effects.spread(share)
+        box = np.where(np.isinf(shares), box, np.minimum(box, np.abs(fit.theta) * np.minimum(shares, 1.0)))
+        fit = fit_in_box(effects, target, scale, fit, np.minimum(box, width))
+    factor = _factors_to_width(effects, fit.theta, width)
+    fit = dataclasses.replace(fit, theta=fit.theta * effects.spread(factor))
+    return fit, bool(np.isfinite(box).any() or (factor < 1).any())
+
+
+def _shortened(values: np.ndarray, total: float) -> np.ndarray:
+    """Non-negative values with a larger sum, all shortened by the same amount, at most to 0, to the given sum."""
+    ordered = np.sort(values)[::-1]
+    amounts = (np.cumsum(ordered) - total) / np.arange(1, len(ordered) + 1)
+    amount = amounts[np.flatnonzero(ordered > amounts)[-1]]
+    return np.maximum(0.0, values - amount)
+
+
+def _largest_entries(effects: Contrasts, theta: np.ndarray) -> np.ndarray:
+    """Largest absolute entry of the table of each scope."""
+    if all(k == 2 for k in effects.cardinalities):
+        return np.abs(theta)
+    largest = np.zeros(len(effects.scopes))
+    for scope in np.flatnonzero(effects.norms(theta)).tolist():
+        largest[scope] = np.abs(effects.table(theta, scope)).max()
+    return largest
 
 
 def _factors_to_width(effects: Contrasts, theta: np.ndarray, width: float) -> np.ndarray:
@@ -283,12 +333,7 @@ def _factors_to_width(effects: Contrasts, theta: np.ndarray, width: float) -> np
     With w_i the sum of the largest entries of the tables that hold i, a scope is divided by the largest
     max(1, w_i/width) of its variables: each term of w_i is divided by w_i/width at least.
     """
-    largest = np.zeros(len(effects.scopes))
-    if all(k == 2 for k in effects.cardinalities):
-        largest = np.abs(theta)
-    else:
-        for scope in np.flatnonzero(effects.norms(theta)).tolist():
-            largest[scope] = np.abs(effects.table(theta, scope)).max()
+    largest = _largest_entries(effects, theta)
     total = np.zeros(len(effects.cardinalities))
     for scope in np.flatnonzero(largest).tolist():
         total[list(effects.scopes[scope])] += largest[scope]
@@ -337,6 +382,6 @@ def _check_numbers(noise_sd: float, width: float | None) -> None:
         raise ValueError(f"width must be positive and finite, or None, got {width!r}")
 
 
-def _result(model: Field, fit: ContrastFit, scaled: bool) -> MomentFit[Field]:
-    status = f"{fit.method}: {fit.status}" + ("; scaled down to the public width" if scaled else "")
-    return MomentFit(model, fit.converged, status, fit.n_iter, fit.method, scaled)
+def _result(model: Field, fit: ContrastFit, bounded: bool) -> MomentFit[Field]:
+    status = f"{fit.method}: {fit.status}" + ("; held down to the public width" if bounded else "")
+    return MomentFit(model, fit.converged, status, fit.n_iter, fit.method, bounded)

@@ -26,15 +26,23 @@ _ROUND_TOL = 0.05
 
 
 def matched(
-    engine: Enumeration | JunctionTreeMoments, target: np.ndarray, start: np.ndarray, bound: float, tol: float
+    engine: Enumeration | JunctionTreeMoments,
+    target: np.ndarray,
+    start: np.ndarray,
+    bound: float | np.ndarray,
+    ridge: np.ndarray,
+    tol: float,
 ) -> Solution:
-    """Minimise A(theta) - theta . target over |theta| <= bound: the parameters with the given mean features."""
+    """Minimise A(theta) - theta . target + ridge . theta**2/2 over |theta| <= bound.
+
+    The parameters with the given mean features, or nearly: see `moment_fit.fit_contrasts` about the ridge.
+    """
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
         mean, log_partition = engine.moments(theta)
-        return log_partition - theta @ target, mean - target
+        return log_partition + theta @ (0.5 * ridge * theta - target), mean + ridge * theta - target
 
-    box = np.full(len(start), bound)
+    box = np.broadcast_to(bound, start.shape)
     return minimize_lbfgs(objective, start, max_iter=300, gradient_tol=tol, bounds=(-box, box))
 
 
@@ -80,7 +88,8 @@ def grow_support(
             if elimination_cells(chosen, tree_limit) > tree_limit:
                 return None
             engine = JunctionTreeMoments(chosen, DEFAULT_MEMORY_LIMIT)
-            found = matched(engine, target[where], theta[where], bound, _ROUND_TOL * float(scale.min())).x
+            ridge = chosen.spread(scale[keep] ** 2)
+            found = matched(engine, target[where], theta[where], bound, ridge, _ROUND_TOL * float(scale.min())).x
             theta = np.zeros(effects.n_parameters)
             theta[where] = found
             weak = keep & effects.is_interaction & (effects.norms(theta) < threshold)

@@ -339,7 +339,7 @@ def test_the_width_bounds_the_fit_and_a_width_that_holds_changes_nothing():
     wide = match_ising(means, products, **EXACT, width=truth.width + 0.01)
     tight = match_ising(means, products, **EXACT, width=0.5)
     np.testing.assert_allclose(wide.model.weights, free.model.weights, atol=1e-5)
-    assert not wide.scaled and tight.scaled and tight.model.width <= 0.5 and "width" in tight.status
+    assert not wide.bounded and tight.bounded and tight.model.width <= 0.5 and "width" in tight.status
 
 
 @pytest.mark.parametrize(
