@@ -120,14 +120,14 @@ class TestScalesAndGuarantees:
         assert iterations(5, Budget(rho=1.0), n_iter=77) == 77
 
     def test_iterations_follow_the_noisy_count(self):
-        data = frame(BINARY, 30_000)
+        data = frame(BINARY, 3_000)
         release = run(table(data=data), FrankWolfeSettings(1.0), Budget(rho=1.0))
         plan = frank_wolfe_plan(BINARY, "add_remove", None, FrankWolfeSettings(1.0), Budget(rho=1.0))
         assert release.public["n_iter"] == plan.iterations(float(release.values[1][0])) > 10
-        assert abs(release.values[1][0] - 30_000) < 200  # 28 standard deviations
+        assert abs(release.values[1][0] - 3_000) < 200  # 28 standard deviations
         assert release.noise[0] is None and release.noise[1].distribution == "discrete_gaussian"
-        tiny = run(table(data=data), FrankWolfeSettings(1.0, count_share=1e-14), Budget(rho=1.0))
-        assert tiny.public["n_iter"] >= 10  # even where the noise of the count is millions, of either sign
+        tiny = run(table(data=data), FrankWolfeSettings(1.0, count_share=1e-7), Budget(rho=1.0))
+        assert tiny.public["n_iter"] >= 10  # even where the noise of the count is thousands, of either sign
 
 
 class TestWhatIsReleased:
