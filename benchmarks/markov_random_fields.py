@@ -33,18 +33,18 @@ if __name__ == "__main__":
 import networkx as nx
 import numpy as np
 import pandas as pd
-from pgmpy_dp.models.field_sampling import sample_field
-from pgmpy_dp.models.frank_wolfe_path import denominator, step_units, weights_of
-from pgmpy_dp.models.regression_layout import regression_layout
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from sklearn.linear_model import LogisticRegression
 from tqdm import tqdm
 
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
+from pgmpy_dp.models.field_sampling import sample_field
+from pgmpy_dp.models.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.models.nodewise import ising_from_regressions
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField
+from pgmpy_dp.models.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 SEED = 20261203
