@@ -1,0 +1,50 @@
+"""Ising models, pairwise models over any alphabets and binary t-wise Markov random fields, as values.
+
+All three are log-linear models in a parametrisation of their own, over positions 0 .. p-1::
+
+    Ising         log Pr(z) = sum_{i<j} A_ij z_i z_j + sum_i theta_i z_i           z in {-1, +1}^p
+    Pairwise      log Pr(x) = sum_{i<j} W_ij(x_i, x_j) + sum_i theta_i(x_i)        x_i in 0 .. k_i - 1
+    BinaryField   log Pr(z) = h(z) = sum_I c_I prod_{i in I} z_i                   z in {-1, +1}^p
+
+each up to a constant. Records are state numbers, as everywhere in this package: z = 2 x - 1, so that the first state
+of a binary variable is -1 and the second +1.
+
+References
+----------
+.. [1] Zhang, H., Kamath, G., Kulkarni, J. and Wu, Z. S. (2020). Privately learning Markov random fields. ICML.
+   Section 2: the models and their widths.
+.. [2] Klivans, A. and Meka, R. (2017). Learning graphical models using multiplicative weights. FOCS.
+.. [3] Wu, S., Sanghavi, S. and Dimakis, A. G. (2019). Sparse logistic regression learns all discrete pairwise
+   graphical models. NeurIPS.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from pgmpy_dp.models.binary_fields import BinaryField, Ising
+from pgmpy_dp.models.pairwise_field import Pairwise
+
+__all__ = ["BinaryField", "Ising", "Pairwise", "RandomField", "as_polynomial", "parity_subsets"]
+
+RandomField = Ising | Pairwise | BinaryField
+
+
+def parity_subsets(p: int, order: int) -> list[tuple[int, ...]]:
+    """All sets of 1 to `order` of the positions 0 .. p-1: by size, and each size in lexicographic order.
+
+    Examples
+    --------
+    >>> parity_subsets(3, 2)
+    [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
+    """
+    return [subset for size in range(1, order + 1) for subset in itertools.combinations(range(p), size)]
+
+
+def as_polynomial(field: RandomField) -> BinaryField | None:
+    """The field as a polynomial; None where not all variables are binary."""
+    if isinstance(field, BinaryField):
+        return field
+    if isinstance(field, Pairwise):
+        return as_polynomial(field.to_ising()) if set(field.cardinalities) <= {2} else None
+    return field.to_binary_field()
