@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable
 from functools import partial
 from typing import Any, ClassVar
@@ -10,23 +11,25 @@ from typing import Any, ClassVar
 import networkx as nx
 import numpy as np
 import pandas as pd
+from scipy.special import log_softmax
 from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.collective_em import collective_em
-from pgmpy_dp.models.markov_chain import ChainFit, fit_chain, map_chain, noisy_chain_tables
+from pgmpy_dp.models.markov_chain import ChainFit, MarkovChain, fit_chain, map_chain, noisy_chain_tables
 from pgmpy_dp.models.maximum_likelihood import naive_mle
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
-from pgmpy_dp.private.learners import chain
+from pgmpy_dp.private.learners import chain, chain_gradient
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
 __all__ = ["PrivateMarkovChain"]
 
-_METHODS = ("map", "em", "naive")
+_METHODS = ("map", "em", "naive", "sgd")
+_KINDS = ("chain", "chain_logits")
 
 
 class PrivateMarkovChain(BaseEstimator):
@@ -34,7 +37,7 @@ class PrivateMarkovChain(BaseEstimator):
 
     One table of initial states and one of transitions, summed over time, are released with noise; each user, however
     many sequences and visits it has, is counted as a share of 1 in each (or with a random choice of its segments). The
-    chain is learned from the two tables.
+    chain is learned from the two tables. Private gradient descent, ``method="sgd"``, is there for comparison.
 
     Parameters
     ----------
@@ -56,16 +59,36 @@ class PrivateMarkovChain(BaseEstimator):
     separator : str, optional
         Default: white space.
     segment_length : int, optional
-        Cut sequences into segments of this many visits. Default: no cuts.
+        Cut sequences into segments of this many visits. Default: no cuts. Not with "sgd".
     max_segments : int, optional
-        Count at most this many segments of each user, chosen at random. Default: count users by shares.
+        Count at most this many segments of each user, chosen at random. Default: count users by shares. Not with "sgd",
+        which always does.
     initial_share : float in (0, 1)
-        Share of the budget of the initial table.
-    method : {"map", "em", "naive"}
-        How the tables are learned from: `pgmpy_dp.models.markov_chain.map_chain`, `collective_em` or `naive_mle`.
+        Share of the budget of the initial table; with "sgd", of the squared weight of a user's gradient.
+    method : {"map", "em", "naive", "sgd"}
+        How the tables are learned from: `pgmpy_dp.models.markov_chain.map_chain`, `collective_em` or `naive_mle`. Or
+        "sgd": gradient ascent on users' clipped gradients (:mod:`pgmpy_dp.private.learners.chain_gradient`), which
+        needs ``epsilon`` with ``delta`` (at most 1 over the number of users), or ``rho``, and releases the chain's
+        logits instead of tables.
     stay : bool
-        With "map": shrink to a model that knows how often a state is kept.
+        With "map": shrink to a model that knows how often a state is kept. Ignored by the others.
     noise : {"auto", "laplace", "gaussian"}
+        Of the tables. With "sgd" it is Gaussian, and "laplace" an error.
+    n_steps : int
+        This and the next six with "sgd", ignored by the others.
+    batch_rate : float, optional
+        Probability with which each user, independently, takes part in a step. Default: 1/4; 1 for a rho budget, which
+        sampling does not stretch.
+    clip_norm : float, optional
+        Bound on the l2 norm of one user's gradient, at most 2. Default: 0.6.
+    learning_rate : float, optional
+        Default: from the public noise level, see :func:`pgmpy_dp.private.learners.chain_gradient.run`.
+    momentum : float
+        In [0, 1).
+    average_share : float
+        The logits are averaged over this last part of the steps.
+    count_share : float
+        Part of the budget for a noisy number of users, where `n_users` is None.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
 
@@ -79,21 +102,24 @@ class PrivateMarkovChain(BaseEstimator):
         The K states, in order.
     chain_ : MarkovChain
     release_ : Release
-        The noisy tables; see :meth:`fit_release`.
+        The noisy tables, or the logits; see :meth:`fit_release`.
     privacy_ : Privacy
     n_initial_, n_transition_ : float
         Estimated totals of the two tables, in users (by shares) or in largest contributions (by segments). They differ:
-        a user with one visit has no transition.
+        a user with one visit has no transition. NaN with "sgd", which releases no totals.
     converged_ : bool
+        False with "sgd": the number of steps is fixed beforehand, and nothing about the data may decide it.
     status_ : str
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.chain`, which has the
-    sensitivities; the rest is post-processing. The guarantee is per value of the column `unit`.
-    Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.2. Counting by shares gives each user's
-    average transition the same weight, so a user with many visits counts less per visit: where users of many visits
-    behave differently, the chain describes the average user and not the average visit.
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.chain`, or of
+    :mod:`pgmpy_dp.private.learners.chain_gradient`, which have the sensitivities; the rest is post-processing. The
+    guarantee is per value of the column `unit`.
+    Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.2; "sgd": Abadi, Chu, Goodfellow,
+    McMahan, Mironov, Talwar and Zhang (2016), on the likelihood by shares, the one that the tables have. Counting by
+    shares gives each user's average transition the same weight, so a user with many visits counts less per visit: where
+    users of many visits behave differently, the chain describes the average user and not the average visit.
 
     Examples
     --------
@@ -135,6 +161,13 @@ class PrivateMarkovChain(BaseEstimator):
         method: str = "map",
         stay: bool = True,
         noise: str = "auto",
+        n_steps: int = 200,
+        batch_rate: float | None = None,
+        clip_norm: float | None = None,
+        learning_rate: float | None = None,
+        momentum: float = 0.9,
+        average_share: float = 0.5,
+        count_share: float = 0.05,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -153,11 +186,18 @@ class PrivateMarkovChain(BaseEstimator):
         self.method = method
         self.stay = stay
         self.noise = noise
+        self.n_steps = n_steps
+        self.batch_rate = batch_rate
+        self.clip_norm = clip_norm
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average_share = average_share
+        self.count_share = count_share
         self.random_state = random_state
         super().__init__()
 
     def fit(self, X: Any, y: None = None) -> PrivateMarkovChain:
-        """Release the two tables under the budget, then learn from them.
+        """Release the two tables under the budget, then learn from them; or, with "sgd", release the chain itself.
 
         Parameters
         ----------
@@ -178,10 +218,8 @@ class PrivateMarkovChain(BaseEstimator):
             If the ledger of `PrivateSequences` does not allow the budget; nothing is spent.
         """
         budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        settings = chain.ChainSettings(
-            self.segment_length, self.max_segments, self.initial_share, self.noise, self.random_state
-        )
         self._check_method()
+        settings = self._settings()
         release_of = X if isinstance(X, PrivateSequences) else None
         if release_of is None:
             release_of = PrivateSequences(
@@ -197,23 +235,40 @@ class PrivateMarkovChain(BaseEstimator):
             )
         else:
             self._check_agrees(release_of)
-        release = chain.run(release_of, settings, budget)
+        if isinstance(settings, chain_gradient.ChainGradientSettings):
+            release = chain_gradient.run(release_of, settings, budget)
+        else:
+            release = chain.run(release_of, settings, budget)
         try:
             learned = self._learned(release, Privacy.of(release, release_of.ledger.entries))
         except BaseException as error:
             error.release = release  # type: ignore[attr-defined]
-            error.add_note("The noisy tables were released and paid for: pass this exception's .release to fit_release")
+            error.add_note("A release was made and paid for: pass this exception's .release to fit_release")
             raise
         self.__dict__.update(learned)
         return self
 
     def fit_release(self, release: Release) -> PrivateMarkovChain:
-        """Learn again from tables that were released before; needs no records and costs nothing."""
+        """Learn again from a release that was made before; needs no records and costs nothing.
+
+        Tables are learned from by `method`, which cannot be "sgd": that needs records. The logits that "sgd" released
+        are the chain, whatever `method` is.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no release of a chain, and for tables with ``method="sgd"``.
+        """
         if not isinstance(release, Release):
             raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
-        if release.kind != "chain":
+        if release.kind not in _KINDS:
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind 'chain'")
         self._check_method()
+        if self.method == "sgd" and release.kind == "chain":
+            raise ValueError(
+                "method='sgd' learns from records, and this release holds noisy tables; use one of "
+                f"{tuple(m for m in _METHODS if m != 'sgd')}"
+            )
         self.__dict__.update(self._learned(release, Privacy.of(release)))
         return self
 
@@ -279,6 +334,32 @@ class PrivateMarkovChain(BaseEstimator):
         if not isinstance(self.stay, bool | np.bool_):
             raise TypeError(f"stay={self.stay!r} is a {type(self.stay).__name__}; pass True or False")
 
+    def _settings(self) -> chain.ChainSettings | chain_gradient.ChainGradientSettings:
+        """Of the release; ValueError for what does not go with the method."""
+        if self.method != "sgd":
+            return chain.ChainSettings(
+                self.segment_length, self.max_segments, self.initial_share, self.noise, self.random_state
+            )
+        for name in ("segment_length", "max_segments"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} with method='sgd', which bounds users by shares and clipping and "
+                    f"cuts nothing; leave {name}=None, or use another method"
+                )
+        if self.noise not in ("auto", "gaussian"):
+            raise ValueError(f"noise={self.noise!r} with method='sgd', whose noise is Gaussian; pass 'auto'")
+        return chain_gradient.ChainGradientSettings(
+            initial_share=self.initial_share,
+            n_steps=self.n_steps,
+            batch_rate=self.batch_rate,
+            clip_norm=self.clip_norm,
+            learning_rate=self.learning_rate,
+            momentum=self.momentum,
+            average_share=self.average_share,
+            count_share=self.count_share,
+            random_state=self.random_state,
+        )
+
     def _check_agrees(self, data: PrivateSequences) -> None:
         own_schema = None if self.state_names is None else checked_schema(self.state_names, argument="state_names")
         for name, own, shared in (
@@ -306,21 +387,28 @@ class PrivateMarkovChain(BaseEstimator):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
-        with progress_bar(type(self).__name__) as progress:
-            fit = self._learn(release, progress)
+        if release.kind == "chain_logits":
+            learned = MarkovChain(*(log_softmax(logits, axis=-1) for logits in chain_gradient.parameters(release)))
+            totals = [math.nan, math.nan]
+            converged, status = False, f"{release.public['path']['n_steps']} steps, as fixed before the first"
+        else:
+            with progress_bar(type(self).__name__) as progress:
+                fit = self._learn(release, progress)
+            learned, converged, status = fit.chain, fit.converged, fit.status
+            tables = zip(release.values, release.public["units"], strict=True)
+            totals = [max(float(table.sum()) / unit, 1.0) for table, unit in tables]
         (variable,) = release.schema.variables
-        units = release.public["units"]
         return {
-            "initial_": np.exp(fit.chain.log_initial),
-            "transition_": np.exp(fit.chain.log_transition),
+            "initial_": np.exp(learned.log_initial),
+            "transition_": np.exp(learned.log_transition),
             "states_": release.schema.states[variable],
-            "chain_": fit.chain,
+            "chain_": learned,
             "release_": release,
             "privacy_": privacy,
-            "n_initial_": max(float(release.values[0].sum()) / units[0], 1.0),
-            "n_transition_": max(float(release.values[1].sum()) / units[1], 1.0),
-            "converged_": fit.converged,
-            "status_": fit.status,
+            "n_initial_": totals[0],
+            "n_transition_": totals[1],
+            "converged_": converged,
+            "status_": status,
             "_is_fitted": True,
         }
 
@@ -331,4 +419,5 @@ class PrivateMarkovChain(BaseEstimator):
         return [
             {"epsilon": 1.0, "state_names": states},
             {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_users": 100, "method": "naive"},
+            {"epsilon": 1.0, "delta": 1e-3, "state_names": states, "method": "sgd", "n_steps": 20},
         ]

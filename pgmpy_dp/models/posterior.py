@@ -8,8 +8,8 @@ not the tables of those records. Two errors lie between it and the release y, bo
 
 so that to second order y given theta is Normal(N mu(theta), C), C = A + W, with A taken at the fit. The interactions
 and main effects of theta (`InteractionSplit`) are normal with the variances c t_g, t_g drawn from its own posterior
-(`draw_variances`) and c the ratio (2.70 for the default tail) at which a normal prior has the variance of the
-pseudo-Huber prior with parameter t_g of `collective_map`. One draw minimises the perturbed objective
+(`draw_variances`) and c = 4.5 for the default prior (`posterior_target` says why). One draw minimises the perturbed
+objective
 
     F_k(theta) = 1/2 |y + e_k - N mu(theta)|^2_{1/C} + 1/2 |I(theta) - x_k|^2 / (c t_k)
                  + 1/2 |phi(theta) - f_k|^2 / (c t_k)
@@ -25,22 +25,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
-from scipy.sparse.linalg import LinearOperator, cg
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective_objective import CollectiveObjective
-from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber_variance
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE, draw_variances
+from pgmpy_dp.models.posterior_target import Case, DenseMetric, IterativeMetric, Metric, Target
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
 __all__ = ["DENSE_LIMIT", "METHODS", "Interval", "Posterior", "sample_posterior"]
@@ -50,16 +46,10 @@ DENSE_LIMIT = 2500
 
 METHODS = ("perturb", "laplace", "hmc")
 
-_SAMPLED_RECORDS = 100_000
-"""Records drawn for one sampling error where A is not held: its covariance is exact, its shape nearly normal."""
-
 _TRAJECTORY = 1.5
 """Length of an HMC trajectory in units of the posterior's own scale; pi/2 would be a new draw if it were normal."""
 
 _ACCEPTANCE = 0.8
-
-_RESOLUTION = 1e-10
-"""Smallest part of a matrix's largest diagonal entry that its Cholesky factor resolves safely."""
 
 
 class Interval(NamedTuple):
@@ -304,8 +294,8 @@ def sample_posterior(
             f'dense_limit={dense_limit}: use "perturb" or raise the limit'
         )
     memory_limit = fit.model.memory_limit
-    target = _Target(noisy, fit, n_draws, rng)
-    metric = (_DenseMetric if dense else _IterativeMetric)(target)
+    target = Target(noisy, fit, n_draws, rng)
+    metric = (DenseMetric if dense else IterativeMetric)(target)
     theta = np.empty((n_draws, noisy.cliques.n_cells))
     failures, accepted = 0, 0.0
     step = _tuned_step(target, metric, rng) if method == "hmc" else np.nan
@@ -340,164 +330,7 @@ def sample_posterior(
     return Posterior(noisy.cliques, theta, method, status, memory_limit)
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One objective: perturbed data and prior means, and the prior variances of the draw."""
-
-    counts: np.ndarray
-    total: float
-    t_cell: np.ndarray
-    t_state: np.ndarray
-    interaction: np.ndarray | float
-    main: np.ndarray | float
-
-
-class _Target:
-    """The (perturbed) negative log posterior in theta, at prior variances drawn beforehand."""
-
-    def __init__(self, noisy: NoisyMarginals, fit: Fit, n_draws: int, rng: np.random.Generator) -> None:
-        model = fit.model
-        # The shares only matter to CollectiveMAP's own objective, which is not used here.
-        objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit)
-        self.noisy, self.model = noisy, model
-        self.engine, self.split = objective.engine, objective.split
-        self.centre = self.identified(model.theta)
-        evidence = objective.scale_evidence(self.centre)
-        # The fit's own prior; other methods' fits have none, and get the default one.
-        ratio = pseudo_huber_variance(fit.details.get("prior_tail", PRIOR_TAIL))
-        shape = fit.details.get("variance_shape", VARIANCE_SHAPE)
-        self.t_clique, self.t_node = (ratio * draw_variances(part, n_draws, rng, shape) for part in evidence)
-        self.noise_variance = noisy.cliques.spread(noisy.table_variance)
-
-    def identified(self, theta: np.ndarray) -> np.ndarray:
-        """Another theta of the same model, without the directions that no model depends on."""
-        return self.split.interaction(theta) + self.split.spread_to_cells(self.split.main_effect(theta))
-
-    def typical_variances(self) -> tuple[np.ndarray, np.ndarray]:
-        """Geometric means over the draws of each table's and each node's prior variance."""
-        return np.exp(np.log(self.t_clique).mean(axis=0)), np.exp(np.log(self.t_node).mean(axis=0))
-
-    def perturbed(self, metric: _Metric, k: int, rng: np.random.Generator) -> _Case:
-        """Objective k: noise on the counts, and prior means drawn from the prior."""
-        noisy = self.noisy
-        t_cell, t_state = noisy.cliques.spread(self.t_clique[k]), self.t_node[k][self.split.node_of_state]
-        counts = noisy.counts + metric.error(rng)
-        interaction = self.split.interaction(rng.normal(size=len(t_cell)) * np.sqrt(t_cell))
-        main = self.split.main_effect(self.split.spread_to_cells(rng.normal(size=len(t_state)) * np.sqrt(t_state)))
-        return _Case(counts, replace(noisy, counts=counts).n_records, t_cell, t_state, interaction, main)
-
-    def unperturbed(self, case: _Case) -> _Case:
-        """The posterior itself at the prior variances, and the total, of a perturbed case."""
-        return replace(case, counts=self.noisy.counts, interaction=0.0, main=0.0)
-
-    def value_and_gradient(self, metric: _Metric, case: _Case, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """F and its gradient; an infinite value where the derivative leaves the range of floats."""
-        mu, _ = self.engine.calibrate(theta)
-        residual = case.total * mu - case.counts
-        pull = metric.solve(residual)
-        # A separator's probability can be a subnormal number, far from any fit, and its reciprocal infinite.
-        with np.errstate(over="ignore", invalid="ignore"):
-            slope = case.total * self.engine.derivative(pull)
-        if not np.isfinite(slope).all():
-            return np.inf, np.zeros_like(theta)
-        interaction = self.split.interaction(theta) - case.interaction
-        main = self.split.main_effect(theta) - case.main
-        scaled_interaction, scaled_main = interaction / case.t_cell, main / case.t_state
-        value = 0.5 * float(residual @ pull + interaction @ scaled_interaction + main @ scaled_main)
-        gradient = slope + self.split.interaction(scaled_interaction) + self.split.main_effect_adjoint(scaled_main)
-        return value, gradient
-
-    def whitened(self, metric: _Metric, case: _Case, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """The same as a function of z, theta = centre + whiten(z)."""
-        value, gradient = self.value_and_gradient(metric, case, self.centre + metric.whiten(z))
-        return value, metric.whiten_adjoint(gradient)
-
-
-class _DenseMetric:
-    """C and the curvature at the fit as dense matrices."""
-
-    def __init__(self, target: _Target) -> None:
-        noisy, engine, split = target.noisy, target.engine, target.split
-        d = noisy.cliques.n_cells
-        engine.calibrate(target.centre)
-        identity = np.eye(d)
-        a = noisy.n_records * np.array([engine.derivative(row) for row in identity])
-        a = (a + a.T) / 2
-        # A is singular: where it exceeds the noise by ten orders of magnitude, C needs help to stay positive definite.
-        noise_variance = np.maximum(target.noise_variance, _RESOLUTION * a.diagonal().max())
-        self._error_factor = np.linalg.cholesky(a + np.diag(noise_variance))
-        self._inverse = cho_solve((self._error_factor, True), identity)
-        t_clique, t_node = target.typical_variances()
-        projector = np.array([split.interaction(row) for row in identity])
-        effects = np.array([split.main_effect(row) for row in identity]).T
-        curvature = a @ self._inverse @ a + projector / noisy.cliques.spread(t_clique)
-        curvature += effects.T @ (effects / t_node[split.node_of_state, None])
-        # Directions that no model depends on have no curvature; any will do, they are projected out of the draws.
-        curvature += max(1e-3 / float(t_clique.max()), _RESOLUTION * curvature.diagonal().max()) * identity
-        factor = np.linalg.cholesky((curvature + curvature.T) / 2)
-        self._whitening = solve_triangular(factor, identity, lower=True)
-
-    def error(self, rng: np.random.Generator) -> np.ndarray:
-        return self._error_factor @ rng.normal(size=len(self._error_factor))
-
-    def solve(self, vector: np.ndarray) -> np.ndarray:
-        return self._inverse @ vector
-
-    def whiten(self, z: np.ndarray) -> np.ndarray:
-        return z @ self._whitening
-
-    def whiten_adjoint(self, gradient: np.ndarray) -> np.ndarray:
-        return self._whitening @ gradient
-
-
-class _IterativeMetric:
-    """The same by directional derivatives at the fit; the whitening is diagonal."""
-
-    def __init__(self, target: _Target) -> None:
-        noisy = target.noisy
-        self._model = target.model
-        self._n = noisy.n_records
-        self._noise_variance = target.noise_variance
-        # An engine of its own, which stays calibrated at the fit.
-        self._engine = SumProduct(noisy.cliques, memory_limit=target.model.memory_limit)
-        self._mu, _ = self._engine.calibrate(target.centre)
-        information = self._n * self._mu * (1 - self._mu)
-        d = noisy.cliques.n_cells
-        total = information + self._noise_variance
-        self._operator = LinearOperator((d, d), matvec=self._product, dtype=np.float64)
-        self._preconditioner = LinearOperator((d, d), matvec=lambda v: v.ravel() / total, dtype=np.float64)
-        t_clique, _ = target.typical_variances()
-        self._scale = (information**2 / total + 1 / noisy.cliques.spread(t_clique)) ** -0.5
-
-    def error(self, rng: np.random.Generator) -> np.ndarray:
-        n = max(1, min(int(self._n), _SAMPLED_RECORDS))
-        codes, cliques = self._model.sample(n, rng), self._model.cliques
-        tables = [
-            np.bincount(np.ravel_multi_index(tuple(codes[:, i] for i in scope), shape), minlength=size)
-            for scope, shape, size in zip(cliques.indices, cliques.shapes, cliques.sizes, strict=True)
-        ]
-        sampling = math.sqrt(self._n / n) * (np.concatenate(tables) - n * self._mu)
-        return sampling + np.sqrt(self._noise_variance) * rng.normal(size=len(sampling))
-
-    def solve(self, vector: np.ndarray) -> np.ndarray:
-        solution, _ = cg(self._operator, vector, rtol=1e-6, maxiter=500, M=self._preconditioner)
-        return solution
-
-    def whiten(self, z: np.ndarray) -> np.ndarray:
-        return self._scale * z
-
-    def whiten_adjoint(self, gradient: np.ndarray) -> np.ndarray:
-        return self._scale * gradient
-
-    def _product(self, vector: np.ndarray) -> np.ndarray:
-        vector = vector.ravel()
-        return self._n * self._engine.derivative(vector) + self._noise_variance * vector
-
-
-_Metric = _DenseMetric | _IterativeMetric
-
-
-def _tuned_step(target: _Target, metric: _Metric, rng: np.random.Generator) -> float:
+def _tuned_step(target: Target, metric: Metric, rng: np.random.Generator) -> float:
     """A step size at which about 80 % of HMC's proposals are accepted, from 40 transitions that are thrown away."""
     step = 0.3
     case = target.unperturbed(target.perturbed(metric, 0, rng))
@@ -510,9 +343,9 @@ def _tuned_step(target: _Target, metric: _Metric, rng: np.random.Generator) -> f
 
 
 def _hmc(
-    target: _Target,
-    metric: _Metric,
-    case: _Case,
+    target: Target,
+    metric: Metric,
+    case: Case,
     z: np.ndarray,
     step: float,
     n_steps: int,

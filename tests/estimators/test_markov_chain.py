@@ -52,6 +52,38 @@ def test_it_learns_the_chain(method, rule, budget):
     assert estimator.n_transition_ < estimator.n_initial_
 
 
+SGD = {"method": "sgd", "delta": 1e-4}
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"epsilon": 5.0, "delta": 1e-4},
+        {"rho": 2.0},
+        {"epsilon": 10.0, "delta": 1e-4, "adjacency": "replace_one", "n_users": 3001},
+    ],
+    ids=["add_remove", "rho", "replace_one"],
+)
+def test_gradient_steps_learn_the_chain(budget):
+    estimator = PrivateMarkovChain(**budget, state_names=STATES, method="sgd").fit(DATA)
+    assert np.abs(estimator.initial_ - PI).max() < 0.08
+    assert np.abs(estimator.transition_ - P).max() < 0.12
+    assert estimator.transition_.sum(axis=1) == pytest.approx(np.ones(3))
+    assert estimator.privacy_.unit == "user" and "all rows of one 'user'" in str(estimator.privacy_)
+    assert np.isnan([estimator.n_initial_, estimator.n_transition_]).all()
+    assert not estimator.converged_ and estimator.status_ == "200 steps, as fixed before the first"
+    assert estimator.to_markov_network(3).check_model()
+
+
+def test_gradient_steps_with_a_large_budget_are_the_maximum_likelihood_of_the_tables():
+    tables = PrivateMarkovChain(epsilon=1e5, state_names=STATES, method="naive").fit(DATA)
+    # On all users in each step: what is left is the distance to the optimum after 200 steps (.0077), and no chance.
+    large = {"epsilon": 1e5, "delta": 0.5, "clip_norm": 2.0, "batch_rate": 1.0}
+    steps = PrivateMarkovChain(**large, state_names=STATES, method="sgd").fit(DATA)
+    np.testing.assert_allclose(steps.initial_, tables.initial_, atol=0.01)
+    np.testing.assert_allclose(steps.transition_, tables.transition_, atol=0.01)
+
+
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_the_exported_network_is_the_chain(length, tmp_path):
     estimator = PrivateMarkovChain(epsilon=1.0, state_names=STATES).fit(DATA)
@@ -94,6 +126,24 @@ def test_a_release_is_learned_from_again_without_records_or_cost(tmp_path):
     assert len(data.ledger.entries) == 1
 
 
+def test_a_release_of_logits_is_the_chain_without_records_or_cost(tmp_path):
+    data = PrivateSequences(DATA, STATES, ledger=Budget(epsilon=1.0, delta=1e-3))
+    first = PrivateMarkovChain(epsilon=0.5, n_steps=20, **SGD).fit(data)
+    assert [str(entry.cost) for entry in data.ledger.entries] == ["(0.5, 0.0001)-DP"]
+    first.release_.save(tmp_path / "release.npz")
+    for method in ("map", "sgd"):
+        again = PrivateMarkovChain(method=method).fit_release(Release.load(tmp_path / "release.npz"))
+        np.testing.assert_array_equal(again.transition_, first.transition_)
+        assert again.privacy_.unit == "user" and again.privacy_.guarantee == first.privacy_.guarantee
+    assert len(data.ledger.entries) == 1
+    tables = PrivateMarkovChain(epsilon=0.1).fit(data).release_
+    with pytest.raises(ValueError, match="method='sgd' learns from records"):
+        PrivateMarkovChain(method="sgd").fit_release(tables)
+    with pytest.raises(BudgetExceeded):
+        PrivateMarkovChain(epsilon=0.6, n_steps=20, **SGD).fit(data)
+    assert len(data.ledger.entries) == 2
+
+
 def test_any_frame_and_both_forms():
     wide = PrivateMarkovChain(epsilon=1e4, state_names=STATES).fit(pl.from_pandas(DATA))
     rows = [
@@ -108,6 +158,8 @@ def test_any_frame_and_both_forms():
 def test_next_to_no_data_is_a_fit_like_any_other(frame):
     estimator = PrivateMarkovChain(epsilon=0.1, state_names=STATES).fit(frame)
     assert np.isfinite(estimator.transition_).all() and estimator.n_initial_ >= 1
+    estimator = PrivateMarkovChain(epsilon=0.1, state_names=STATES, n_steps=20, **SGD).fit(frame)
+    assert np.isfinite(estimator.transition_).all()
 
 
 class TestConventions:
@@ -145,10 +197,24 @@ BAD = [
     ({"method": "best"}, "method='best'"),
     ({"stay": "yes"}, "stay='yes'"),
     ({"noise": "gaussian"}, "noise='gaussian'"),
+    ({"method": "sgd"}, "delta=0 with epsilon=1.0"),
+    ({**SGD, "noise": "laplace"}, "noise='laplace' with method='sgd'"),
+    ({**SGD, "segment_length": 4}, "segment_length=4 with method='sgd'"),
+    ({**SGD, "segment_length": 4, "max_segments": 1}, "segment_length=4 with method='sgd'"),
+    ({**SGD, "max_segments": 1}, "max_segments=1 with method='sgd'"),
+    ({**SGD, "initial_share": 1}, "initial_share=1"),
+    ({**SGD, "n_steps": 0}, "n_steps=0"),
+    ({**SGD, "batch_rate": 2.0}, "batch_rate=2.0"),
+    ({**SGD, "clip_norm": 3.0}, "clip_norm=3.0"),
+    ({**SGD, "learning_rate": -1.0}, "learning_rate=-1.0"),
+    ({**SGD, "momentum": 1.0}, "momentum=1.0"),
+    ({**SGD, "average_share": 2.0}, "average_share=2.0"),
+    ({**SGD, "count_share": 1.0}, "count_share=1.0"),
+    ({**SGD, "epsilon": 1e-12, "delta": 1e-12}, "would bury any gradient"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), BAD, ids=[message for _, message in BAD])
+@pytest.mark.parametrize(("changes", "message"), BAD, ids=[f"{k}: {BAD[k][1]}" for k in range(len(BAD))])
 def test_bad_arguments_are_named_before_anything_is_spent(changes, message, monkeypatch):
     monkeypatch.setattr(module.chain.PrivateSequences, "ledger", property(lambda _: pytest.fail("touched the ledger")))
     with pytest.raises((TypeError, ValueError), match=message) as caught:
@@ -169,7 +235,7 @@ def test_private_sequences_have_the_last_word():
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("method", ["map", "em", "naive"])
+@pytest.mark.parametrize("method", ["map", "em", "naive", "sgd"])
 def test_a_fitted_chain_holds_no_records_nor_exact_tables(method, adjacency, monkeypatch):
     n_users = None if adjacency == "add_remove" else 3333  # a public number that is not the true one
     data = PrivateSequences(DATA, STATES, ledger=Budget(epsilon=1.0))
@@ -178,7 +244,12 @@ def test_a_fitted_chain_holds_no_records_nor_exact_tables(method, adjacency, mon
     monkeypatch.setattr(leaks, "DATA", DATA)
     monkeypatch.setattr(leaks, "KEPT", DATA.drop_duplicates("user"))
     estimator = PrivateMarkovChain(
-        epsilon=0.01, state_names=STATES, method=method, adjacency=adjacency, n_users=n_users
+        epsilon=0.01,
+        delta=1e-5 if method == "sgd" else 0.0,
+        state_names=STATES,
+        method=method,
+        adjacency=adjacency,
+        n_users=n_users,
     ).fit(DATA)
     for item in (estimator, estimator.to_markov_network(3), estimator.release_, pickle.loads(pickle.dumps(estimator))):
         assert leaks.leaks(item) == []
@@ -199,3 +270,32 @@ def test_a_fit_that_fails_after_the_release_does_not_lose_it(monkeypatch):
     assert not estimator.is_fitted and len(data.ledger.entries) == 1
     monkeypatch.undo()
     assert estimator.fit_release(caught.value.release).is_fitted
+
+
+@pytest.mark.parametrize(
+    ("place", "charged"),
+    [
+        ((module.chain_gradient, "ChainGradientSettings"), False),
+        ((module.chain_gradient, "make_plan"), False),
+        ((module.chain_gradient, "UserShares"), True),
+        ((module.chain_gradient, "user_count"), True),
+        ((module.chain_gradient, "sampled_user_gradient_sum"), True),
+        ((module.chain_gradient, "Release"), True),
+        ((module, "MarkovChain"), True),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else "",
+)
+def test_gradient_steps_that_fail_change_nothing_and_lose_nothing(place, charged, monkeypatch):
+    def fail(*_args, **_kwargs):
+        raise RuntimeError("boom")
+
+    data = PrivateSequences(DATA, STATES, ledger=Budget(epsilon=1.0, delta=1e-3))
+    estimator = PrivateMarkovChain(epsilon=0.5, n_steps=3, **SGD).fit(data)
+    before = dict(vars(estimator))
+    monkeypatch.setattr(*place, type("Boom", (), {"__new__": fail}) if place[1].endswith("Settings") else fail)
+    with pytest.raises(RuntimeError, match="boom") as caught:
+        estimator.fit(data)
+    assert vars(estimator) == before and len(data.ledger.entries) == 1 + charged
+    if place[1] == "MarkovChain":
+        monkeypatch.undo()
+        assert PrivateMarkovChain().fit_release(caught.value.release).is_fitted

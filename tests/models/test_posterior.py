@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import dlaplace, norm, t
 
-from pgmpy_dp.models import posterior as module
+from pgmpy_dp.models import posterior_target as module
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.heavy_tailed_prior import pseudo_huber_variance
@@ -30,12 +30,16 @@ def draws(noisy: NoisyMarginals, seed: int = 0, **options):
     return sample_posterior(noisy, collective_map(noisy), np.random.default_rng(seed), **options)
 
 
+RATIO = module._HIDDEN_SPREAD * pseudo_huber_variance()
+"""Variances of the draws' prior over those that are drawn from their evidence."""
+
+
 def fix_prior(monkeypatch, variance: float) -> None:
     """All prior variances known."""
     monkeypatch.setattr(
         module,
         "draw_variances",
-        lambda evidence, n, rng, shape: np.full((n, len(evidence)), variance / pseudo_huber_variance()),
+        lambda evidence, n, rng, shape: np.full((n, len(evidence)), variance / RATIO),
     )
 
 
@@ -55,9 +59,9 @@ def test_the_prior_is_the_fits(monkeypatch):
         return np.ones((n, len(evidence)))
 
     monkeypatch.setattr(module, "draw_variances", constant)
-    target = module._Target(noisy, fit, 3, np.random.default_rng(0))
+    target = module.Target(noisy, fit, 3, np.random.default_rng(0))
     assert shapes == [2.0, 2.0]
-    np.testing.assert_allclose(target.t_clique, pseudo_huber_variance(0.5))
+    np.testing.assert_allclose(target.t_clique, module._HIDDEN_SPREAD * pseudo_huber_variance(0.5))
 
 
 # --- exact answers --------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = ["GRID", "chosen_segments", "contribution_sensitivity", "count_table", "share_table"]
+__all__ = ["GRID", "chosen_segments", "contribution_sensitivity", "count_table", "share_table", "user_shares"]
 
 GRID = 1 << 20
 """Integer units in one user's share. Fine enough that rounding down is far below any useful noise (G/epsilon units),
@@ -84,14 +84,27 @@ def share_table(user: np.ndarray, cell: np.ndarray, informative: np.ndarray, n_c
     >>> (table / GRID).round(4).tolist()
     [0.6667, 1.3333]
     """
+    _, occupied, shares = user_shares(user, cell, informative, n_cells, GRID)
+    table = np.zeros(n_cells, dtype=np.int64)
+    np.add.at(table, occupied, shares)
+    return table
+
+
+def user_shares(
+    user: np.ndarray, cell: np.ndarray, informative: np.ndarray, n_cells: int, total: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each user's ``floor(total c / K)`` in each cell it occupies; other arguments as :func:`share_table`.
+
+    Returns
+    -------
+    user, cell, share : ndarrays of int64
+        In the order of users, then cells. A user's shares are not negative and sum to at most `total`.
+    """
     user, cell = user[informative].astype(np.int64), cell[informative].astype(np.int64)
     occupied, counts = np.unique(user * n_cells + cell, return_counts=True)
     owner = occupied // n_cells
     in_all = np.bincount(user) if len(user) else np.zeros(1, dtype=np.int64)
-    shares = GRID * counts.astype(np.int64) // in_all[owner]
-    table = np.zeros(n_cells, dtype=np.int64)
-    np.add.at(table, occupied % n_cells, shares)
-    return table
+    return owner, occupied % n_cells, total * counts.astype(np.int64) // in_all[owner]
 
 
 def count_table(cell: np.ndarray, informative: np.ndarray, n_cells: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["ClippingGrid", "clipped_sum", "record_count", "sampled_gradient_sum", "sensitivity"]
+__all__ = ["ClippingGrid", "bounded_sum", "clipped_sum", "record_count", "sampled_gradient_sum", "sensitivity"]
 
 _WEIGHT_BITS = 10
 _FINEST_BITS = 24
@@ -176,8 +176,16 @@ def sampled_gradient_sum(
         cells[:, c] += start
         start += math.prod(schema.cardinality(name) for name in scope)
     value = clipped_sum(cells, grid.rounded_marginals(marginals), grid)
-    l2 = float(sensitivity(grid, table.adjacency))
-    return Sensitive(value, table.adjacency, (math.isqrt(grid.n_cells) + 1) * l2, l2, l2)
+    return bounded_sum(value, table.adjacency, grid.bound)
+
+
+def bounded_sum(value: np.ndarray, adjacency: Adjacency, bound: int) -> Sensitive:
+    """A sum to which each unit adds an integer vector of l2 norm at most `bound`, with its sensitivities.
+
+    They are those of :func:`sampled_gradient_sum`.
+    """
+    l2 = float(changed_records(adjacency) * bound)
+    return Sensitive(value, adjacency, (math.isqrt(value.size) + 1) * l2, l2, l2)
 
 
 def record_count(table: PrivateTable) -> Sensitive:

@@ -21,7 +21,7 @@ from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
 
-__all__ = ["PrivateSequences", "chain_tables", "checked_schema", "read_sequences"]
+__all__ = ["PrivateSequences", "chain_events", "chain_tables", "checked_schema", "read_sequences"]
 
 _OUTSIDE = -1
 _MISSING = match_key(None)
@@ -186,6 +186,34 @@ def chain_tables(
         Running time and memory depend on the data, the result's shape does not.
     """
     n_states = data._schema.cardinality(data._schema.variables[0])
+    beginnings, pairs = chain_events(data, segment_length, max_segments, seed)
+    if max_segments is None:
+        tables = [share_table(*beginnings, n_states), share_table(*pairs, n_states**2)]
+        most = (GRID, GRID)
+    else:
+        assert segment_length is not None
+        tables = [count_table(*beginnings[1:], n_states), count_table(*pairs[1:], n_states**2)]
+        most = (max_segments, max_segments * (segment_length - 1))
+    return [
+        Sensitive(table.reshape(shape), data._adjacency, *contribution_sensitivity(data._adjacency, m))
+        for table, shape, m in zip(tables, ((n_states,), (n_states, n_states)), most, strict=True)
+    ]
+
+
+def chain_events(
+    data: PrivateSequences,
+    segment_length: int | None = None,
+    max_segments: int | None = None,
+    seed: np.random.Generator | None = None,
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Beginnings and pairs one by one; arguments and what counts as for :func:`chain_tables`.
+
+    Returns
+    -------
+    list of two tuples (user, cell, informative)
+        As :func:`~pgmpy_dp.private.data.contributions.share_table` takes them; a pair's cell is from * K + to.
+    """
+    n_states = data._schema.cardinality(data._schema.variables[0])
     states: tuple = data._schema.states[data._schema.variables[0]]
     null = states.index(None) if None in states else None
     codes, n_visits = data._codes, len(data._codes)
@@ -198,31 +226,15 @@ def chain_tables(
     seen = np.zeros(len(first), dtype=bool)
     known = codes != _OUTSIDE
     seen[segment[known if null is None else known & (codes != null)]] = True
-    most = (GRID, GRID)
     if max_segments is not None:
-        assert segment_length is not None
         kept = np.flatnonzero(seen)
         seen[kept] = chosen_segments(owner[first[kept]], max_segments, seed)
-        most = (max_segments, max_segments * (segment_length - 1))
     # Pairs (i, i + 1) of visits; the last visit of all begins none.
     second = np.flatnonzero(~begins)
     informative = _informative(codes[second - 1], codes[second], null) & seen[segment[second]]
     cell = codes[second - 1].astype(np.int64) * n_states + codes[second]
     beginning = (codes[first] != _OUTSIDE) & seen
-    if max_segments is None:
-        tables = [
-            share_table(owner[first], codes[first], beginning, n_states),
-            share_table(owner[second], cell, informative, n_states**2),
-        ]
-    else:
-        tables = [
-            count_table(codes[first], beginning, n_states),
-            count_table(cell, informative, n_states**2),
-        ]
-    return [
-        Sensitive(table.reshape(shape), data._adjacency, *contribution_sensitivity(data._adjacency, m))
-        for table, shape, m in zip(tables, ((n_states,), (n_states, n_states)), most, strict=True)
-    ]
+    return [(owner[first], codes[first], beginning), (owner[second], cell, informative)]
 
 
 def _informative(first: np.ndarray, second: np.ndarray, null: int | None) -> np.ndarray:

@@ -1,0 +1,342 @@
+"""Random fields of maximum entropy from noisy mean moments, by which private learners of Markov random fields end.
+
+A field with the features f of its family (parities up to an order, or centred interactions of pairs) is the
+maximum-entropy distribution with its mean features; they determine it. Given noisy means m of n records::
+
+    minimise  A(theta) - theta . m + sum_I lambda_I |theta_I|        A: log-partition function, I: interactions
+
+and again without penalty on the interactions that stayed. s_I = sqrt(noise_sd^2 + 1/n) sets the penalty, so nothing is
+tuned to the records. A and its gradient are exact, by enumeration or on a junction tree, where that is small; elsewhere
+the gradient comes from persistent Gibbs chains, with a fixed seed: a fit is a function of the released numbers.
+
+Everything here is post-processing of a release. Any finite numbers have a fit: moments that no distribution has end
+on the bound of the parameters.
+
+References
+----------
+.. [1] Dudik, M., Phillips, S. J. and Schapire, R. E. (2004). Performance guarantees for regularized maximum entropy
+   density estimation. COLT.
+.. [2] Younes, L. (1988). Estimation and annealing for Gibbsian fields. Annales de l'IHP 24(2).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import networkx as nx
+import numpy as np
+
+from pgmpy_dp.models.contrasts import Contrasts
+from pgmpy_dp.models.moment_fit import ContrastFit, fit_contrasts
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, parity_subsets
+
+__all__ = ["MomentFit", "match_interactions", "match_ising", "match_parities"]
+
+_LARGEST = 8.0
+"""Bound of each parameter where no width is given: odds of e^16, which no count of records tells from certainty."""
+
+Field = TypeVar("Field", Ising, Pairwise, BinaryField)
+
+
+@dataclass(frozen=True)
+class MomentFit(Generic[Field]):
+    """A random field fitted to noisy moments, and how the fit ended.
+
+    Attributes
+    ----------
+    model : Ising, Pairwise or BinaryField
+    converged : bool
+        Whether the last fit reproduced the moments of its support: to the tolerance of L-BFGS with exact inference,
+        to one standard error in root mean square with Gibbs chains.
+    status : str
+        How it ended, in words, with the inference it rests on.
+    n_iter : int
+        Iterations of L-BFGS, or sweeps of the chains, in the last fit.
+    method : {"enumeration", "junction tree", "gibbs"}
+    scaled : bool
+        Whether interactions were scaled down to the public width.
+    """
+
+    model: Field
+    converged: bool
+    status: str
+    n_iter: int
+    method: str
+    scaled: bool
+
+
+def match_parities(
+    moments: np.ndarray,
+    n_variables: int,
+    order: int,
+    *,
+    noise_sd: float,
+    n: float,
+    graph: nx.Graph | Iterable[tuple[int, int]] | None = None,
+    sparse: bool = True,
+    width: float | None = None,
+) -> MomentFit[BinaryField]:
+    """The binary field of given order whose mean parities are the given noisy ones.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n_parities,)
+        Noisy means of prod_{i in I} z_i, z in {-1, +1}, in the order of `parity_subsets(n_variables, order)`. Numbers
+        outside [-1, 1] are taken for the nearest end.
+    n_variables : int
+        p.
+    order : int
+        t, the size of the largest interactions.
+    noise_sd : float
+        Standard deviation of the privacy noise of one mean: that of a noisy sum divided by n.
+    n : float
+        Number of records, public or noisy; below 1 it is taken as 1.
+    graph : networkx.Graph over 0 .. p-1, or pairs, optional
+        Public graph: only sets of variables that are cliques of it interact, and all of them stay, without penalty.
+    sparse : bool
+        Whether to look for the interactions that are not 0 (without a public graph); otherwise all stay.
+    width : float, optional
+        Public bound on max_i sum_{I with i} |c_I|.
+
+    Returns
+    -------
+    MomentFit
+        ``model`` is a `BinaryField`.
+
+    Raises
+    ------
+    ValueError
+        If a shape or a public number does not fit.
+
+    Examples
+    --------
+    >>> independent = match_parities(np.array([0.5, 0.0, 0.001]), 2, 2, noise_sd=0.001, n=10**6)
+    >>> {subset: round(value, 3) for subset, value in independent.model.coefficients.items()}
+    {(0,): 0.549}
+    """
+    if n_variables < 1 or order < 1:
+        raise ValueError(f"n_variables and order must be positive, got {n_variables!r} and {order!r}")
+    p, order = int(n_variables), min(int(order), int(n_variables))
+    moments = _checked("moments", moments, (sum(math.comb(p, size) for size in range(1, order + 1)),))
+    _check_numbers(noise_sd, width)
+    effects = Contrasts((2,) * p, tuple(parity_subsets(p, order)))
+    target = np.clip(moments, -1.0, 1.0)
+    keep = _allowed(effects, graph)
+    scale = np.full(len(effects.scopes), _standard_error(noise_sd, n))
+    theta, fit, scaled = _fit(effects, target, scale, keep, sparse and graph is None, width)
+    coefficients = {effects.scopes[i]: float(theta[i]) for i in np.flatnonzero(theta)}
+    return _result(BinaryField(p, coefficients), fit, scaled)
+
+
+def match_ising(
+    means: np.ndarray,
+    products: np.ndarray,
+    *,
+    noise_sd: float,
+    n: float,
+    graph: nx.Graph | Iterable[tuple[int, int]] | None = None,
+    sparse: bool = True,
+    width: float | None = None,
+) -> MomentFit[Ising]:
+    """The Ising model with given noisy means of z_i and z_i z_j: `match_parities` of order 2 on matrices.
+
+    Parameters
+    ----------
+    means : ndarray of shape (p,)
+        Noisy means of z_i.
+    products : ndarray of shape (p, p)
+        Noisy means of z_i z_j above the diagonal; the rest is not read.
+    noise_sd, n, graph, sparse, width
+        As for `match_parities`.
+
+    Returns
+    -------
+    MomentFit
+        ``model`` is an `Ising`.
+
+    Examples
+    --------
+    >>> fit = match_ising(np.zeros(2), np.array([[0.0, 0.5], [0.5, 0.0]]), noise_sd=0.001, n=10**6)
+    >>> fit.model.weights.round(3)
+    array([[0.   , 0.549],
+           [0.549, 0.   ]])
+    """
+    p = len(means)
+    products = _checked("products", products, (p, p))
+    moments = np.concatenate([_checked("means", means, (p,)), products[np.triu_indices(p, 1)]])
+    fit = match_parities(moments, p, 2, noise_sd=noise_sd, n=n, graph=graph, sparse=sparse, width=width)
+    return MomentFit(fit.model.to_ising(), fit.converged, fit.status, fit.n_iter, fit.method, fit.scaled)
+
+
+def match_interactions(
+    fields: Sequence[np.ndarray],
+    pairs: Mapping[tuple[int, int], np.ndarray],
+    *,
+    field_noise_sd: Sequence[float] | float,
+    pair_noise_sd: Mapping[tuple[int, int], float] | float,
+    n: float,
+    graph: nx.Graph | Iterable[tuple[int, int]] | None = None,
+    sparse: bool = True,
+    width: float | None = None,
+) -> MomentFit[Pairwise]:
+    """The pairwise field, over any alphabets, with given noisy means of centred interactions.
+
+    Parameters
+    ----------
+    fields : sequence of p ndarrays of shape (k_i,)
+        Noisy means of k_i e_a - 1, with e_a the indicator of the state. What they have in the direction of the
+        constant is noise, and is dropped.
+    pairs : mapping of (i, j), i < j, to ndarray of shape (k_i, k_j)
+        Noisy means of (k_i e_a - 1)(k_j e_b - 1)^T; what they have in their margins is dropped (so they need not be
+        doubly centred). Pairs that are not given do not interact.
+    field_noise_sd : float or sequence of p floats
+        Standard deviation of the privacy noise of one entry of each of `fields`, before any centring.
+    pair_noise_sd : float or mapping of (i, j) to float
+        That of one entry of each of `pairs`.
+    n, graph, sparse, width
+        As for `match_parities`; the penalty is on the Frobenius norm of each interaction, and the width is
+        max_{i,a} sum_j max_b |W_ij(a, b)| + |theta_i(a)|.
+
+    Returns
+    -------
+    MomentFit
+        ``model`` is a centred `Pairwise`.
+
+    Raises
+    ------
+    ValueError
+        If a shape or a public number does not fit.
+
+    Examples
+    --------
+    >>> joint = np.array([[0.4, 0.1, 0.1], [0.1, 0.2, 0.1]])  # independent but for the first cell
+    >>> fields = [2 * joint.sum(axis=1) - 1, 3 * joint.sum(axis=0) - 1]
+    >>> centred = 6 * joint - 3 * joint.sum(axis=0) - 2 * joint.sum(axis=1)[:, None] + 1
+    >>> fit = match_interactions(fields, {(0, 1): centred}, field_noise_sd=0, pair_noise_sd=0, n=10**9)
+    >>> table = fit.model.to_log_linear().marginal([0, 1])
+    >>> bool(np.abs(table - joint).max() < 1e-4)
+    True
+    """
+    cardinalities = tuple(len(field) for field in fields)
+    if 0 in cardinalities:
+        raise ValueError(f"fields must have one state or more each, got the lengths {cardinalities}")
+    for i, j in pairs:
+        if not 0 <= i < j < len(cardinalities):
+            raise ValueError(f"pairs must be given for i < j below {len(cardinalities)}, got {(i, j)!r}")
+    p = len(cardinalities)
+    field_sds = np.broadcast_to(np.asarray(field_noise_sd, dtype=np.float64), (p,))
+    # Name, table and noise of each scope; a variable of one state has no effects.
+    given: dict[tuple[int, ...], tuple[str, np.ndarray, float]] = {}
+    for i in range(p):
+        given[(i,)] = f"fields[{i}]", fields[i], float(field_sds[i])
+    for i, j in sorted(pairs):
+        sd = pair_noise_sd[i, j] if isinstance(pair_noise_sd, Mapping) else pair_noise_sd
+        given[i, j] = f"pairs[{i}, {j}]", pairs[i, j], sd
+    effects = Contrasts(cardinalities, tuple(s for s in given if all(cardinalities[i] > 1 for i in s)))
+    target, scale = [], []
+    for scope in effects.scopes:
+        name, table, sd = given[scope]
+        _check_numbers(sd, width)
+        shape = tuple(cardinalities[i] for i in scope)
+        target.append(effects.mean_features(_checked(name, table, shape), scope))
+        # A column of the contrasts has squared norm k; divided by k it takes noise of variance v to v/k.
+        scale.append(_standard_error(sd / math.sqrt(math.prod(shape)), n))
+    largest = effects.spread(_largest_features(effects))
+    theta, fit, scaled = _fit(
+        effects,
+        np.clip(np.concatenate(target), -largest, largest) if target else np.empty(0),
+        np.array(scale),
+        _allowed(effects, graph),
+        sparse and graph is None,
+        width,
+    )
+    tables = {effects.scopes[i]: effects.table(theta, i) for i in np.flatnonzero(effects.norms(theta)).tolist()}
+    model = Pairwise(
+        tuple(tables.get((i,), np.zeros(k)) for i, k in enumerate(cardinalities)),
+        {(scope[0], scope[1]): table for scope, table in tables.items() if len(scope) == 2},
+    )
+    return _result(model, fit, scaled)
+
+
+def _fit(
+    effects: Contrasts, target: np.ndarray, scale: np.ndarray, keep: np.ndarray, sparse: bool, width: float | None
+) -> tuple[np.ndarray, ContrastFit, bool]:
+    chosen, where = effects.restricted(keep)
+    # No entry of an interaction in contrasts exceeds the largest entry of its table, nor that the width.
+    bound = _LARGEST if width is None else min(_LARGEST, width)
+    fit = fit_contrasts(chosen, target[where], scale[keep], sparse=sparse, bound=bound)
+    theta = np.zeros(effects.n_parameters)
+    theta[where] = fit.theta
+    if width is None:
+        return theta, fit, False
+    factor = _factors_to_width(effects, theta, width)
+    return theta * effects.spread(factor), fit, bool((factor < 1).any())
+
+
+def _factors_to_width(effects: Contrasts, theta: np.ndarray, width: float) -> np.ndarray:
+    """For each scope the number in (0, 1] by which to scale it so that no variable exceeds the width.
+
+    With w_i the sum of the largest entries of the tables that hold i, a scope is divided by the largest
+    max(1, w_i/width) of its variables: each term of w_i is divided by w_i/width at least.
+    """
+    largest = np.zeros(len(effects.scopes))
+    if all(k == 2 for k in effects.cardinalities):
+        largest = np.abs(theta)
+    else:
+        for scope in np.flatnonzero(effects.norms(theta)).tolist():
+            largest[scope] = np.abs(effects.table(theta, scope)).max()
+    total = np.zeros(len(effects.cardinalities))
+    for scope in np.flatnonzero(largest).tolist():
+        total[list(effects.scopes[scope])] += largest[scope]
+    excess = np.maximum(1.0, total / width * (1 + 1e-12))  # the width must hold after rounding
+    factor = np.ones(len(effects.scopes))
+    for scope in np.flatnonzero(largest).tolist():
+        factor[scope] = 1.0 / excess[list(effects.scopes[scope])].max()
+    return factor
+
+
+def _largest_features(effects: Contrasts) -> np.ndarray:
+    """Largest absolute value of a feature of each scope."""
+    each = [float(np.abs(basis).max(initial=0.0)) for basis in effects.bases]
+    return np.array([math.prod(each[i] for i in scope) for scope in effects.scopes])
+
+
+def _allowed(effects: Contrasts, graph: nx.Graph | Iterable[tuple[int, int]] | None) -> np.ndarray:
+    """Which scopes are cliques of the graph."""
+    if graph is None:
+        return np.ones(len(effects.scopes), dtype=bool)
+    pairs: Iterable[tuple[Hashable, Hashable]] = graph.edges() if isinstance(graph, nx.Graph) else graph
+    known = range(len(effects.cardinalities))
+    edges = set()
+    for u, v in pairs:
+        if u not in known or v not in known or u == v:
+            raise ValueError(f"graph must have edges between distinct positions 0 to {len(known) - 1}, got {(u, v)!r}")
+        edges |= {(u, v), (v, u)}
+    return np.array([all(pair in edges for pair in itertools.combinations(s, 2)) for s in effects.scopes], dtype=bool)
+
+
+def _standard_error(noise_sd: float, n: float) -> float:
+    return math.sqrt(noise_sd**2 + 1.0 / max(1.0, float(n)))
+
+
+def _checked(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    return array
+
+
+def _check_numbers(noise_sd: float, width: float | None) -> None:
+    if not (math.isfinite(noise_sd) and noise_sd >= 0):
+        raise ValueError(f"noise_sd must be a finite number, 0 or more, got {noise_sd!r}")
+    if width is not None and not (math.isfinite(width) and width > 0):
+        raise ValueError(f"width must be positive and finite, or None, got {width!r}")
+
+
+def _result(model: Field, fit: ContrastFit, scaled: bool) -> MomentFit[Field]:
+    status = f"{fit.method}: {fit.status}" + ("; scaled down to the public width" if scaled else "")
+    return MomentFit(model, fit.converged, status, fit.n_iter, fit.method, scaled)
