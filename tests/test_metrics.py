@@ -6,7 +6,7 @@ import itertools
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pgmpy.base import DAG, UndirectedGraph
 from pgmpy.metrics import _BaseSupervisedMetric, get_metrics
@@ -14,6 +14,9 @@ from sklearn.metrics import hamming_loss, precision_recall_fscore_support
 
 from pgmpy_dp import MarkovNetwork, list_estimators, list_metrics
 from pgmpy_dp.metrics import EdgeF1, EdgeHammingDistance, EdgePrecision, EdgeRecall
+
+settings.register_profile("no deadline", deadline=None)  # a busy machine must not fail a test
+settings.load_profile("no deadline")
 
 NODES = ["a", "b", "c", 4, ("d", 5)]
 PAIRS = list(itertools.combinations(NODES, 2))

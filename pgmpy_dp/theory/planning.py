@@ -30,7 +30,7 @@ GROWTHS = ("log p", "sqrt(p)", "p")  # of lower bounds, ascending
 REGRESSIONS = "private Frank-Wolfe regressions"
 THRESHOLD = "private Frank-Wolfe regressions, cut off at eta/2"
 STABLE = "stable mode of the graphs of blocks"
-NOT_PRIVATE = "sparse logistic regressions, not private"
+NOT_PRIVATE = "the learner without privacy"
 
 
 class BudgetLike(Protocol):
@@ -337,7 +337,7 @@ def _spent(budget: BudgetLike | None) -> tuple[str, float | None, float | None, 
         return "zcdp", None, None, checked("rho", budget.rho)
     epsilon = checked("epsilon", budget.epsilon)
     if not budget.delta:
-        return "pure", epsilon, None, epsilon**2 / 2
+        return "pure", epsilon, None, math.nan  # no learner spends it
     log_delta = math.log(1 / checked("delta", budget.delta, most=1))
     return "approximate", epsilon, budget.delta, (math.sqrt(epsilon + log_delta) - math.sqrt(log_delta)) ** 2
 

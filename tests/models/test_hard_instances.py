@@ -82,6 +82,7 @@ def test_draws_fill_the_families():
     assert set(coded.weights[coded.weights != 0]) == {0.3}
 
     blocks = hard_pairwise(2000, 3, 0.3, rng)
+    assert blocks.cardinalities == (3,) * 2000
     tables = np.array([blocks.weights.get((i, i + 1), np.zeros((3, 3))) for i in range(0, 2000, 2)])
     assert set(tables.ravel()) == {0.0, 0.3} and set(blocks.weights) <= {(i, i + 1) for i in range(0, 2000, 2)}
     np.testing.assert_array_equal(tables, tables.transpose(0, 2, 1))
@@ -107,7 +108,8 @@ def test_bad_arguments_are_named():
         hard_pairwise(4, 1, 0.3, rng)
     with pytest.raises(ValueError, match="code must consist of 0 and 1"):
         coded_matching([0, 2], 0.1)
-    with pytest.raises(ValueError, match="symmetric"):
-        coded_blocks([[[0, 1], [0, 0]]], 0.1)
+    for codes in ([[[0, 1], [0, 0]]], [[[0, 1, 0], [1, 0, 0]]], [[0, 1], [1, 0]]):
+        with pytest.raises(ValueError, match="symmetric"):
+            coded_blocks(codes, 0.1)
     with pytest.raises(ValueError, match="shape"):
         matching([[0.1]])

@@ -86,7 +86,7 @@ def test_by_hand():
     assert lower.ising_structure(16, 0.5, epsilon=2.0).value == 4 / (0.5 * 2) + 16 / 2
     assert lower.pairwise_structure(16, 3, rho=4.0).value == 6.0
     assert lower.ising_parameters(25, 0.01, epsilon=1.0).value == pytest.approx(500)
-    # e^0 is never there, so the width is 1 and its exponentials are divided out: log(3) + sqrt(3) log(3)^2.
+    # 2^5 log(6) + sqrt(3) 2^5.5 log(6)^2, once the factor e^lambda is divided out.
     found = upper.pairwise_parameters(3, 2, 1.0, 1.0, 1.0).value / e
     assert found == pytest.approx(32 * 1.791759 + 1.7320508 * 45.254834 * 3.210402, rel=1e-6)
 
@@ -210,12 +210,26 @@ def test_what_overflows_is_infinite():
         (ValueError, "epsilon=inf", lambda: lower.ising_structure(10, 0.1, epsilon=math.inf)),
         (ValueError, "gamma=1.5", lambda: lower.block_model_recovery(100, 5, 1.5, 0.02, 0.1)),
         (ValueError, "error=0.05 .* at most 0.04", lambda: lower.block_model_recovery(100, 5, 0.5, 0.05, 0.1)),
+        (ValueError, "failure=1.5", lambda: lower.block_model_recovery(100, 5, 0.5, 0.02, 1.5)),
         (ValueError, "exact recovery", lambda: lower.block_model_recovery(100, 5, 0.5, 0.001, 0.1)),
     ],
 )
 def test_bad_arguments_are_named(error, match, call):
     with pytest.raises(error, match=match):
         call()
+
+
+def test_the_smallest_problems_are_allowed():
+    assert lower.not_private(2).value == pytest.approx(log(2))
+    assert lower.block_model_recovery(25, 5, 1, 0.04, 1).value == pytest.approx(log(25) / 5)
+    assert lower.pairwise_structure(2, 2, rho=1).formula == "sqrt(k^2 p/rho)"
+    assert lower.ising_structure(2, rho=1).formula == "sqrt(p/rho)"
+    for found in (
+        upper.ising_parameters(2, 1, 1, 1),
+        upper.binary_structure(2, 2, 1, 1),
+        upper.binary_parameters(2, 2, 1, 1, 1),
+    ):
+        assert found.value > 0
 
 
 def test_orders_are_frozen_values_and_numpy_numbers_pass():
