@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pgmpy_dp.theory.planning import FeasibilityMap
+from pgmpy_dp.theory.feasibility import FeasibilityMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

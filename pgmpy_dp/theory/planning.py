@@ -1,4 +1,4 @@
-"""What a budget allows: the bounds that apply to a goal, Table 1 of Zhang et al. (2020), and a map of n against p.
+"""What a budget allows: the learners and the bounds that apply to a goal.
 
 All numbers are orders with constant 1, as everywhere in `theory`.
 
@@ -11,20 +11,15 @@ References
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
-
-import numpy as np
 
 from pgmpy_dp.theory import lower_bounds, sample_complexity
 from pgmpy_dp.theory.order import Order, checked, checked_integer, checked_weight
 
-__all__ = ["FeasibilityMap", "Option", "feasibility_map", "plan", "table_1", "table_1_options"]
+__all__ = ["BudgetLike", "Option", "plan"]
 
-GOALS = ("structure", "parameters")
 GROWTHS = ("log p", "sqrt(p)", "p")  # of lower bounds, ascending
 
 REGRESSIONS = "private Frank-Wolfe regressions"
@@ -179,154 +174,6 @@ def plan(
     return options
 
 
-def table_1_options(
-    p: int, *, width: float, min_weight: float, alpha: float, epsilon: float, delta: float, rho: float
-) -> dict[tuple[str, str], Option]:
-    """Table 1 of Zhang et al. (2020) in numbers: for each goal and kind of guarantee, the best option for Ising models.
-
-    Parameters
-    ----------
-    p : int
-    width, min_weight, alpha : float
-        lambda, eta (structure) and the largest error (parameters; at most 1/50 for the table's bounds to apply).
-    epsilon, delta, rho : float
-        The budget of each kind: (epsilon, delta), rho, and epsilon alone.
-
-    Returns
-    -------
-    dict of (goal, measure) to Option
-
-    Examples
-    --------
-    >>> rows = table_1_options(50, width=1, min_weight=0.5, alpha=0.02, epsilon=1, delta=1e-6, rho=0.5)
-    >>> [f"{rows['structure', m].lower.value:.1f}" for m in ("none", "approximate", "zcdp", "pure")]
-    ['3.9', '3.9', '10.0', '64.1']
-    """
-    budgets = {
-        "none": None,
-        "approximate": _Budget(epsilon, delta),
-        "zcdp": _Budget(rho=rho),
-        "pure": _Budget(epsilon),
-    }
-    table: dict[tuple[str, str], Option] = {}
-    for measure, budget in budgets.items():
-        for option in plan(p, width=width, min_weight=min_weight, alpha=alpha, budget=budget):
-            table.setdefault((option.goal, measure), option)
-    return table
-
-
-def table_1() -> dict[tuple[str, str], str]:
-    """Table 1 of Zhang et al. (2020): the order in p of learning an Ising model, for each goal and kind of guarantee.
-
-    Up to logarithmic factors where it is polynomial, and regenerated from the bounds: Theta where the best learner's
-    order is that of the lower bound.
-
-    Returns
-    -------
-    dict of (goal, measure) to str
-
-    Examples
-    --------
-    >>> for (goal, measure), order in sorted(table_1().items()):
-    ...     print(f"{goal:10} {measure:11} {order}")
-    parameters approximate Theta(sqrt(p))
-    parameters none        Theta(log p)
-    parameters pure        Omega(p)
-    parameters zcdp        Theta(sqrt(p))
-    structure  approximate Theta(log p)
-    structure  none        Theta(log p)
-    structure  pure        Omega(p)
-    structure  zcdp        Theta(sqrt(p))
-    """
-    # The orders in p are the same at all numbers.
-    numbers = table_1_options(100, width=1, min_weight=1, alpha=0.02, epsilon=1, delta=1e-6, rho=1)
-    return {cell: option.growth for cell, option in numbers.items()}
-
-
-@dataclass(frozen=True)
-class FeasibilityMap:
-    """Orders of n against p for each goal: below `lower` impossible, from `upper` on enough, open between.
-
-    Parameters
-    ----------
-    p : ndarray of shape (m,)
-        Numbers of variables.
-    lower, upper : dict of goal to ndarray of shape (m,)
-        With constant 1; upper is inf where no learner is known.
-    measure : str
-        Kind of guarantee.
-    """
-
-    p: np.ndarray
-    lower: dict[str, np.ndarray]
-    upper: dict[str, np.ndarray]
-    measure: str
-
-
-def feasibility_map(
-    p: Iterable[int],
-    *,
-    width: float,
-    budget: BudgetLike | None,
-    min_weight: float | None = None,
-    alpha: float | None = None,
-    k: int = 2,
-    t: int = 2,
-) -> FeasibilityMap:
-    """The bounds of `plan` over several p, with the learner that needs fewest records at each.
-
-    `pgmpy_dp.plotting.plot_feasibility` draws it.
-
-    Parameters
-    ----------
-    p : iterable of int
-        Increasing.
-    width, budget, min_weight, alpha, k, t
-        As in `plan`.
-
-    Returns
-    -------
-    FeasibilityMap
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `plan`; or if p is empty or does not increase.
-
-    Examples
-    --------
-    >>> from pgmpy_dp import Budget
-    >>> graph = feasibility_map([10, 100, 1000], width=1.0, min_weight=0.5, budget=Budget(rho=1.0))
-    >>> graph.lower["structure"].round(1).tolist()
-    [3.2, 10.0, 31.6]
-    """
-    sizes = list(p)
-    if not sizes or any(a >= b for a, b in itertools.pairwise(sizes)):
-        raise ValueError(f"p={sizes!r} must be an increasing, non-empty sequence")
-    found = [plan(q, width=width, budget=budget, min_weight=min_weight, alpha=alpha, k=k, t=t) for q in sizes]
-    goals = [goal for goal in GOALS if any(option.goal == goal for option in found[0])]
-    bounds = {
-        goal: np.array([
-            (max(o.lower.value for o in one if o.goal == goal), min(_upper(o) for o in one if o.goal == goal))
-            for one in found
-        ])
-        for goal in goals
-    }  # fmt: skip
-    return FeasibilityMap(
-        np.array(sizes),
-        {goal: bounds[goal][:, 0] for goal in goals},
-        {goal: bounds[goal][:, 1] for goal in goals},
-        found[0][0].measure,
-    )
-
-
-@dataclass(frozen=True)
-class _Budget:
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
-
-
 def _spent(budget: BudgetLike | None) -> tuple[str, float | None, float | None, float]:
     """(measure, epsilon, delta, rho), with the rho that an (epsilon, delta) budget allows, and inf without privacy."""
     if budget is None:
@@ -376,7 +223,3 @@ def _options(goal: str, measure: str, uppers: list[tuple[str, Order]], lowers: t
     if not uppers:
         return [Option(goal, measure, None, None, lowers)]
     return [Option(goal, measure, learner, upper, lowers) for learner, upper in uppers]
-
-
-def _upper(option: Option) -> float:
-    return math.inf if option.upper is None else option.upper.value
