@@ -34,7 +34,7 @@ from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "progress_bar"]
+__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "progress_bar", "schema_and_table"]
 
 Progress = Callable[[], None] | None
 
@@ -176,7 +176,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             )
         graph = _checked_graph(model)
         budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        schema, table = self._schema_and_table(graph, data)
+        schema, table = schema_and_table(self, data)
         cliques = self._checked_cliques(graph, schema, self.cliques)
         settings = self._settings(cliques)
         self._rehearse()
@@ -223,23 +223,6 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         self._checked_cliques(graph, release.schema, release.scopes)
         self.__dict__.update(self._learned(graph, release, Privacy.of(release)))
         return self
-
-    def _schema_and_table(self, graph: nx.Graph, data: Any) -> tuple[Schema, PrivateTable | None]:
-        """The public description of the data, and the table if there already is one."""
-        if not isinstance(data, PrivateTable):
-            return Schema.coerce(self.state_names), None
-        for name, own, shared in (
-            ("state_names", self.state_names and Schema.coerce(self.state_names), data.schema),
-            ("n_records", self.n_records, data.n_records),
-        ):
-            if own is not None and own != shared:
-                raise ValueError(f"{name}={own!r} differs from the PrivateTable's {shared!r}; pass {name}=None")
-        if self.adjacency != data.adjacency:
-            raise ValueError(
-                f"adjacency={str(self.adjacency)!r} differs from the PrivateTable's {str(data.adjacency)!r}; "
-                f"pass adjacency={str(data.adjacency)!r}"
-            )
-        return data.schema, data
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
@@ -339,6 +322,31 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyM
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
     )
+
+
+def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | None]:
+    """The public description of the data, and the table if there already is one, which the estimator must agree with.
+
+    Parameters
+    ----------
+    estimator : object
+        With attributes `state_names`, `n_records` and `adjacency`.
+    data : dataframe or PrivateTable
+    """
+    if not isinstance(data, PrivateTable):
+        return Schema.coerce(estimator.state_names), None
+    for name, own, shared in (
+        ("state_names", estimator.state_names and Schema.coerce(estimator.state_names), data.schema),
+        ("n_records", estimator.n_records, data.n_records),
+    ):
+        if own is not None and own != shared:
+            raise ValueError(f"{name}={own!r} differs from the PrivateTable's {shared!r}; pass {name}=None")
+    if estimator.adjacency != data.adjacency:
+        raise ValueError(
+            f"adjacency={str(estimator.adjacency)!r} differs from the PrivateTable's {str(data.adjacency)!r}; "
+            f"pass adjacency={str(data.adjacency)!r}"
+        )
+    return data.schema, data
 
 
 def _checked_graph(model: Any) -> nx.Graph:

@@ -133,14 +133,16 @@ def pure_effects(
             )
         order = sorted(range(len(scope)), key=lambda axis: scope[axis])
         positions = [scope[axis] for axis in order]
-        # One more entry on each axis: the mean in front of the deviations from it.
+        # In place of the last state of each axis, which follows from the others, the mean; it comes first.
         split = table.transpose(order)
         for axis in range(split.ndim):
             mean = split.mean(axis=axis, keepdims=True)
-            split = np.concatenate([mean, split - mean], axis=axis)
+            split = np.concatenate([mean, np.delete(split - mean, -1, axis=axis)], axis=axis)
         for size in range(1, len(scope) + 1):
             for axes in itertools.combinations(range(len(scope)), size):
                 effect = split[tuple(slice(1, None) if axis in axes else 0 for axis in range(len(scope)))]
+                for axis in range(size):
+                    effect = np.concatenate([effect, -effect.sum(axis=axis, keepdims=True)], axis=axis)
                 subset = tuple(positions[axis] for axis in axes)
                 total[subset] = total[subset] + effect if subset in total else effect
     floor = rounding * float(np.abs(model.theta).max(initial=0.0))

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.contrasts import Contrasts, all_states
+from pgmpy_dp.models.sampling import forward_sample
 
 __all__ = ["Enumeration", "JunctionTreeMoments", "elimination_cells"]
 
@@ -103,6 +104,11 @@ class JunctionTreeMoments:
         """Mean features, shape (n_parameters,), and the log-partition function."""
         marginals, log_partition = self._engine.calibrate(self._to_cells @ theta)
         return self._to_features @ marginals, log_partition
+
+    def sample(self, theta: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+        """n independent records of state numbers, shape (n, p)."""
+        self._engine.calibrate(self._to_cells @ theta)
+        return forward_sample(self._engine, n, rng)
 
 
 def _tables(effects: Contrasts) -> tuple[Cliques, list[int]]:

@@ -32,7 +32,7 @@ def check_subset(given: Iterable[int], p: int, name: str, sizes: Sequence[int] |
 
 
 def check_codes(codes: np.ndarray, cardinalities: tuple[int, ...]) -> np.ndarray:
-    """Codes as int64, of shape (n, p)."""
+    """Codes of records as integers; ValueError where they do not have a column for each variable."""
     codes = np.asarray(codes)
     if codes.ndim != 2 or codes.shape[1] != len(cardinalities):
         raise ValueError(f"codes must have shape (n, {len(cardinalities)}), got {codes.shape}")

@@ -139,29 +139,33 @@ def _pairwise_gibbs(glauber: PairwiseGlauber, n: int, sweeps: int, rng: np.rando
 
 
 def _perfect(glauber: BinaryGlauber, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Coupling from the past: from time -T with nothing known, T doubled until everything is known at time 0.
-
-    The thresholds of a time are the same in each attempt, so they are drawn from a generator seeded by it. Chains that
-    were known at a smaller T end in the same state again: whatever they start from at the earlier time, they pass
-    through *some* state at the later one.
-    """
+    """Coupling from the past: from time -T with nothing known, T doubled until everything is known at time 0."""
     codes = np.empty((n, glauber.n_variables), dtype=np.uint8)
-    past = 4
+    past = 4  # kept from batch to batch: it may be anything that does not depend on the batch's own thresholds
     for start, stop in _chunks(n):
-        shape = (glauber.n_variables, stop - start)
         key = int(rng.integers(2**63))
-        while True:
-            state, known = glauber.unknown(stop - start), False
-            for time in range(past, 0, -1):
-                glauber.sweep(state, half_logistic(shape, np.random.default_rng([key, time])), bounded=not known)
-                known = known or bool(state.all())
-            if known:
-                break
+        state = _from_the_past(glauber, stop - start, key, past)
+        while not state.all():
             past *= 2
             if past > MAX_SWEEPS:
                 raise DoesNotCouple(
                     f"perfect sampling did not end within {MAX_SWEEPS} sweeps: the variables depend too strongly on "
                     'each other. Use method="exact" with a larger memory_limit, or method="gibbs"'
                 )
+            state = _from_the_past(glauber, stop - start, key, past)
         codes[start:stop] = state[:-1].T > 0
     return codes
+
+
+def _from_the_past(glauber: BinaryGlauber, n: int, key: int, past: int) -> np.ndarray:
+    """What is known at time 0 of n chains of which nothing is known at time -past.
+
+    The thresholds of a time depend on it and on the key alone. So what is known from some past stays what it is from an
+    earlier one: whatever a chain starts from then, it passes through *some* state at the later time.
+    """
+    state, known = glauber.unknown(n), False
+    for time in range(past, 0, -1):
+        threshold = half_logistic((glauber.n_variables, n), np.random.default_rng([key, time]))
+        glauber.sweep(state, threshold, bounded=not known)
+        known = known or bool(state.all())
+    return state

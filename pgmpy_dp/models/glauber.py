@@ -62,9 +62,9 @@ class BinaryGlauber:
         for rest, k in features.items():
             factors[k, : len(rest)] = rest
         entries = [(row, features[rest], value) for row, i in enumerate(nodes) for rest, value in rests[i]]
-        rows, columns, values = (np.array(part) for part in zip(*entries, strict=True)) if entries else ([], [], [])
-        shape = (len(nodes), len(features))
-        weights = sparse.csr_array((np.asarray(values, dtype=np.float32), (rows, columns)), shape=shape)
+        places = np.array([entry[:2] for entry in entries], dtype=np.intp).reshape(-1, 2)
+        values = np.array([value for *_, value in entries], dtype=np.float32)
+        weights = sparse.csr_array((values, tuple(places.T)), shape=(len(nodes), len(features)))
         fields = linear[nodes].astype(np.float32)[:, None]
         return _Block(np.array(nodes), fields, factors, weights, abs(weights))
 

@@ -31,6 +31,12 @@ class Chains(Protocol):
     def moments(self, theta: np.ndarray) -> np.ndarray:
         """Advance all chains by one sweep at `theta`; mean features over the chains, shape (n_parameters,)."""
 
+    def means(self) -> np.ndarray:
+        """Mean features over the chains as they stand."""
+
+    def assign(self, codes: np.ndarray) -> None:
+        """Put the chains into given states, of shape (n, p); there may be more or fewer of them than before."""
+
     def response(self, direction: np.ndarray) -> np.ndarray:
         """Covariance of the features over the chains, as they stand, times `direction`."""
 
@@ -76,7 +82,14 @@ class PairwiseChains:
 
     def moments(self, theta: np.ndarray) -> np.ndarray:
         self._sweep(*self._unpack(theta))
+        return self.means()
+
+    def means(self) -> np.ndarray:
         return self._means(self._state)
+
+    def assign(self, codes: np.ndarray) -> None:
+        rows = [basis[codes[:, i]].T for i, basis in enumerate(self._bases)]
+        self._state = np.ascontiguousarray(np.concatenate(rows))
 
     def response(self, direction: np.ndarray) -> np.ndarray:
         fields, weights = self._unpack(direction)
@@ -174,7 +187,13 @@ class ParityChains:
 
     def moments(self, theta: np.ndarray) -> np.ndarray:
         self._sweep(theta)
+        return self.means()
+
+    def means(self) -> np.ndarray:
         return self._means(None)
+
+    def assign(self, codes: np.ndarray) -> None:
+        self._state = np.ascontiguousarray((2.0 * codes.T - 1.0).astype(np.float32))
 
     def response(self, direction: np.ndarray) -> np.ndarray:
         inner = np.zeros(self._state.shape[1], dtype=np.float32)

@@ -1,7 +1,8 @@
 """Sample complexity: what the theorems say about the number of records, as orders with constant 1.
 
 `sample_complexity` has the upper bounds, `lower_bounds` the lower bounds, one function per theorem; `planning`,
-`tables` and `feasibility` put them together. Nothing here sees a record or spends a budget: all arguments are public numbers.
+`tables` and `feasibility` put them together. Nothing here sees a record or spends a
+budget: all arguments are public numbers.
 """
 
 from pgmpy_dp.theory.feasibility import FeasibilityMap, feasibility_map

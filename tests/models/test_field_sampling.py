@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from pgmpy_dp.models.field_sampling import DoesNotCouple, sample_field
+from pgmpy_dp.models.field_sampling import DoesNotCouple, _from_the_past, sample_field
 from pgmpy_dp.models.glauber import BinaryGlauber, PairwiseGlauber, half_logistic
 from pgmpy_dp.models.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.mixing import dobrushin_burn_in, gibbs_burn_in, influences
@@ -122,6 +122,22 @@ def test_bounds_of_partly_known_states_hold():
         state = np.vstack([state, np.ones((1, 200), dtype=np.float32)])
         glauber.sweep(state, thresholds, bounded=False)
         assert ((bounded == 0) | (bounded == state)).all()
+
+
+def test_what_is_known_from_the_past_stays_known():
+    """What makes coupling from the past exact, and coupling to the future not."""
+    glauber = BinaryGlauber(FIELDS["t-wise"])
+    later = _from_the_past(glauber, 500, 7, 2)
+    known = later != 0
+    assert 0.1 < known[:-1].mean() < 0.9
+    for past in (3, 4, 8, 32):
+        earlier = _from_the_past(glauber, 500, 7, past)
+        np.testing.assert_array_equal(earlier[known], later[known])
+        assert (earlier != 0).sum() > known.sum()
+        later, known = earlier, earlier != 0
+        if known.all():
+            break
+    assert known.all()
 
 
 @pytest.mark.parametrize("name", list(FIELDS))

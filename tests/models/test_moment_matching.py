@@ -17,6 +17,7 @@ from pgmpy_dp.models.exact_moments import Enumeration, JunctionTreeMoments, elim
 from pgmpy_dp.models.moment_matching import match_interactions, match_ising, match_parities
 from pgmpy_dp.models.persistent_gibbs import PairwiseChains, ParityChains, make_chains
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, parity_subsets
+from pgmpy_dp.models.support import grow_support
 
 EXACT = {"noise_sd": 0.0, "n": 10**12}  # a standard error of 1e-6: L-BFGS stops at a gradient of 1e-8
 
@@ -313,6 +314,22 @@ def test_any_numbers_have_a_fit_by_gibbs_chains(sparse, monkeypatch):
         assert fit.model.width <= 1.0 + 1e-9
     fit = match_ising(np.ones(4), np.ones((4, 4)), noise_sd=0.0, n=10**4, sparse=sparse)
     assert np.abs(fit.model.weights).max() <= 8.0
+
+
+def test_strong_couplings_beyond_enumeration_are_found_on_a_junction_tree():
+    truth = Ising(np.abs(grid(2, 9, 0.85).weights), np.zeros(18))  # width 2.55, all couplings positive
+    edges = truth.edges()
+    effects = Contrasts((2,) * 18, (*((i,) for i in range(18)), *itertools.combinations(range(18), 2)))
+    weights = [truth.weights[s] if len(s) == 2 else 0.0 for s in effects.scopes]
+    target = Enumeration(effects).moments(np.array(weights))[0]
+    grown = grow_support(effects, target, *(np.full(len(effects.scopes), s) for s in (0.002, 0.01)), 4.0, 2**20)
+    assert grown is not None
+    keep, fitted = grown
+    # Draws have a standard error of .003, and strongly correlated features let a few more in; no edge is missed.
+    found = {s for s in itertools.compress(effects.scopes, keep) if len(s) == 2}
+    assert set(edges) <= found and len(found) <= len(edges) + 3
+    assert np.abs(fitted[18:] - [truth.weights[s] for s in effects.scopes[18:]]).max() < 0.05
+    assert grow_support(effects, target, *(np.full(len(effects.scopes), s) for s in (0.002, 0.01)), 4.0, 50) is None
 
 
 def test_the_width_bounds_the_fit_and_a_width_that_holds_changes_nothing():

@@ -12,10 +12,18 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import count, table_sensitivity
 from pgmpy_dp.private.data.frame import encode
 from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
 
-__all__ = ["PrivateTable", "checked_ledger", "checked_public_count", "contingency_tables"]
+__all__ = [
+    "PrivateTable",
+    "checked_ledger",
+    "checked_public_count",
+    "contingency_tables",
+    "random_halves",
+    "table_codes",
+]
 
 
 class PrivateTable:
@@ -117,6 +125,40 @@ def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]
         Sensitive(count(table._codes, cardinalities, [position[v] for v in scope]), table._adjacency, l1, l2, linf)
         for scope in scopes
     ]
+
+
+def table_codes(table: PrivateTable) -> np.ndarray:
+    """Codes of all kept records, shape (n, p), for learners inside the boundary; not to be written to."""
+    return table._codes
+
+
+def random_halves(table: PrivateTable, seed: np.random.Generator | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of the kept records, each assigned to one of two parts by a fair coin of its own.
+
+    Parameters
+    ----------
+    table : PrivateTable
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only: the coins are then known, and the parts **not private**.
+
+    Returns
+    -------
+    two ndarrays, shapes (n_1, p) and (n - n_1, p)
+        The sizes of the parts are private, also where the number of records is public.
+
+    Notes
+    -----
+    Privacy (parallel composition): if mechanism A satisfies rho-zCDP, or epsilon-DP, under the table's adjacency, and B
+    too, then running A on one part and B on the other satisfies it together. Give neighbouring tables the same coins:
+    the one record that differs is in the same part in both, whatever it holds, and the other part is the same. So given
+    the coins the pair of outputs satisfies it. The coins are independent of the records, hence have one distribution
+    under both tables, and averaging over them keeps the guarantee (joint quasi-convexity of Renyi divergences). Coins
+    are drawn for kept records; a record that is outside the schema in one of the tables has a coin in the other only,
+    which changes nothing for the others. A and B may be chosen one after the other, B by A's output.
+    """
+    in_first = np.zeros(len(table._codes), dtype=bool)
+    in_first[poisson_sample(len(table._codes), 0.5, seed=seed)] = True
+    return table._codes[in_first], table._codes[~in_first]
 
 
 def checked_public_count(name: str, value: Any, adjacency: Adjacency) -> int | None:

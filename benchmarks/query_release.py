@@ -1,0 +1,179 @@
+"""Private answers to all parities of up to t binary variables: noise on all, multiplicative weights, perturbed leader.
+
+::
+
+    python -m benchmarks.query_release --quick            # p = 8 and 12, a minute on one core
+    python -m benchmarks.query_release --out benchmarks/results
+
+Records are drawn from a random sparse binary field: a chain with p/2 more pairs and p/3 triples, of interactions .2 to
+.5 in absolute value. The error of an answer is that of the mean over these records (not of the field), so that without
+noise it would be 0. Noise comes from seeds: nothing here is private.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.machine import describe_machine, single_thread
+
+if __name__ == "__main__":
+    single_thread()  # before numpy is imported
+
+import numpy as np
+from tqdm import tqdm
+
+from benchmarks.report import markdown_table
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.parities import parity_count, parity_sums
+from pgmpy_dp.private.learners.parities import ParitySettings, plan_parities, release_parities
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.solvers.walsh_hadamard import linear_values, masks_of, polynomial_values
+
+METHODS = ("noise", "pmw", "sepfem")
+PURE = (Budget(epsilon=0.5), Budget(epsilon=2.0))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point: variables, order, records and budget."""
+
+    p: int
+    order: int
+    n: int
+    budget: Budget
+
+    @property
+    def weakness(self) -> float:
+        """s: standard deviation of the noise of a mean when all sums get noise."""
+        m = parity_count(self.p, self.order)
+        if self.budget.rho is None:
+            assert self.budget.epsilon is not None
+            return math.sqrt(2) * m / self.budget.epsilon / self.n
+        return math.sqrt(m / (2 * self.budget.rho)) / self.n
+
+
+def settings(quick: bool) -> list[Setting]:
+    """All points; the quick ones leave out p = 16 and 20."""
+    points = [
+        Setting(p, order, n, Budget(rho=rho))
+        for p in ((8, 12) if quick else (8, 12, 16))
+        for order in (2, 3)
+        for n in (100, 1_000, 10_000, 100_000)
+        for rho in (0.1, 1.0)
+    ]
+    if not quick:
+        points += [Setting(20, 3, n, Budget(rho=0.1)) for n in (1_000, 10_000)]
+    return points + [Setting(12, 3, n, budget) for n in (1_000, 10_000, 100_000, 1_000_000) for budget in PURE]
+
+
+def draw_records(p: int, n: int, seed: int) -> np.ndarray:
+    """Codes, shape (n, p), of independent records of a random field of at most 20 variables."""
+    rng = np.random.default_rng([seed, p, n])
+    subsets = [tuple(sorted((i, (i + 1) % p))) for i in range(p)]
+    subsets += [tuple(sorted(rng.choice(p, 2, replace=False).tolist())) for _ in range(p // 2)]
+    subsets += [tuple(sorted(rng.choice(p, 3, replace=False).tolist())) for _ in range(p // 3)]
+    weights = rng.uniform(0.2, 0.5, len(subsets)) * rng.choice([-1.0, 1.0], len(subsets))
+    potential = polynomial_values(masks_of(subsets), weights, p) + linear_values(rng.uniform(-0.2, 0.2, p))
+    mass = np.exp(potential - potential.max())
+    cells = rng.choice(1 << p, size=n, p=mass / mass.sum())
+    return ((cells[:, None] >> np.arange(p)) & 1).astype(np.uint8)
+
+
+def measure(setting: Setting, method: str, seed: int) -> tuple[float, float, float]:
+    """Largest and mean absolute error of the means, and seconds."""
+    codes = draw_records(setting.p, setting.n, seed)
+    exact = parity_sums(codes, setting.order) / setting.n
+    schema = Schema({f"x{j}": [0, 1] for j in range(setting.p)})
+    plan = plan_parities(
+        schema, Adjacency.ADD_REMOVE, setting.n, ParitySettings(order=setting.order, method=method), setting.budget
+    )
+    started = time.perf_counter()
+    (sums, *_), _, _ = release_parities(codes, plan, np.random.default_rng([seed, METHODS.index(method)]))
+    seconds = time.perf_counter() - started
+    error = np.abs(np.clip(sums / setting.n, -1.0, 1.0) - exact)
+    return float(error.max()), float(error.mean()), seconds
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Command line; see ``--help``."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.query_release", description="Answers to all parities.")
+    parser.add_argument("--out", default="build/benchmarks", help="folder of the results (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=3, help="populations of each setting (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="without p = 16 and 20")
+    options = parser.parse_args(arguments)
+    results = {}
+    for setting in tqdm(settings(options.quick)):
+        repeats = 1 if setting.p == 20 else options.seeds
+        results[setting] = {m: np.mean([measure(setting, m, s) for s in range(repeats)], axis=0) for m in METHODS}
+    command = shlex.join(["python", "-m", "benchmarks.query_release", *(arguments or sys.argv[1:])])
+    path = Path(options.out) / ("query-release-quick.md" if options.quick else "query-release.md")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(report(results, command, options.seeds))
+    print(f"wrote {path}")
+
+
+def report(results: dict[Setting, dict[str, np.ndarray]], command: str, seeds: int) -> str:
+    """The page of results."""
+    lines = ["# Answering all parities", "", f"Made by `{command}`", "", f"on {describe_machine()}.", ""]
+    lines += [
+        f"Errors of the means, clipped to [-1, 1], over {seeds} populations (one at p = 20): largest / mean over all",
+        "parities of up to t of p variables. s is the standard deviation of the noise of a mean if all sums get noise.",
+        "The last column is the mean absolute parity, the error of answering 0. add_remove, n public, default rounds.",
+        "",
+    ]
+    rows = []
+    for setting, by_method in results.items():
+        best = min(METHODS, key=lambda m: by_method[m][0])
+        cells = [
+            f"**{e[0]:.3f}** / {e[1]:.3f}" if m == best else f"{e[0]:.3f} / {e[1]:.3f}" for m, e in by_method.items()
+        ]
+        exact = parity_sums(draw_records(setting.p, setting.n, 0), setting.order) / setting.n
+        seconds = " / ".join(f"{by_method[m][2]:.2g}" for m in METHODS)
+        rows.append(
+            [setting.p, setting.order, f"{setting.n:,}", setting.budget, f"{setting.weakness:.3f}", *cells, seconds]
+            + [f"{np.abs(exact).mean():.3f}"]
+        )
+    header = ["p", "t", "n", "budget", "s", *METHODS, "seconds", "answering 0"]
+    lines += [markdown_table(header, [[str(cell) for cell in row] for row in rows]), "", *_verdict(results)]
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(results: dict[Setting, dict[str, np.ndarray]]) -> list[str]:
+    """Who wins where, counted."""
+    lines = [
+        "## Who wins where",
+        "",
+        "Largest error, number of settings won, and geometric mean of pmw's over noise's:",
+        "",
+    ]
+    rows = []
+    bands = ((0.0, 0.003), (0.003, 0.01), (0.01, 0.03), (0.03, 0.1), (0.1, math.inf))
+    for kind, (low, high) in itertools.product(("zCDP", "DP"), bands):
+        inside = [
+            r
+            for setting, r in results.items()
+            if low <= setting.weakness < high and (setting.budget.rho is None) == (kind == "DP")
+        ]
+        if inside:
+            wins = [sum(min(METHODS, key=lambda m: r[m][0]) == method for r in inside) for method in METHODS]
+            ratios = [np.exp(np.mean([math.log(r["pmw"][k] / r["noise"][k]) for r in inside])) for k in (0, 1)]
+            name = f"{low:g} to {high:g}" if math.isfinite(high) else f"above {low:g}"
+            rows.append([kind, name, *map(str, wins), f"{ratios[0]:.2f}", f"{ratios[1]:.2f}"])
+    lines.append(markdown_table(["budget", "s", *METHODS, "pmw/noise, largest", "pmw/noise, mean"], rows))
+    return lines
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        main()

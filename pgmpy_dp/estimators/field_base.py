@@ -1,0 +1,267 @@
+"""What the estimators of Markov random fields share: one release, then a field, its graph and a pgmpy model."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from abc import abstractmethod
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import networkx as nx
+import numpy as np
+from pgmpy.base import UndirectedGraph
+from skbase.base import BaseEstimator
+
+from pgmpy_dp.estimators.base import schema_and_table
+from pgmpy_dp.estimators.field_fits import FieldFit, edge_scores, field_of
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.inference import Inference
+from pgmpy_dp.models.random_fields import RandomField
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import checked_number
+from pgmpy_dp.private.learners import frank_wolfe, pseudo_likelihood
+from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings, edge_positions
+from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.learners.pseudo_likelihood import PseudoLikelihoodSettings
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["FIELD_MEMORY_LIMIT", "BaseFieldEstimator"]
+
+FIELD_MEMORY_LIMIT = 2**28
+"""Bytes that exact inference may take in `model_`: enough for about 22 binary variables that all interact."""
+
+_METHODS = ("auto", "moments", "frank-wolfe", "gradient")
+_DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
+
+
+class BaseFieldEstimator(BaseEstimator):
+    """Parameters and graph of a Markov random field; abstract, see the three estimators.
+
+    A subclass names its `_family` and `_moment_kind`, runs the learner of its moments in `_run_moments`, and says in
+    `_parameters` what its weights and fields are.
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "supports_weighted_data": False,
+        "task": "parameters and graph",
+        "model_kind": "undirected",
+        "data_kind": "discrete",
+        "guarantees": ("pure", "zcdp", "approximate"),
+        "adjacency": ("add_remove", "replace_one"),
+    }
+
+    _family: ClassVar[str]
+    _moment_kind: ClassVar[str]
+
+    # Set by the constructors of the subclasses.
+    width: float
+    epsilon: float | None
+    delta: float
+    rho: float | None
+    state_names: Schema | dict | None
+    adjacency: str
+    n_records: int | None
+    method: str
+    graph: Any
+    n_iter: int | None
+    sparse: bool
+    min_edge_weight: float | None
+    inference: Inference
+    memory_limit: int
+    random_state: int | None
+
+    @abstractmethod
+    def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
+        """Release the moments; refuses bad public arguments before it charges."""
+
+    @abstractmethod
+    def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[Any, Any]:
+        """`weights_` and `fields_`."""
+
+    @property
+    def _order(self) -> int:
+        return 2
+
+    def fit(self, X: Any, y: None = None) -> BaseFieldEstimator:
+        """Release what the method needs under the budget, then learn the field from it.
+
+        Parameters
+        ----------
+        X : dataframe or PrivateTable
+            Anything narwhals reads; all variables of `state_names` are columns of it. A `PrivateTable` is charged to
+            its own ledger, which several fits can share.
+        y : None
+            Ignored; for pipelines.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent.
+        BudgetExceeded
+            If the ledger of a `PrivateTable` does not allow the budget; nothing is spent.
+
+        Notes
+        -----
+        If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
+        ``release``, for :meth:`fit_release`.
+        """
+        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        schema, table = schema_and_table(self, X)
+        self._check(schema)
+        method = self._chosen_method()
+        if table is None:
+            table = PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
+        release = self._run(method, table, budget)
+        try:
+            learned = self._learned(release, Privacy.of(release, table.ledger.entries))
+        except BaseException as error:
+            error.release = release  # type: ignore[attr-defined]
+            error.add_note("The release was made and paid for: pass this exception's .release to fit_release")
+            raise
+        self.__dict__.update(learned)
+        return self
+
+    def fit_release(self, release: Release) -> BaseFieldEstimator:
+        """Learn again from what was released before; needs no records and costs nothing.
+
+        Parameters
+        ----------
+        release : Release
+            As in ``release_``, or read by ``Release.load``. It decides the method.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(release, Release):
+            raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+        kinds = self._release_kinds()
+        if release.kind not in kinds:
+            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of {kinds}")
+        if release.public.get("family", self._family) != self._family:
+            raise ValueError(f"release is of family {release.public['family']!r}, this estimator of {self._family!r}")
+        if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:
+            raise ValueError("state_names and the release have other variables or states; drop state_names")
+        self._check(release.schema)
+        if release.kind == "parities" and release.public["order"] != self._order:
+            raise ValueError(f"release has order {release.public['order']!r}, this estimator {self._order!r}")
+        self.__dict__.update(self._learned(release, Privacy.of(release)))
+        return self
+
+    def _release_kinds(self) -> tuple[str, ...]:
+        return (self._moment_kind, "regressions", "pseudo_likelihood")
+
+    def _chosen_method(self) -> str:
+        return "moments" if self.method == "auto" else self.method
+
+    def _check(self, schema: Schema) -> None:
+        """Refuse what is wrong with public arguments whatever the method."""
+        if self.method not in _METHODS:
+            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
+        schema.require_discrete(argument="state_names")
+        if len(schema) < 2:
+            raise ValueError(f"state_names has {len(schema)} variable; interactions need at least two")
+        # The model, with its graph, obeys the rules of the regressions' settings under every method.
+        settings = self._regressions()
+        other = [name for name in schema.variables if schema.cardinality(name) != 2]
+        if other and self._family != "pairwise":
+            raise ValueError(
+                f"state_names gives {other[:5]} other than two states, and {type(self).__name__} is for binary "
+                "variables; use PrivatePairwise, or merge states"
+            )
+        if settings.order > len(schema):
+            raise ValueError(f"order={settings.order!r} is more than the {len(schema)} variables; pass at most as many")
+        if settings.graph is not None:
+            edge_positions(schema, settings.graph)
+        if not isinstance(self.sparse, bool | np.bool_):
+            raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
+        if self.min_edge_weight is not None:
+            checked_number("min_edge_weight", self.min_edge_weight, positive=True)
+        checked_integer("memory_limit", self.memory_limit, 1)
+
+    def _regressions(self) -> FrankWolfeSettings:
+        return FrankWolfeSettings(
+            width=self.width,
+            family=self._family,
+            order=self._order,
+            graph=self.graph,
+            n_iter=self.n_iter,
+            random_state=self.random_state,
+        )
+
+    def _run(self, method: str, table: PrivateTable, budget: Budget) -> Release:
+        if method == "moments":
+            return self._run_moments(table, budget)
+        if method == "frank-wolfe":
+            return frank_wolfe.run(table, self._regressions(), budget)
+        steps = {} if self.n_iter is None else {"n_steps": self.n_iter}
+        settings = PseudoLikelihoodSettings(
+            self._family,
+            self.width,
+            order=self._order,
+            graph=self.graph,
+            sparse=bool(self.sparse) and self.graph is None,
+            random_state=self.random_state,
+            **steps,
+        )
+        return pseudo_likelihood.run(table, settings, budget)
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
+        graph = self._regressions().graph
+        fit = field_of(
+            release,
+            self._family,
+            width=float(self.width),
+            graph=graph,
+            sparse=bool(self.sparse),
+            min_edge_weight=None if self.min_edge_weight is None else float(self.min_edge_weight),
+        )
+        variables = release.schema.variables
+        scores = edge_scores(fit.field)
+        weights, fields = self._parameters(fit.field, variables)
+        return {
+            "weights_": weights,
+            "fields_": fields,
+            "field_": fit.field,
+            "graph_": self._graph(variables, scores),
+            "model_": self._model(fit, release.schema, privacy),
+            "edge_scores_": scores,
+            "disagreement_": fit.disagreement,
+            "release_": release,
+            "privacy_": privacy,
+            "n_records_": fit.n_records,
+            "n_records_sd_": fit.n_records_sd,
+            "converged_": fit.converged,
+            "status_": fit.status,
+            "n_iter_": fit.n_iter,
+            "_is_fitted": True,
+        }
+
+    def _graph(self, variables: tuple[Hashable, ...], scores: np.ndarray) -> UndirectedGraph:
+        least = 0.0 if self.min_edge_weight is None else float(self.min_edge_weight) / 2.0
+        graph = UndirectedGraph()
+        graph.add_nodes_from(variables)
+        for i, j in np.argwhere(np.triu((scores > 0) & (scores >= least), 1)):
+            graph.add_edge(variables[i], variables[j])
+        return graph
+
+    def _model(self, fit: FieldFit, schema: Schema, privacy: Privacy) -> MarkovNetwork:
+        variables = schema.variables
+        edges = [(variables[i], variables[j]) for i, j in fit.field.edges()]
+        pairs = len(variables) * (len(variables) - 1) // 2
+        graph = nx.Graph()
+        graph.add_nodes_from(variables)
+        graph.add_edges_from(edges if len(edges) <= _DENSE * pairs else itertools.combinations(variables, 2))
+        model = dataclasses.replace(
+            fit.field.to_log_linear(variables), memory_limit=int(self.memory_limit), inference=self.inference
+        )
+        return MarkovNetwork.from_log_linear(model, graph, schema, privacy)

@@ -1,0 +1,260 @@
+"""From a release to a random field: what follows each of the learners of Markov random fields. Post-processing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.models.field_design import field_scopes
+from pgmpy_dp.models.moment_matching import MomentFit, match_interactions, match_ising, match_parities
+from pgmpy_dp.models.nodewise import (
+    binary_field_from_regressions,
+    ising_from_regressions,
+    node_monomials,
+    pairwise_from_regressions,
+    state_pairs,
+)
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField, parity_subsets
+from pgmpy_dp.private.data.parities import parity_sensitivity
+from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.learners import frank_wolfe, halves, interactions, pseudo_likelihood
+from pgmpy_dp.private.learners.frank_wolfe_plan import edge_positions
+from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
+from pgmpy_dp.private.sensitive import Noise, Release
+
+__all__ = ["FieldFit", "edge_scores", "field_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class FieldFit:
+    """A random field over the positions of the schema's variables, and how it was found.
+
+    Attributes
+    ----------
+    field : Ising, Pairwise or BinaryField
+    disagreement : ndarray of shape (p, p), or None
+        Where each interaction was estimated from several nodes: the largest distance between the estimates of the
+        interactions of a pair.
+    converged : bool
+    status : str
+    n_iter : int
+    n_records, n_records_sd : float
+        The public number of records (with 0), or the noisy count and the standard deviation of its noise.
+    """
+
+    field: RandomField
+    disagreement: np.ndarray | None
+    converged: bool
+    status: str
+    n_iter: int
+    n_records: float
+    n_records_sd: float
+
+
+def field_of(
+    release: Release,
+    family: str,
+    *,
+    width: float,
+    graph: Iterable[Iterable[Hashable]] | None,
+    sparse: bool,
+    min_edge_weight: float | None = None,
+) -> FieldFit:
+    """The field that a release of any of the learners determines.
+
+    Parameters
+    ----------
+    release : Release
+        Of kind "parities", "interactions", "regressions", "halves" or "pseudo_likelihood".
+    family : {"ising", "pairwise", "binary"}
+    width : float
+        Public bound on the width.
+    graph : iterable of pairs of variable names, or None
+        For moments, which say nothing about a graph: only its cliques interact.
+    sparse : bool
+        For moments: look for the interactions that are not 0.
+    min_edge_weight : float, optional
+        For halves, eta: tells the maximal interactions, see `_with_maximal`.
+    """
+    edges = None if graph is None else edge_positions(release.schema, graph)
+    if release.kind == "parities":
+        return _of_parities(release, family, edges, sparse, width)
+    if release.kind == "interactions":
+        return _of_interactions(release, edges, sparse, width)
+    if release.kind == "regressions":
+        return _of_regressions(release)
+    if release.kind == "halves":
+        return _of_halves(release, min_edge_weight)
+    return _of_pseudo_likelihood(release, family)
+
+
+def edge_scores(field: RandomField) -> np.ndarray:
+    """Largest absolute interaction of each pair of variables, shape (p, p), symmetric.
+
+    Of an Ising model |A_ij|, of a pairwise one the largest entry of the centred |W_ij|, of a binary field the largest
+    coefficient of a product that holds both.
+    """
+    if isinstance(field, Ising):
+        return np.abs(field.weights)
+    scores = np.zeros((field.n_variables, field.n_variables))
+    if isinstance(field, Pairwise):
+        for (i, j), table in field.centred().weights.items():
+            scores[i, j] = scores[j, i] = np.abs(table).max()
+        return scores
+    return _by_pair(field.n_variables, {scope: abs(value) for scope, value in field.coefficients.items()})
+
+
+def _by_pair(p: int, values: dict[tuple[int, ...], float]) -> np.ndarray:
+    largest = np.zeros((p, p))
+    for scope, value in values.items():
+        for i, j in itertools.permutations(scope, 2):
+            largest[i, j] = max(largest[i, j], value)
+    return largest
+
+
+def _count(release: Release, place: int) -> tuple[float, float]:
+    """The number of records, at least 1, and the standard deviation of its noise."""
+    if release.n_records is not None:
+        return max(float(release.n_records), 1.0), 0.0
+    if place >= len(release.values):
+        return math.nan, math.nan
+    noise = release.noise[place]
+    return max(float(release.values[place][0]), 1.0), math.sqrt(noise.variance) if noise else 0.0
+
+
+def _of_parities(
+    release: Release, family: str, edges: list[tuple[int, int]] | None, sparse: bool, width: float
+) -> FieldFit:
+    p, order = len(release.schema), release.public["order"]
+    n, n_sd = _count(release, 1)
+    means = release.values[0] / n
+    noise = release.noise[0] or _noise_of_all(release, p, order)
+    options: dict[str, Any] = {"noise_sd": math.sqrt(noise.variance) / n, "n": n}
+    options |= {"graph": edges, "sparse": sparse, "width": width}
+    fit: MomentFit
+    if family == "ising":
+        products = np.zeros((p, p))
+        products[np.triu_indices(p, 1)] = means[p:]
+        fit = match_ising(means[:p], products, **options)
+    else:
+        fit = match_parities(means, p, order, **options)
+    return FieldFit(fit.model, None, fit.converged, fit.status, fit.n_iter, n, n_sd)
+
+
+def _noise_of_all(release: Release, p: int, order: int) -> Noise:
+    """The noise that all sums would have had: answers of a query release were preferred to that."""
+    l1, l2, _ = parity_sensitivity(p, order, release.adjacency, False)
+    if isinstance(release.guarantee, PureDP):
+        return Noise("discrete_laplace", laplace_scales([l1], release.guarantee.epsilon)[0])
+    return Noise("discrete_gaussian", gaussian_scales([l2], release.guarantee.rho)[0])  # type: ignore[union-attr]
+
+
+def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, sparse: bool, width: float) -> FieldFit:
+    noisy = interactions.noisy_interactions(release)
+    n, n_sd = _count(release, 2)
+    sizes = [len(field) for field in noisy.fields]
+    fit = match_interactions(
+        [field / n for field in noisy.fields],
+        {pair: table / n for pair, table in noisy.pairs.items()},
+        field_noise_sd=[noisy.field_sd * k / n for k in sizes],
+        pair_noise_sd={(i, j): noisy.pair_sd * sizes[i] * sizes[j] / n for i, j in noisy.pairs},
+        n=n,
+        graph=edges,
+        sparse=sparse,
+        width=width,
+    )
+    return FieldFit(fit.model, None, fit.converged, fit.status, fit.n_iter, n, n_sd)
+
+
+def _of_regressions(release: Release) -> FieldFit:
+    field, disagreement = _from_weights(release, None)
+    return _fixed(release, field, disagreement, int(release.public["n_iter"]), 1)
+
+
+def _of_halves(release: Release, min_edge_weight: float | None) -> FieldFit:
+    parities = halves.parities_part(release)
+    order = parities.public["order"]
+    n = max(float(parities.values[1][0]), 1.0)
+    means = np.clip(parities.values[0] / n, -1.0, 1.0)
+    subsets = parity_subsets(len(release.schema), order)
+    regressions = halves.regressions_part(release)
+    field, disagreement = _from_weights(regressions, dict(zip(subsets, means.tolist(), strict=True)))
+    if min_edge_weight is not None:
+        plain, _ = _from_weights(regressions, None)
+        assert isinstance(field, BinaryField)
+        assert isinstance(plain, BinaryField)
+        field = _with_maximal(plain, field, min_edge_weight / 2.0)
+    fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]), 1)
+    noise = parities.noise[1]
+    assert noise is not None  # a count is a statistic plus noise
+    # Of n records half come here, with a standard deviation of sqrt(n)/2, besides the noise.
+    records = _count(release, -1) if release.n_records is not None else (2 * n, 2 * math.sqrt(noise.variance + n / 2))
+    return FieldFit(field, disagreement, fit.converged, fit.status, fit.n_iter, *records)
+
+
+def _with_maximal(plain: BinaryField, averaged: BinaryField, least: float) -> BinaryField:
+    """Mean derivatives for maximal interactions, whose coefficients they are, and plain coefficients for others.
+
+    An interaction is taken for maximal if all those around it are below `least`.
+    """
+    inside: set[tuple[int, ...]] = set()
+    chosen = {}
+    for scope in sorted({*plain.coefficients, *averaged.coefficients}, key=len, reverse=True):
+        source = plain if scope in inside else averaged
+        chosen[scope] = source.coefficients.get(scope, 0.0)
+        if abs(chosen[scope]) >= least:
+            inside |= {part for size in range(1, len(scope)) for part in itertools.combinations(scope, size)}
+    return BinaryField(plain.n_variables, chosen)
+
+
+def _from_weights(
+    release: Release, parity_means: dict[tuple[int, ...], float] | None
+) -> tuple[RandomField, np.ndarray]:
+    """Zhang et al. (2020), Algorithms 2 to 5; regressions that a graph has none of count as zeros."""
+    layout, weights = frank_wolfe.regressions_of(release), frank_wolfe.regression_weights(release)
+    sizes, order = layout.cardinalities, release.public["order"]
+    p = len(sizes)
+    if layout.family == "ising":
+        square = np.zeros((p, p))
+        square[layout.nodes] = weights
+        return ising_from_regressions(square)
+    if layout.family == "pairwise":
+        row = {label: r for r, label in enumerate(state_pairs(sizes))}
+        labels = zip(layout.nodes.tolist(), *layout.pairs.T.tolist(), strict=True)
+        whole = np.zeros((len(row), weights.shape[1]))
+        whole[[row[label] for label in labels]] = weights
+        return pairwise_from_regressions(sizes, whole[:, :-1], whole[:, -1])
+    column = {monomial: c for c, monomial in enumerate(layout.features)}
+    whole = np.zeros((p, len(node_monomials(p, order, 0))))
+    for r, i in enumerate(layout.nodes.tolist()):
+        whole[i] = weights[r, [column[monomial] for monomial in node_monomials(p, order, i)]]
+    field, apart = binary_field_from_regressions(whole, order, parity_means)
+    return field, _by_pair(p, apart)
+
+
+def _of_pseudo_likelihood(release: Release, family: str) -> FieldFit:
+    flat = pseudo_likelihood.parameters(release)
+    sizes = [release.schema.cardinality(name) for name in release.schema.variables]
+    scopes = field_scopes(len(sizes), release.public["order"])
+    field: RandomField
+    if family == "pairwise":
+        tables = np.split(flat, np.cumsum([math.prod(sizes[i] for i in scope) for scope in scopes])[:-1])
+        shaped = {s: t.reshape([sizes[i] for i in s]) for s, t in zip(scopes, tables, strict=True)}
+        pairs = {(s[0], s[1]): table for s, table in shaped.items() if len(s) == 2}
+        field = Pairwise(tuple(shaped[i,] for i in range(len(sizes))), pairs).centred()
+    else:
+        field = BinaryField(len(sizes), dict(zip(scopes, flat.tolist(), strict=True)))
+        if family == "ising":
+            field = field.to_ising()
+    return _fixed(release, field, None, sum(release.public["path"]["n_steps"]), 1)
+
+
+def _fixed(release: Release, field: RandomField, disagreement: np.ndarray | None, n_iter: int, place: int) -> FieldFit:
+    """Of a method that runs a number of steps that nothing about the data decides."""
+    status = f"{n_iter} steps, as fixed by public and noisy numbers"
+    return FieldFit(field, disagreement, False, status, n_iter, *_count(release, place))

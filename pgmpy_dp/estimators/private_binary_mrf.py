@@ -1,0 +1,212 @@
+"""PrivateBinaryMRF: parameters and graph of a binary Markov random field with interactions of any order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+from pgmpy_dp.estimators.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
+from pgmpy_dp.models.inference import Inference
+from pgmpy_dp.models.random_fields import BinaryField, RandomField
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.learners import halves, parities
+from pgmpy_dp.private.learners.halves import HalvesSettings
+from pgmpy_dp.private.learners.parities import ParitySettings
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["PrivateBinaryMRF"]
+
+_OBJECTIVES = ("l1", "linf")
+_QUERIES = ("auto", "gaussian", "pmw", "sepfem")
+
+
+class PrivateBinaryMRF(BaseFieldEstimator):
+    """Binary Markov random field with interactions of up to t variables, with its graph, under differential privacy.
+
+    Pr(z) is proportional to ``exp(sum_I c_I prod_{i in I} z_i)`` over sets I of at most t variables, where z_i is -1
+    for the first state of variable i in `state_names` and +1 for the second. Order 2 is :class:`PrivateIsing`.
+
+    Parameters
+    ----------
+    width : float
+        Public bound lambda > 0 on the largest sum of ``|c_I|`` over the sets I that hold a variable i. It is not
+        learned: see ``docs/random-fields.md`` for how to choose it.
+    order : int, default 3
+        t, at least 2: the largest number of variables of an interaction.
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    state_names : Schema or dict of variable to list of two states
+        Public description of the variables; required unless the data come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+        What one record's difference means.
+    n_records : int, optional
+        The number of records, if it is public. Required under "replace_one".
+    method : {"auto", "moments", "frank-wolfe", "gradient"}
+        "moments", which "auto" is: noisy means of all products of up to t variables, and the field that has them.
+        "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy gradient ascent on
+        the pseudo-likelihood, which needs rho or a delta.
+    objective : {"l1", "linf"}
+        How regressions become coefficients, with "frank-wolfe" only, which "linf" asks for. "l1" takes coefficients as
+        they are. "linf" learns the regressions from one half of the records, and takes means of the derivatives that
+        they are of over noisy parities of the other half. Such a mean is the coefficient of an interaction that is
+        maximal, inside no other one; with `min_edge_weight`, others are taken as in "l1", without it they are means.
+    queries : {"auto", "gaussian", "pmw", "sepfem"}
+        How products are released, with "moments" and "linf": with noise on all sums ("gaussian", Laplace for a pure
+        epsilon), by private multiplicative weights (up to 20 variables), by the perturbed leader; "auto" takes the
+        multiplicative weights where noise on all sums would be large.
+    graph : networkx.Graph or list of pairs of variables, optional
+        A public graph: only its cliques interact. Default: all sets of up to t variables may.
+    n_iter : int, optional
+        Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
+    sparse : bool
+        Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
+    min_edge_weight : float, optional
+        Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
+        with an estimate of at least eta/2.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Inference of `model_`.
+    memory_limit : int
+        Bytes that exact inference may take in `model_`.
+    random_state : int, optional
+        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+
+    Attributes
+    ----------
+    weights_ : dict of tuple of variables to float
+        c_I of the sets of two or more variables that interact, named in the order of `state_names`.
+    fields_ : dict of variable to float
+        c_I of the single variables.
+    field_ : BinaryField
+    graph_ : pgmpy.base.UndirectedGraph
+        The pairs of variables that are in an interaction together.
+    model_ : MarkovNetwork
+        On the graph of all interactions that are not 0, or on the complete graph where these are many.
+    edge_scores_ : ndarray of shape (p, p)
+        Largest ``|c_I|`` of the sets that hold both variables.
+    disagreement_ : ndarray of shape (p, p), or None
+        With "frank-wolfe", how far the estimates of an interaction lie apart, the largest for each pair.
+    release_ : Release
+        What was released: save it to fit again without the records and without further cost.
+    privacy_ : Privacy
+        Guarantee, adjacency and ledger entries.
+    n_records_, n_records_sd_ : float
+        The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
+        none was needed.
+    converged_ : bool
+        Whether the fit to noisy moments converged; False for methods with a number of steps that is fixed beforehand.
+    status_ : str
+    n_iter_ : int
+
+    Notes
+    -----
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.parities`,
+    :mod:`~pgmpy_dp.private.learners.frank_wolfe`, :mod:`~pgmpy_dp.private.learners.halves` or
+    :mod:`~pgmpy_dp.private.learners.pseudo_likelihood`; the rest is post-processing. Protected is one record.
+    Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithms 4 ("l1") and 5 ("linf"), with selections by
+    Gumbel noise, are "frank-wolfe".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 1)] * 400 + [(0, 0, 0), (1, 1, 0), (0, 1, 1), (1, 0, 1)] * 100
+    >>> data = pd.DataFrame(rows, columns=["a", "b", "c"])  # c says, mostly, whether a and b are equal
+    >>> estimator = PrivateBinaryMRF(2.0, order=3, epsilon=2.0, state_names={name: [0, 1] for name in "abc"}).fit(data)
+    >>> round(estimator.weights_["a", "b", "c"], 1)
+    0.7
+    """
+
+    _family: ClassVar[str] = "binary"
+    _moment_kind: ClassVar[str] = "parities"
+
+    def __init__(
+        self,
+        width: float,
+        order: int = 3,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        method: str = "auto",
+        objective: str = "l1",
+        queries: str = "auto",
+        graph: Any = None,
+        n_iter: int | None = None,
+        sparse: bool = True,
+        min_edge_weight: float | None = None,
+        inference: Inference = "auto",
+        memory_limit: int = FIELD_MEMORY_LIMIT,
+        random_state: int | None = None,
+    ) -> None:
+        self.width = width
+        self.order = order
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.state_names = state_names
+        self.adjacency = adjacency
+        self.n_records = n_records
+        self.method = method
+        self.objective = objective
+        self.queries = queries
+        self.graph = graph
+        self.n_iter = n_iter
+        self.sparse = sparse
+        self.min_edge_weight = min_edge_weight
+        self.inference = inference
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        super().__init__()
+
+    @property
+    def _order(self) -> int:
+        return self.order
+
+    def _release_kinds(self) -> tuple[str, ...]:
+        return (*super()._release_kinds(), "halves")
+
+    def _chosen_method(self) -> str:
+        return "frank-wolfe" if self.method == "auto" and self.objective == "linf" else super()._chosen_method()
+
+    def _check(self, schema: Schema) -> None:
+        super()._check(schema)
+        for name, allowed in (("objective", _OBJECTIVES), ("queries", _QUERIES)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r} is not supported; use one of {allowed}")
+        if self.objective == "linf" and self._chosen_method() != "frank-wolfe":
+            raise ValueError(
+                f"objective='linf' with method={self.method!r}, which has no regressions; use method='frank-wolfe'"
+            )
+
+    def _parities(self, budget: Budget, random_state: int | None) -> ParitySettings:
+        # Noise on all sums is Laplace for a pure budget.
+        pure = budget.rho is None and not budget.delta
+        method = "noise" if self.queries == "gaussian" and pure else self.queries
+        return ParitySettings(order=self.order, method=method, random_state=random_state)
+
+    def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
+        return parities.run(table, self._parities(budget, self.random_state), budget)
+
+    def _run(self, method: str, table: PrivateTable, budget: Budget) -> Release:
+        if self.objective == "linf":
+            settings = HalvesSettings(self._regressions(), self._parities(budget, None))
+            return halves.run(table, settings, budget)
+        return super()._run(method, table, budget)
+
+    def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[dict, dict]:
+        assert isinstance(field, BinaryField)
+        named = {tuple(variables[i] for i in scope): value for scope, value in field.coefficients.items()}
+        fields = {name: named.get((name,), 0.0) for name in variables}
+        return {scope: value for scope, value in named.items() if len(scope) > 1}, fields
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        states = {"rain": ["no", "yes"], "wet": [False, True]}
+        return [
+            {"width": 2.0, "order": 2, "epsilon": 1.0, "state_names": states},
+            {"width": 1.0, "order": 2, "rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100},
+        ]

@@ -1,0 +1,159 @@
+"""PrivateIsing: parameters and graph of an Ising model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pgmpy_dp.estimators.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
+from pgmpy_dp.models.inference import Inference
+from pgmpy_dp.models.random_fields import Ising, RandomField
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.learners import parities
+from pgmpy_dp.private.learners.parities import ParitySettings
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["PrivateIsing"]
+
+
+class PrivateIsing(BaseFieldEstimator):
+    """Ising model of binary variables, with its graph, under differential privacy.
+
+    Pr(z) is proportional to ``exp(sum_{i<j} A_ij z_i z_j + sum_i theta_i z_i)``, where z_i is -1 for the first state of
+    variable i in `state_names` and +1 for the second.
+
+    Parameters
+    ----------
+    width : float
+        Public bound lambda > 0 on the largest ``sum_j |A_ij| + |theta_i|`` of a variable i. It is not learned: see
+        ``docs/random-fields.md`` for how to choose it.
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    state_names : Schema or dict of variable to list of two states
+        Public description of the variables; required unless the data come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+        What one record's difference means.
+    n_records : int, optional
+        The number of records, if it is public. Required under "replace_one".
+    method : {"auto", "moments", "frank-wolfe", "gradient"}
+        "moments", which "auto" is: noisy means of all z_i and z_i z_j, and the Ising model that has them.
+        "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy gradient ascent on
+        the pseudo-likelihood, which needs rho or a delta.
+    graph : networkx.Graph or list of pairs of variables, optional
+        A public graph: only its edges interact. Default: all pairs may.
+    n_iter : int, optional
+        Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
+    sparse : bool
+        Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
+    min_edge_weight : float, optional
+        Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
+        with an estimate of at least eta/2.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Inference of `model_`.
+    memory_limit : int
+        Bytes that exact inference may take in `model_`.
+    random_state : int, optional
+        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (p, p)
+        A, symmetric with a diagonal of 0; variables in the order of `state_names`.
+    fields_ : ndarray of shape (p,)
+        theta.
+    field_ : Ising
+    graph_ : pgmpy.base.UndirectedGraph
+        The pairs that interact.
+    model_ : MarkovNetwork
+        On the graph of all interactions that are not 0, or on the complete graph where these are many.
+    edge_scores_ : ndarray of shape (p, p)
+        ``|A_ij|``.
+    disagreement_ : ndarray of shape (p, p), or None
+        With "frank-wolfe", how far the two estimates of an interaction lie apart.
+    release_ : Release
+        What was released: save it to fit again without the records and without further cost.
+    privacy_ : Privacy
+        Guarantee, adjacency and ledger entries.
+    n_records_, n_records_sd_ : float
+        The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
+        none was needed.
+    converged_ : bool
+        Whether the fit to noisy moments converged; False for methods with a number of steps that is fixed beforehand.
+    status_ : str
+    n_iter_ : int
+
+    Notes
+    -----
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.parities`,
+    :mod:`~pgmpy_dp.private.learners.frank_wolfe` or :mod:`~pgmpy_dp.private.learners.pseudo_likelihood`; the rest is
+    post-processing. Protected is one record.
+    Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 2, with selections by Gumbel noise, is "frank-wolfe".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [("no", "dry")] * 400 + [("yes", "wet")] * 400 + [("no", "wet")] * 100 + [("yes", "dry")] * 100
+    >>> data = pd.DataFrame(rows, columns=["rain", "grass"])
+    >>> states = {"rain": ["no", "yes"], "grass": ["dry", "wet"]}
+    >>> estimator = PrivateIsing(width=2.0, epsilon=2.0, state_names=states).fit(data)
+    >>> round(float(estimator.weights_[0, 1]), 1), list(estimator.graph_.edges)
+    (0.7, [('rain', 'grass')])
+    """
+
+    _family: ClassVar[str] = "ising"
+    _moment_kind: ClassVar[str] = "parities"
+
+    def __init__(
+        self,
+        width: float,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        method: str = "auto",
+        graph: Any = None,
+        n_iter: int | None = None,
+        sparse: bool = True,
+        min_edge_weight: float | None = None,
+        inference: Inference = "auto",
+        memory_limit: int = FIELD_MEMORY_LIMIT,
+        random_state: int | None = None,
+    ) -> None:
+        self.width = width
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.state_names = state_names
+        self.adjacency = adjacency
+        self.n_records = n_records
+        self.method = method
+        self.graph = graph
+        self.n_iter = n_iter
+        self.sparse = sparse
+        self.min_edge_weight = min_edge_weight
+        self.inference = inference
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        super().__init__()
+
+    def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
+        return parities.run(table, ParitySettings(order=2, random_state=self.random_state), budget)
+
+    def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[np.ndarray, np.ndarray]:
+        assert isinstance(field, Ising)
+        return field.weights, field.fields
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        states = {"rain": ["no", "yes"], "wet": [False, True]}
+        return [
+            {"width": 2.0, "epsilon": 1.0, "state_names": states},
+            {"width": 1.0, "rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100},
+        ]

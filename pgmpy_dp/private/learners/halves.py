@@ -1,0 +1,193 @@
+"""Regressions from one random half of the records, parities from the other: Algorithm 5 of Zhang et al. (2020).
+
+Each record goes to one half by a coin of its own, so the two releases compose in parallel: together they cost what each
+of them costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT
+from pgmpy_dp.private.data.table import PrivateTable, random_halves
+from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.learners.frank_wolfe import descend
+from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.private.learners.parities import ParityPlan, ParitySettings, plan_parities, release_parities
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.schema import encode_label
+
+__all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
+
+
+@dataclass(frozen=True)
+class HalvesSettings:
+    """What to release of each half, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    regressions : FrankWolfeSettings
+        Of family "binary".
+    parities : ParitySettings
+        Of the same order. Its method "gaussian" or "laplace" must suit the budget.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For settings of another kind, family, order, or seed: the seed is that of `regressions`.
+    """
+
+    regressions: FrankWolfeSettings
+    parities: ParitySettings
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.regressions, FrankWolfeSettings) or not isinstance(self.parities, ParitySettings):
+            raise TypeError("regressions and parities must be FrankWolfeSettings and ParitySettings")
+        if self.regressions.family != "binary":
+            raise ValueError(f"regressions have family={self.regressions.family!r}; parities go with 'binary'")
+        if self.regressions.order != self.parities.order:
+            raise ValueError(f"order={self.regressions.order!r} of regressions, {self.parities.order!r} of parities")
+        if self.parities.random_state is not None:
+            raise ValueError("parities have a random_state; set that of regressions, which is of both")
+
+
+def run(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> Release:
+    """Release a Frank-Wolfe path from one half of the records and noisy parities from the other.
+
+    Parameters
+    ----------
+    table : PrivateTable
+        All variables binary.
+    settings : HalvesSettings
+    budget : Budget
+        Of each half, and of both together. It is charged to the table's ledger once, before anything is counted.
+
+    Returns
+    -------
+    Release
+        ``kind="halves"``: the values of both, see :func:`regressions_part` and :func:`parities_part`.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For what either learner refuses. All depend on public arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* As in the two learners, for a table of unknown size: sizes of halves are private under both
+        adjacencies. A public number of records serves to choose the number of iterations, by half of it.
+
+        *Guarantee.* Both releases are calibrated to one and the same cost, rho-zCDP or epsilon-DP, and act on disjoint
+        parts of the records that coins independent of the records decide; so together they satisfy that cost, under
+        add_remove and under replace_one (:func:`~pgmpy_dp.private.data.table.random_halves` has the proof). For an
+        (epsilon, delta) budget both halves use the largest rho that dp-accounting converts to it.
+
+        *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithm 5, which spends rho/2 on each half.
+
+        *Side channels.* Those of the two learners.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 450 + [1, 0] * 50})
+    >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=10.0))
+    >>> settings = HalvesSettings(FrankWolfeSettings(1.5, "binary"), ParitySettings(2))
+    >>> release = run(table, settings, Budget(rho=10.0))
+    >>> str(table.ledger.left), parities_part(release).values[0].shape
+    ('0-zCDP', (3,))
+    """
+    if not isinstance(table, PrivateTable):
+        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    descent_plan, parity_plan = _plans(table, settings, budget)
+    mechanism = f"frank_wolfe_and_{parity_plan.mechanism}"
+    seed = seeded_generator(settings.regressions.random_state)
+    table.ledger.charge(
+        descent_plan.cost,
+        what=f"Frank-Wolfe steps and parities of up to {parity_plan.order} variables, on disjoint halves",
+        columns=table.schema.variables,
+        mechanism=mechanism,
+        adjacency=table.adjacency,
+        reproducible=seed is not None,
+    )
+    first, second = random_halves(table, seed)
+    found = descend(first, descent_plan, seed)
+    sums, sums_noise, method = release_parities(second, parity_plan, seed)
+    values: list[np.ndarray] = [found.vertices, *sums]
+    noise: list[Noise | None] = [None, *sums_noise]
+    if found.count is not None:
+        values.append(found.count)
+        noise.append(found.count_noise)
+    schema, graph = table.schema.to_dict(), settings.regressions.graph
+    return Release(
+        kind="halves",
+        values=tuple(values),
+        noise=tuple(noise),
+        public={
+            "schema": schema,
+            "n_records": table.n_records,
+            "regressions": {
+                "schema": schema,
+                "family": "binary",
+                "order": settings.regressions.order,
+                "graph": None if graph is None else [[encode_label(name) for name in item] for item in graph],
+                "n_records": None,
+                "radius": descent_plan.radius,
+                "n_iter": found.n_iter,
+                "step": settings.regressions.step,
+                "scale": found.scale / RESIDUAL_UNIT,
+                "grid": RESIDUAL_UNIT,
+            },
+            "parities": {"schema": schema, "order": parity_plan.order, "n_records": None, "method": method},
+            "settings": {"width": settings.regressions.width, "budget": budget.guarantee.to_dict()},
+        },
+        adjacency=table.adjacency,
+        guarantee=descent_plan.cost,
+        mechanism=mechanism,
+        reproducible=seed is not None,
+    )
+
+
+def regressions_part(release: Release) -> Release:
+    """The path of one half, of kind "regressions", which :mod:`~pgmpy_dp.private.learners.frank_wolfe` reads."""
+    return _part(release, "regressions", [0, *range(3, len(release.values))])
+
+
+def parities_part(release: Release) -> Release:
+    """The noisy sums and count of the other half, of kind "parities"."""
+    return _part(release, "parities", [1, 2])
+
+
+def _plans(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> tuple[FrankWolfePlan, ParityPlan]:
+    half = None if table.n_records is None else table.n_records // 2
+    descent = frank_wolfe_plan(table.schema, table.adjacency, half, settings.regressions, budget)
+    # One measure for both halves: where a delta allows both, that of the regressions.
+    measure = Budget(rho=descent.cost.rho) if isinstance(descent.cost, ZCDP) else budget
+    parity = plan_parities(table.schema, table.adjacency, None, settings.parities, measure)
+    assert parity.cost == descent.cost
+    return descent, parity
+
+
+def _part(release: Release, kind: str, places: list[int]) -> Release:
+    if release.kind != "halves":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'halves'")
+    public: dict[str, Any] = dict(release.public[kind])
+    return Release(
+        kind=kind,
+        values=tuple(release.values[k] for k in places),
+        noise=tuple(release.noise[k] for k in places),
+        public=public,
+        adjacency=release.adjacency,
+        guarantee=release.guarantee,
+        mechanism=release.mechanism,
+        reproducible=release.reproducible,
+    )

@@ -1,0 +1,262 @@
+"""Noisy centred interactions of all pairs: the moments of a pairwise Markov random field, without its margins."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.interactions import InteractionUnits, field_sensitivity, interaction_sums, pair_sensitivity
+from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
+from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.schema import Schema
+
+__all__ = [
+    "InteractionPlan",
+    "InteractionSettings",
+    "NoisyInteractions",
+    "noisy_interactions",
+    "plan_interactions",
+    "release_interactions",
+    "run",
+]
+
+
+@dataclass(frozen=True)
+class InteractionSettings:
+    """What to release, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    noise : {"auto", "laplace", "gaussian"}, default "auto"
+        As in :class:`~pgmpy_dp.private.learners.marginals.MarginalSettings`.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
+        `ReproducibleNoiseWarning` says so.
+    max_cells : int, default 10**8
+        Largest number of cells of all pairs together.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the schema.
+    """
+
+    noise: str = "auto"
+    random_state: int | None = None
+    max_cells: int = 10**8
+
+    def __post_init__(self) -> None:
+        if self.noise not in NOISES:
+            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+        object.__setattr__(self, "max_cells", checked_integer("max_cells", self.max_cells, 1))
+
+
+@dataclass(frozen=True)
+class InteractionPlan:
+    """All that :func:`release_interactions` does, from public numbers alone."""
+
+    units: InteractionUnits
+    adjacency: Adjacency
+    with_count: bool
+    cost: PureDP | ZCDP
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the budget, for fields, pairs and count: in proportion to the number of tables."""
+        return _shares(len(self.units.cardinalities), self.with_count)
+
+    @property
+    def mechanism(self) -> str:
+        """Name of the noise."""
+        return "discrete_laplace" if isinstance(self.cost, PureDP) else "discrete_gaussian"
+
+
+def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> Release:
+    """Release noisy sums of centred indicators and of their products over all pairs.
+
+    Parameters
+    ----------
+    table : PrivateTable
+        Of at least two variables, with any numbers of states.
+    settings : InteractionSettings
+    budget : Budget
+        What this release spends. It is charged to the table's ledger before anything is counted.
+
+    Returns
+    -------
+    Release
+        ``kind="interactions"``. With u_i = c_i (k_i e_a - 1) for state a of variable i: ``values[0]`` the noisy sums of
+        all u_i, flat; ``values[1]`` those of u_i u_j^T for all pairs i < j in lexicographic order, each in C order,
+        flat; ``values[2]``, where the number of records is not public, a noisy count of them, shape (1,).
+        ``public["multipliers"]`` are the c_i, all 1 where all k_i are equal. :func:`noisy_interactions` reads it.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For a table of one variable, too many cells, noise that does not fit the budget's measure. All depend on public
+        arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* Of fields and pairs: :func:`~pgmpy_dp.private.data.interactions.field_sensitivity` and
+        :func:`~pgmpy_dp.private.data.interactions.pair_sensitivity`, for each adjacency; of the count 1.
+
+        *Guarantee.* Under the table's adjacency, epsilon-DP with discrete Laplace or rho-zCDP with discrete Gaussian
+        noise, added to integers. The p fields, p(p-1)/2 pairs and the count get equal shares of the budget; within
+        fields and within pairs the scale is common to all cells. For an (epsilon, delta) budget Gaussian noise has the
+        largest rho that dp-accounting converts to it.
+
+        *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+
+        *Side channels.* As :func:`pgmpy_dp.private.learners.marginals.run`.
+
+    Accuracy
+        Centring takes the margins out of a pair, so its squared sensitivity is (1 - 1/k_i)(1 - 1/k_j) of that of a
+        plain table. Two states: the noise of z_i and of z_i z_j is the same as from
+        :mod:`pgmpy_dp.private.learners.parities`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "z"]})
+    >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y", "z"]}, ledger=Budget(rho=1.0))
+    >>> release = run(table, InteractionSettings(), Budget(rho=0.5))
+    >>> [value.shape for value in release.values], str(release.guarantee), str(table.ledger.left)
+    ([(5,), (6,), (1,)], '0.5-zCDP', '0.5-zCDP')
+    """
+    if not isinstance(table, PrivateTable):
+        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    plan = plan_interactions(table.schema, table.adjacency, table.n_records, settings, budget)
+    seed = seeded_generator(settings.random_state)
+    table.ledger.charge(
+        plan.cost,
+        what=f"interactions of all pairs of {len(table.schema)} variables",
+        columns=table.schema.variables,
+        mechanism=plan.mechanism,
+        adjacency=table.adjacency,
+        reproducible=seed is not None,
+    )
+    values, noise = release_interactions(table_codes(table), plan, seed)
+    return Release(
+        kind="interactions",
+        values=tuple(values),
+        noise=tuple(noise),
+        public={
+            "schema": table.schema.to_dict(),
+            "n_records": table.n_records,
+            "multipliers": list(plan.units.multipliers),
+            "settings": {"noise": settings.noise, "budget": budget.guarantee.to_dict()},
+        },
+        adjacency=table.adjacency,
+        guarantee=plan.cost,
+        mechanism=plan.mechanism,
+        reproducible=seed is not None,
+    )
+
+
+def plan_interactions(
+    schema: Schema, adjacency: Adjacency, n_records: int | None, settings: InteractionSettings, budget: Budget
+) -> InteractionPlan:
+    """Check all arguments and fix what will be done; raises what `run` raises before its charge.
+
+    With ``n_records=None`` a noisy count is released too, under either adjacency: the size of a random part of the
+    records is private also where that of the whole is not.
+    """
+    schema.require_discrete(argument="schema")
+    sizes = tuple(schema.cardinality(name) for name in schema.variables)
+    if len(sizes) < 2:
+        raise ValueError(f"schema declares the variables {list(schema.variables)}; interactions need at least two")
+    cells = (sum(sizes) ** 2 - sum(k * k for k in sizes)) // 2
+    if cells > settings.max_cells:
+        raise ValueError(
+            f"all pairs have {cells} cells together, more than max_cells={settings.max_cells}; merge states, drop "
+            "variables, or raise max_cells (8 bytes a cell)"
+        )
+    units = InteractionUnits(sizes)
+    together = (field_sensitivity(units, adjacency), pair_sensitivity(units, adjacency), (1.0, 1.0, 1.0))
+    l1, l2, _ = zip(*together, strict=True)
+    shares = _shares(len(sizes), n_records is None)
+    kept = len(shares)
+    cost = noise_and_cost(l1[:kept], l2[:kept], (sum(sizes), cells, 1)[:kept], settings.noise, shares, budget)
+    return InteractionPlan(units, adjacency, n_records is None, cost)
+
+
+def _shares(p: int, with_count: bool) -> tuple[float, ...]:
+    return (float(p), p * (p - 1) / 2.0, 1.0)[: 2 + with_count]
+
+
+def release_interactions(
+    codes: np.ndarray, plan: InteractionPlan, seed: np.random.Generator | None = None
+) -> tuple[list[np.ndarray], list[Noise]]:
+    """Values and noise of a release of these records, which satisfies ``plan.cost``; **charges nothing**.
+
+    For mechanisms that charge by themselves, such as two on disjoint random halves
+    (:func:`~pgmpy_dp.private.data.table.random_halves`).
+    """
+    exact = interaction_sums(codes, plan.units, plan.adjacency)[: 2 + plan.with_count]
+    if isinstance(plan.cost, PureDP):
+        return laplace_release(exact, plan.cost.epsilon, plan.shares, seed)
+    return gaussian_release(exact, plan.cost.rho, plan.shares, seed)
+
+
+@dataclass(frozen=True)
+class NoisyInteractions:
+    """A release of kind "interactions", per variable and per pair.
+
+    Attributes
+    ----------
+    fields : tuple of ndarray, shapes (k_i,)
+        Noisy sums over records of ``k_i e_a - 1``; each adds up to 0.
+    pairs : dict of tuple (i, j) to ndarray of shape (k_i, k_j)
+        Noisy sums of ``(k_i e_a - 1)(k_j e_b - 1)^T``; rows and columns add up to 0.
+    field_sd, pair_sd : float
+        Standard deviation of the noise of a cell before centring, divided by k_i, by k_i k_j: the same for all where
+        the multipliers are exact. Centring leaves ``1 - 1/k_i`` and ``(1 - 1/k_i)(1 - 1/k_j)`` of its variance.
+    n_records : float
+        The public number of records, or the noisy count.
+    """
+
+    fields: tuple[np.ndarray, ...]
+    pairs: dict[tuple[int, int], np.ndarray]
+    field_sd: float
+    pair_sd: float
+    n_records: float
+
+
+def noisy_interactions(release: Release) -> NoisyInteractions:
+    """Read a release of this learner; ValueError for another kind. Post-processing.
+
+    The true sums are centred, so centring the noise takes part of it away and nothing else.
+    """
+    if release.kind != "interactions":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'interactions'")
+    sizes = [release.schema.cardinality(name) for name in release.schema.variables]
+    c = release.public["multipliers"]
+    flat = np.split(release.values[0].astype(float), np.cumsum(sizes)[:-1])
+    fields = tuple((part - part.mean()) / m for part, m in zip(flat, c, strict=True))
+    pairs, start = {}, 0
+    for i, j in itertools.combinations(range(len(sizes)), 2):
+        stop = start + sizes[i] * sizes[j]
+        table = release.values[1][start:stop].reshape(sizes[i], sizes[j]).astype(float)
+        table = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+        pairs[i, j], start = table / (c[i] * c[j]), stop
+    unit = max(m * k for m, k in zip(c, sizes, strict=True))
+    spread = [math.sqrt(item.variance) for item in release.noise if item is not None]
+    n = release.n_records if release.n_records is not None else float(release.values[2][0])
+    return NoisyInteractions(fields, pairs, spread[0] / unit, spread[1] / unit**2, float(n))

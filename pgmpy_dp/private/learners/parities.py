@@ -1,0 +1,329 @@
+"""Noisy parities of binary variables, up to t of them: the moments of a binary t-wise Markov random field."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.parities import exact_parities, parity_count, parity_sensitivity, parity_sums_and_count
+from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
+from pgmpy_dp.private.learners.marginals import checked_integer, noise_and_cost
+from pgmpy_dp.private.learners.parity_rounds import default_rounds, measurement_scale, pmw_answers, sepfem_answers
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.noise.additive import gaussian_release, gaussian_scales, laplace_release, laplace_scales
+from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["METHODS", "ParityPlan", "ParitySettings", "plan_parities", "release_parities", "run"]
+
+METHODS = ("noise", "gaussian", "laplace", "pmw", "sepfem", "auto")
+_PMW_LIMIT = 20  # variables
+_MOST_ROUNDS = 10**5
+# Noise of a mean from which PMW has the smaller largest error, measured by benchmarks/query_release.py. Pure budgets
+# have a smaller one, because the l1 sensitivity of all sums grows with their number, not with its square root.
+_WEAK, _WEAK_PURE = 0.03, 0.003
+
+
+@dataclass(frozen=True)
+class ParitySettings:
+    """What to release and how, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    order : int, default 2
+        Largest number of variables of a parity.
+    method : {"noise", "gaussian", "laplace", "pmw", "sepfem", "auto"}, default "noise"
+        "noise" adds noise to all sums: Laplace for a pure budget, Gaussian for rho, and for (epsilon, delta) whichever
+        has the smaller variance; "gaussian" and "laplace" insist. "pmw" are private multiplicative weights over all
+        2**p records, for up to 20 variables; "sepfem" the perturbed leader, slower and rarely better. "auto" is "pmw"
+        where noise on all sums would be large (see `run`), else "noise".
+    n_rounds : int, optional
+        Of pmw and sepfem. Default: from the public or noisy number of records,
+        :func:`~pgmpy_dp.private.learners.parity_rounds.default_rounds`.
+    count_share : float in (0, 1), default 0.05
+        Part of the budget (of rho or epsilon) that pmw, sepfem and auto spend on a noisy number of records where no
+        public one is known. "noise" releases the count as one more parity.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
+        `ReproducibleNoiseWarning` says so.
+    max_parities : int, default 10**7
+        Largest number of parities.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the schema.
+    """
+
+    order: int = 2
+    method: str = "noise"
+    n_rounds: int | None = None
+    count_share: float = 0.05
+    random_state: int | None = None
+    max_parities: int = 10**7
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", checked_integer("order", self.order, 1))
+        if self.method not in METHODS:
+            raise ValueError(f"method={self.method!r} is not supported; use one of {METHODS}")
+        if self.n_rounds is not None:
+            object.__setattr__(self, "n_rounds", checked_integer("n_rounds", self.n_rounds, 1))
+            if self.n_rounds > _MOST_ROUNDS:
+                raise ValueError(f"n_rounds={self.n_rounds!r} is too many; pass at most {_MOST_ROUNDS}")
+        share = checked_number("count_share", self.count_share, positive=True, below_one=True)
+        object.__setattr__(self, "count_share", share)
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+        object.__setattr__(self, "max_parities", checked_integer("max_parities", self.max_parities, 1))
+
+
+@dataclass(frozen=True)
+class ParityPlan:
+    """All that :func:`release_parities` does, from public numbers alone."""
+
+    n_variables: int
+    order: int
+    adjacency: Adjacency
+    n_records: int | None
+    method: str
+    cost: PureDP | ZCDP
+    n_rounds: int | None
+    count_share: float
+
+    @property
+    def mechanism(self) -> str:
+        """Name of what adds the noise, as far as it is known before the noisy count."""
+        if self.method == "noise":
+            return "discrete_laplace" if isinstance(self.cost, PureDP) else "discrete_gaussian"
+        return self.method
+
+
+def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Release:
+    """Release noisy sums of all parities of up to `order` variables.
+
+    Parameters
+    ----------
+    table : PrivateTable
+        All variables binary.
+    settings : ParitySettings
+    budget : Budget
+        What this release spends. It is charged to the table's ledger before anything is counted.
+
+    Returns
+    -------
+    Release
+        ``kind="parities"``; ``values[0]`` the noisy sums over records of the products of z = 2 code - 1, shape (m,), in
+        the order of :func:`~pgmpy_dp.models.random_fields.parity_subsets`; ``values[1]``, where the number of records
+        is not public, a noisy count of them, shape (1,). ``noise[0]`` is None for pmw and sepfem, whose answers come
+        from a distribution and are rounded to whole records. ``public["method"]`` says what was done.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For variables that are not binary, an order above their number, too many parities, too many variables for pmw,
+        a method that does not fit the budget's measure. All depend on public arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* :func:`~pgmpy_dp.private.data.parities.parity_sensitivity`: all m sums together, with the count,
+        have l2 sensitivity sqrt(m) under ``add_remove``, 2 sqrt(F) under ``replace_one``, where F parities can flip;
+        one sum moves by at most 1, or 2.
+
+        *Guarantee.* Under the table's adjacency, noise: rho-zCDP with Gaussian, epsilon-DP with Laplace noise, one
+        scale for all sums. pmw and sepfem: the count (its share) and the rounds (the rest) compose adaptively;
+        :mod:`~pgmpy_dp.private.learners.parity_rounds` has the proof for rounds. auto: the count comes first, and what
+        is left is spent by one method, chosen by public numbers and this count. For an (epsilon, delta) budget zCDP
+        methods have the largest rho that dp-accounting converts to it.
+
+        *Source.* Canonne, Kamath and Steinke 2020; Hardt and Rothblum 2010; Hardt, Ligett and McSherry 2012; Vietri,
+        Tian, Bun, Steinke and Wu 2020.
+
+        *Side channels.* Refusals, shapes and the method depend on public and noisy numbers only. Running time depends
+        on the number of records, and for sepfem on the released path.
+
+    Which method
+        Let s be the standard deviation of the noise of a mean if all sums get noise: ``sqrt(m/(2 rho))/N``, or
+        ``sqrt(2) m/(epsilon N)``, under ``add_remove``. That is the most accurate, the fastest, unbiased and of known
+        distribution while s < .03 (zCDP) or s < .003 (pure); from there on pmw has the smaller largest error. This is
+        what "auto" does. See ``benchmarks/results/query-release.md``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "y"]})
+    >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y"]}, ledger=Budget(rho=1.0))
+    >>> release = run(table, ParitySettings(), Budget(rho=0.5))
+    >>> release.values[0].shape, release.noise[0].scale, str(table.ledger.left)
+    ((3,), 2.0, '0.5-zCDP')
+    """
+    if not isinstance(table, PrivateTable):
+        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    plan = plan_parities(table.schema, table.adjacency, table.n_records, settings, budget)
+    seed = seeded_generator(settings.random_state)
+    table.ledger.charge(
+        plan.cost,
+        what=f"parities of up to {plan.order} of {plan.n_variables} variables",
+        columns=table.schema.variables,
+        mechanism=plan.mechanism,
+        adjacency=table.adjacency,
+        reproducible=seed is not None,
+    )
+    values, noise, method = release_parities(table_codes(table), plan, seed)
+    return Release(
+        kind="parities",
+        values=tuple(values),
+        noise=tuple(noise),
+        public={
+            "schema": table.schema.to_dict(),
+            "order": plan.order,
+            "n_records": table.n_records,
+            "method": method,
+            "settings": {
+                "method": settings.method,
+                "n_rounds": settings.n_rounds,
+                "count_share": settings.count_share,
+                "budget": budget.guarantee.to_dict(),
+            },
+        },
+        adjacency=table.adjacency,
+        guarantee=plan.cost,
+        mechanism=plan.mechanism,
+        reproducible=seed is not None,
+    )
+
+
+def plan_parities(
+    schema: Schema, adjacency: Adjacency, n_records: int | None, settings: ParitySettings, budget: Budget
+) -> ParityPlan:
+    """Check all arguments and fix what will be done; raises what `run` raises before its charge.
+
+    With ``n_records=None`` a noisy count is released too, under either adjacency: the size of a random part of the
+    records is private also where that of the whole is not.
+    """
+    schema.require_discrete(argument="schema")
+    others = {name: schema.cardinality(name) for name in schema.variables if schema.cardinality(name) != 2}
+    if others:
+        raise ValueError(f"schema declares {others} states for these variables; parities are of variables with two")
+    p, order = len(schema), settings.order
+    if order > p:
+        raise ValueError(f"order={order} is more than the {p} variables of the schema; pass at most {p}")
+    m = parity_count(p, order)
+    if m > settings.max_parities:
+        raise ValueError(
+            f"order={order} gives {m} parities of {p} variables, more than max_parities={settings.max_parities}; lower "
+            "the order, drop variables, or raise max_parities (8 bytes each, and about 200 for its set of variables)"
+        )
+    method, noise = settings.method, "auto"
+    if method in ("gaussian", "laplace"):
+        method, noise = "noise", method
+    if method == "auto" and p > _PMW_LIMIT:
+        method = "noise"
+    if method == "pmw":
+        _require_memory(p, settings.n_rounds or 100)
+    with_count = n_records is None
+    l1, l2, linf = parity_sensitivity(p, order, adjacency, with_count)
+    if method in ("pmw", "sepfem"):
+        # Rounds are of many small costs, which add up better as zCDP wherever a delta allows it.
+        cost = noise_and_cost([l1], [l2], [m], "gaussian" if budget.delta else "auto", None, budget)
+    else:
+        cost = noise_and_cost([l1], [l2], [m + with_count], noise, None, budget)
+    plan = ParityPlan(p, order, adjacency, n_records, method, cost, settings.n_rounds, settings.count_share)
+    if method == "auto" and n_records is not None:
+        plan = _chosen(plan, float(n_records))
+    if plan.method != "noise":
+        # Refuses here what the rounds would refuse later: no selection of any method gets a smaller share.
+        count_cost, rest = _split(plan)
+        measurement_scale(1.0, count_cost, 1)
+        selection_scale(linf, rest, Fraction(1, 2 * (settings.n_rounds or 200)))
+    return plan
+
+
+def release_parities(
+    codes: np.ndarray, plan: ParityPlan, seed: np.random.Generator | None = None
+) -> tuple[list[np.ndarray], list[Noise | None], str]:
+    """Values, noise and method of a release of these records, which satisfies ``plan.cost``; **charges nothing**.
+
+    For mechanisms that charge by themselves, such as two on disjoint random halves
+    (:func:`~pgmpy_dp.private.data.table.random_halves`).
+    """
+    if plan.method == "noise":
+        return *_all_with_noise(codes, plan, plan.n_records is None, seed), "noise"
+    values: list[np.ndarray] = []
+    noise: list[Noise | None] = []
+    if plan.n_records is None:
+        count_cost, rest = _split(plan)
+        scale = measurement_scale(1.0, count_cost, 1)
+        draw = samplers.discrete_laplace if isinstance(rest, PureDP) else samplers.discrete_gaussian
+        distribution = "discrete_laplace" if isinstance(rest, PureDP) else "discrete_gaussian"
+        values.append(draw(np.array([len(codes)]), scale, seed=seed))
+        noise.append(Noise(distribution, scale))
+        plan = replace(plan, cost=rest)
+    records = max(1.0, float(plan.n_records if plan.n_records is not None else values[0][0]))
+    if plan.method == "auto":
+        plan = _chosen(plan, records)
+    if plan.method == "noise":
+        sums, sum_noise = _all_with_noise(codes, plan, False, seed)
+        return [*sums, *values], [*sum_noise, *noise], plan.method
+    m = parity_count(plan.n_variables, plan.order)
+    rounds = plan.n_rounds or default_rounds(plan.method, plan.n_variables, m, plan.cost, records)
+    answer = {"pmw": pmw_answers, "sepfem": sepfem_answers}[plan.method]
+    exact = exact_parities(codes, plan.order, plan.adjacency)
+    means = answer(exact, plan.n_variables, plan.order, plan.cost, records, rounds, seed)
+    return [np.rint(records * means).astype(np.int64), *values], [None, *noise], plan.method
+
+
+def _all_with_noise(
+    codes: np.ndarray, plan: ParityPlan, with_count: bool, seed: np.random.Generator | None
+) -> tuple[list[np.ndarray], list[Noise | None]]:
+    exact = parity_sums_and_count(codes, plan.order, plan.adjacency, with_count)
+    if isinstance(plan.cost, PureDP):
+        (value,), (noise,) = laplace_release([exact], plan.cost.epsilon, seed=seed)
+    else:
+        (value,), (noise,) = gaussian_release([exact], plan.cost.rho, seed=seed)
+    if with_count:
+        return [value[:-1], value[-1:]], [noise, noise]
+    return [value], [noise]
+
+
+def _split(plan: ParityPlan) -> tuple[PureDP | ZCDP, PureDP | ZCDP]:
+    """The costs of the count and of the rest, whose sum is at most the plan's, exactly."""
+    total = plan.cost.epsilon if isinstance(plan.cost, PureDP) else plan.cost.rho
+    if plan.n_records is not None:
+        return plan.cost, plan.cost
+    count = plan.count_share * total
+    rest = math.nextafter(total - count, 0.0)
+    return (PureDP(count), PureDP(rest)) if isinstance(plan.cost, PureDP) else (ZCDP(count), ZCDP(rest))
+
+
+def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
+    """What "auto" is for this public or noisy number of records."""
+    l1, l2, _ = parity_sensitivity(plan.n_variables, plan.order, plan.adjacency, False)
+    if isinstance(plan.cost, PureDP):
+        noise = Noise("discrete_laplace", laplace_scales([l1], plan.cost.epsilon)[0])
+    else:
+        noise = Noise("discrete_gaussian", gaussian_scales([l2], plan.cost.rho)[0])
+    threshold = _WEAK_PURE if isinstance(plan.cost, PureDP) else _WEAK
+    weak = math.sqrt(noise.variance) >= threshold * max(1.0, records)
+    return replace(plan, method="pmw" if weak and plan.n_variables <= _PMW_LIMIT else "noise")
+
+
+def _require_memory(n_variables: int, rounds: int) -> None:
+    if n_variables > _PMW_LIMIT:
+        gigabytes = 2.0**n_variables * (40 + rounds) / 2.0**30
+        raise ValueError(
+            f"method='pmw' keeps a weight for each of the 2**{n_variables} possible records, which would take "
+            f"{gigabytes:,.0f} GiB; it is for at most {_PMW_LIMIT} variables: use 'noise', or 'sepfem'"
+        )

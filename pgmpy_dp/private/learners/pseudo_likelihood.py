@@ -1,0 +1,347 @@
+"""Private gradient ascent on the joint pseudo-likelihood of an Ising model, a pairwise or a binary t-wise field.
+
+Each step adds discrete Gaussian noise to the sum of all records' clipped gradients and moves the parameters. After a
+first part of the steps, interactions that the noise hides are dropped for good: what is left has far fewer parameters,
+and a gradient with fewer parameters is shorter and needs less noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pgmpy_dp.models.field_design import FieldDesign, field_scopes
+from pgmpy_dp.private import accounting
+from pgmpy_dp.private.adjacency import changed_records
+from pgmpy_dp.private.data.gradients import record_count
+from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
+from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.guarantee import ZCDP, checked_number
+from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings, edge_positions
+from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.noise.additive import gaussian_scales
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.schema import Schema, encode_label
+
+__all__ = ["PseudoLikelihoodSettings", "parameters", "run"]
+
+_LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
+_MOST_SCOPES = 200_000
+_PARAMETER_BITS = 32  # released log-potentials are multiples of 2**-32
+
+
+@dataclass(frozen=True)
+class PseudoLikelihoodSettings:
+    """How to ascend, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    family : {"ising", "pairwise", "binary"}
+        "ising" and "binary" need a schema of two states for each variable.
+    width : float
+        Positive: public bound on the sum of a node's interactions and field. No interaction leaves +-width.
+    order : int, default 2
+        Largest number of variables of an interaction; above 2 for "binary" only.
+    graph : networkx.Graph or iterable of pairs of variable names, optional
+        A public graph: only its cliques interact. Default: all sets of up to `order` variables. Kept as in
+        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`.
+    sparse : bool, default True
+        Keep, after a first part of the steps, only the interactions that stand out of the noise.
+    n_steps : int, default 60
+        At least 2 where `sparse`.
+    clip_norm : float, default 1.5
+        l2 norm that no record's gradient exceeds, as a multiple of its norm at the uniform distribution.
+    learning_rate : float, default 0.3
+        For the mean gradient of a record.
+    first_share : float, default 0.5
+        In (0, 1): part of the steps and of the budget before interactions are dropped, where they are.
+    threshold : float, default 3.0
+        Keep an interaction if it exceeds so many standard deviations of its noise.
+    count_share : float, default 0.01
+        In (0, 1): part of the budget (of rho) for a noisy number of records, where no public one is known.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable noise. The release is marked reproducible and **is not private**.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the schema.
+    """
+
+    family: str
+    width: float
+    order: int = 2
+    graph: tuple[tuple[Hashable, ...], ...] | None = None
+    sparse: bool = True
+    n_steps: int = 60
+    clip_norm: float = 1.5
+    learning_rate: float = 0.3
+    first_share: float = 0.5
+    threshold: float = 3.0
+    count_share: float = 0.01
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        # The model obeys the same rules as that of the nodewise regressions.
+        checked = FrankWolfeSettings(self.width, self.family, self.order, self.graph, random_state=self.random_state)
+        for name in ("width", "order", "graph", "random_state"):
+            object.__setattr__(self, name, getattr(checked, name))
+        if not isinstance(self.sparse, bool | np.bool_):
+            raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
+        object.__setattr__(self, "n_steps", checked_integer("n_steps", self.n_steps, 2 if self.sparse else 1))
+        for name in ("clip_norm", "learning_rate", "threshold", "first_share", "count_share"):
+            below_one = name.endswith("share")
+            number = checked_number(name, getattr(self, name), positive=True, below_one=below_one)
+            object.__setattr__(self, name, number)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Everything that follows from public numbers."""
+
+    cost: ZCDP
+    design: FieldDesign
+    steps: tuple[int, ...]  # of each of the parts
+    multipliers: tuple[float, ...]  # noise of a step of each part, in units of the clip norm
+    count_scale: float | None
+
+
+def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget) -> Release:
+    """Ascend the pseudo-likelihood by noisy clipped gradients and release the averaged parameters.
+
+    Parameters
+    ----------
+    table : PrivateTable
+        All variables of its schema take part.
+    settings : PseudoLikelihoodSettings
+    budget : Budget
+        ``rho``, or ``epsilon`` with ``delta``. It is charged to the table's ledger, whole, before the first noise.
+
+    Returns
+    -------
+    Release
+        ``kind="pseudo_likelihood"``; ``values[0]`` holds the log-potentials, flat, in units of ``public["unit"]`` (see
+        :func:`parameters`); ``values[1]``, if the number of records was not public, a noisy count of them.
+        ``public["path"]`` says how they were found, and how many interactions were kept.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For a schema or a graph that does not fit the family, or a budget that this method cannot use. All depend on
+        public arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* A record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on the
+        current parameters, which are public, alone. Under ``add_remove`` the clipped sum moves by at most B, under
+        ``replace_one`` by at most 2B (:func:`~pgmpy_dp.private.data.pseudo_likelihood.gradient_sum`). B is a function
+        of the settings and of which interactions are left, a public outcome of earlier steps.
+
+        *Guarantee.* rho-zCDP. Step t with noise of scale sigma_t is ``(1 or 4) B_t**2/(2 sigma_t**2)``-zCDP for
+        whatever earlier steps released; the ratio B_t/sigma_t is fixed before the first step, and the costs of all
+        steps and of the count add up to at most rho, in exact arithmetic. An (epsilon, delta) budget is used as the
+        largest rho that dp-accounting converts to it. There is no pure guarantee.
+
+        *Source.* Bassily, Smith and Thakurta 2014 for the method; Canonne, Kamath and Steinke 2020, Theorem 4, for the
+        noise; Bun and Steinke 2016, Lemma 2.3, for adaptive composition.
+
+        *Side channels.* A table without records is noise like any other. Running time depends on the number of records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0] * 500 + [1] * 500, "b": [0] * 450 + [1] * 500 + [0] * 50})
+    >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
+    >>> release = run(table, PseudoLikelihoodSettings("ising", width=2.0), Budget(rho=1.0))
+    >>> fields, interaction = parameters(release)[:2], parameters(release)[2]
+    >>> bool(interaction > 1)
+    True
+    """
+    if not isinstance(table, PrivateTable):
+        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    plan = _plan(table, settings, budget)
+    seed = samplers.seeded_generator(settings.random_state)
+    table.ledger.charge(
+        plan.cost,
+        what=f"{settings.n_steps} gradient steps for {plan.design.n_parameters} parameters of a field",
+        columns=list(table.schema.variables),
+        mechanism="discrete_gaussian",
+        adjacency=table.adjacency,
+        reproducible=seed is not None,
+    )
+    values, noise = [], []
+    records = float(table.n_records or 0)
+    if plan.count_scale is not None:
+        values.append(samplers.discrete_gaussian(record_count(table).value, plan.count_scale, seed=seed))
+        noise.append(Noise("discrete_gaussian", plan.count_scale))
+        records = float(values[0][0])
+    design, theta = _ascend(table, settings, plan, max(records, 1.0), seed)
+    flat = _log_potentials(
+        design, theta, field_scopes(len(table.schema), settings.order), settings.family == "pairwise"
+    )
+    graph = settings.graph
+    return Release(
+        kind="pseudo_likelihood",
+        values=(np.rint(np.ldexp(flat, _PARAMETER_BITS)).astype(np.int64), *values),
+        noise=(None, *noise),
+        public={
+            "schema": table.schema.to_dict(),
+            "n_records": table.n_records,
+            "family": settings.family,
+            "order": settings.order,
+            "graph": None if graph is None else [[encode_label(name) for name in item] for item in graph],
+            "width": settings.width,
+            "unit": math.ldexp(1.0, -_PARAMETER_BITS),
+            "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
+            "path": {
+                "n_steps": list(plan.steps),
+                "noise_multipliers": list(plan.multipliers),
+                "clip_norm": settings.clip_norm,
+                "learning_rate": settings.learning_rate,
+                "n_interactions": [_interactions(plan.design), _interactions(design)],
+            },
+        },
+        adjacency=table.adjacency,
+        guarantee=plan.cost,
+        mechanism="discrete_gaussian",
+        reproducible=seed is not None,
+    )
+
+
+def parameters(release: Release) -> np.ndarray:
+    """Log-potentials of a release of this learner, flat.
+
+    One table after the other, in the order of :func:`~pgmpy_dp.models.field_design.field_scopes` over the positions of
+    the schema's variables: fields first, then interactions, with zeros for those that were dropped. For "ising" and
+    "binary" a table is one number, the coefficient of the product of its spins; for "pairwise" it has an entry for each
+    combination of states, in C order.
+    """
+    if release.kind != "pseudo_likelihood":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'pseudo_likelihood'")
+    return release.values[0] * float(release.public["unit"])
+
+
+def _ascend(
+    table: PrivateTable,
+    settings: PseudoLikelihoodSettings,
+    plan: _Plan,
+    records: float,
+    seed: np.random.Generator | None,
+) -> tuple[FieldDesign, np.ndarray]:
+    """The interactions that are left, and averaged parameters. Between two noisy sums everything is post-processing."""
+    codes, counts = distinct(table_codes(table))
+    design = plan.design
+    theta = np.zeros(design.n_parameters)
+    for part, (n_steps, multiplier) in enumerate(zip(plan.steps, plan.multipliers, strict=True)):
+        grid = ResidualGrid(settings.clip_norm * design.reference_norm, design)
+        scale = math.nextafter(multiplier * grid.bound, math.inf)
+        average, averaged = np.zeros_like(theta), (n_steps + 1) // 2
+        for step in range(n_steps):
+            exact = gradient_sum(codes, counts, theta, grid, table.adjacency)
+            noisy = samplers.discrete_gaussian(exact.value, scale, seed=seed)
+            theta = _within(theta + settings.learning_rate / records * (noisy * grid.unit), design, settings.width)
+            if step >= n_steps - averaged:
+                average += theta / averaged
+        theta = average
+        if part < len(plan.steps) - 1:
+            design, theta = _without_hidden(design, theta, settings, scale * grid.unit / records, n_steps, records)
+    return design, theta
+
+
+def _within(theta: np.ndarray, design: FieldDesign, width: float) -> np.ndarray:
+    """Project each interaction and field on a ball that holds it in every model of that width."""
+    norms = design.group_norms(theta)
+    return theta * design.per_parameter(width / np.maximum(norms, width))
+
+
+def _without_hidden(
+    design: FieldDesign, theta: np.ndarray, settings: PseudoLikelihoodSettings, sd: float, n_steps: int, records: float
+) -> tuple[FieldDesign, np.ndarray]:
+    """Drop the interactions within the noise of averaged steps and of sampling, from public and noisy numbers."""
+    # Near the optimum a coordinate's error is its averaged noise over the curvature, about 1.2 for two nodes' terms.
+    error = math.sqrt((sd / 1.2) ** 2 / n_steps + 1.0 / records)
+    sizes = np.diff(design.starts)
+    kept = design.group_norms(theta) > settings.threshold * error * np.sqrt(sizes)
+    kept |= np.array([len(scope) == 1 for scope in design.scopes])
+    chosen = FieldDesign(design.cardinalities, tuple(s for s, keep in zip(design.scopes, kept, strict=True) if keep))
+    return chosen, theta[design.per_parameter(kept)]
+
+
+def _log_potentials(
+    design: FieldDesign, theta: np.ndarray, scopes: Sequence[tuple[int, ...]], tables: bool
+) -> np.ndarray:
+    """Coefficients or tables of all `scopes`, flat, with zeros for those that `design` does not have."""
+    if not tables:
+        found = dict(zip(design.scopes, theta, strict=True))
+        return np.array([found.get(scope, 0.0) for scope in scopes])
+    known = dict(zip(design.scopes, design.tables(theta), strict=True))
+    empty = (np.zeros([design.cardinalities[i] for i in scope]) for scope in scopes)
+    return np.concatenate([known.get(s, zeros).ravel() for s, zeros in zip(scopes, empty, strict=True)])
+
+
+def _interactions(design: FieldDesign) -> int:
+    return sum(len(scope) > 1 for scope in design.scopes)
+
+
+def _plan(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget) -> _Plan:
+    """Parameters, noise and cost, from public numbers; refuses what cannot be done before anything is spent."""
+    if budget.rho is None and not budget.delta:
+        raise ValueError(
+            f"delta=0 with epsilon={budget.epsilon!r}: gradients with Gaussian noise have no pure guarantee; "
+            "pass a delta above 0 (at most 1/n_records), or rho"
+        )
+    design = _design(table.schema, settings)
+    # The grids between that of all interactions and that of none are finer than the first, with a norm above the last.
+    for possible in (design, FieldDesign(design.cardinalities, field_scopes(design.n_variables, 1))):
+        ResidualGrid(settings.clip_norm * possible.reference_norm, possible)
+    rho = budget.rho
+    if rho is None:
+        assert budget.epsilon is not None
+        rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
+    steps: tuple[int, ...] = (settings.n_steps,)
+    shares = [1.0]
+    if settings.sparse and _interactions(design):
+        first = min(max(round(settings.first_share * settings.n_steps), 1), settings.n_steps - 1)
+        steps, shares = (first, settings.n_steps - first), [settings.first_share, 1.0 - settings.first_share]
+    weights = [share / n for share, n in zip(shares, steps, strict=True) for _ in range(n)]
+    distances = [float(changed_records(table.adjacency))] * len(weights)
+    if table.n_records is None:
+        weights.append(settings.count_share / (1.0 - settings.count_share))
+        distances.append(1.0)
+    scales = gaussian_scales(distances, rho, weights)
+    multipliers = (scales[0],) if len(steps) == 1 else (scales[0], scales[steps[0]])
+    if max(multipliers) * LARGEST_BOUND > _LARGEST_SCALE:
+        raise ValueError(
+            f"{budget} needs noise of {max(multipliers):.3g} times the clip norm in each of n_steps="
+            f"{settings.n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
+        )
+    return _Plan(ZCDP(rho), design, steps, multipliers, scales[-1] if table.n_records is None else None)
+
+
+def _design(schema: Schema, settings: PseudoLikelihoodSettings) -> FieldDesign:
+    cardinalities = tuple(schema.cardinality(name) for name in schema.variables)
+    many = [name for name, k in zip(schema.variables, cardinalities, strict=True) if k != 2]
+    if many and settings.family != "pairwise":
+        raise ValueError(
+            f"schema: {many} have other than 2 states, and family={settings.family!r} is of binary variables; "
+            "use family='pairwise', or merge states"
+        )
+    if settings.order > max(len(cardinalities), 2):
+        raise ValueError(f"order={settings.order!r} is more than the {len(cardinalities)} variables; pass at most that")
+    edges = None if settings.graph is None else edge_positions(schema, settings.graph)
+    scopes = sum(math.comb(len(cardinalities), size) for size in range(1, settings.order + 1))
+    if edges is None and scopes > _MOST_SCOPES:
+        raise ValueError(
+            f"order={settings.order!r} gives {scopes} sets of variables, more than {_MOST_SCOPES}; lower it"
+        )
+    return FieldDesign(cardinalities, field_scopes(len(cardinalities), settings.order, edges))

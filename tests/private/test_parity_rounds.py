@@ -1,0 +1,279 @@
+"""Private multiplicative weights and the perturbed leader: accuracy, exact spending, attacks on their transcripts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp.models.multiplicative_weights import MultiplicativeWeights
+from pgmpy_dp.models.random_fields import parity_subsets
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.parities import exact_parities, parity_sums
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.learners import parity_rounds
+from pgmpy_dp.private.learners.parities import ParitySettings, plan_parities, release_parities, run
+from pgmpy_dp.private.learners.parity_rounds import default_rounds, pmw_answers, sepfem_answers
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.solvers.walsh_hadamard import masks_of
+from tests.private import audit
+
+
+def schema(p: int) -> Schema:
+    return Schema({f"x{j}": [0, 1] for j in range(p)})
+
+
+def chain_records(p: int, n: int, seed: int = 0) -> np.ndarray:
+    """A Markov chain of agreeing neighbours: many large parities."""
+    rng = np.random.default_rng(seed)
+    flips = rng.random((n, p)) < np.r_[0.35, np.full(p - 1, 0.15)]
+    return (np.cumsum(flips, axis=1) % 2).astype(np.uint8)
+
+
+def spent(codes: np.ndarray, plan, monkeypatch) -> tuple[list, list]:
+    """Scales of all selections and of all draws of one release."""
+    selections, draws = [], []
+    true = parity_rounds.noisy_argmax
+    monkeypatch.setattr(
+        parity_rounds,
+        "noisy_argmax",
+        lambda rows, scale, *rest: (selections.append(scale), true(rows, scale, *rest))[1],
+    )
+    for name in ("discrete_laplace", "discrete_gaussian"):
+        sampler = getattr(parity_rounds.samplers, name)
+        monkeypatch.setattr(
+            parity_rounds.samplers,
+            name,
+            lambda value, scale, sampler=sampler, **rest: (draws.append(scale), sampler(value, scale, **rest))[1],
+        )
+    release_parities(codes, plan)
+    return selections, draws
+
+
+class TestWeights:
+    def test_answers_are_those_of_a_distribution_that_agrees_with_what_it_was_told(self):
+        p = 4
+        subsets = parity_subsets(p, 3)
+        truth = np.random.default_rng(0).dirichlet(np.ones(1 << p))
+        z = 2 * ((np.arange(1 << p)[:, None] >> np.arange(p)) & 1) - 1
+        features = np.stack([z[:, list(s)].prod(axis=1) for s in subsets], axis=1)
+        weights = MultiplicativeWeights(p, masks_of(subsets))
+        for k in range(len(subsets)):
+            weights.measure(k, float(truth @ features[:, k]))
+        for _ in range(2_000):
+            weights.update(steps=len(subsets))
+        assert weights.answers() == pytest.approx(truth @ features, abs=1e-3)
+
+    def test_one_step_is_the_published_one(self):
+        weights = MultiplicativeWeights(3, masks_of([(0,), (0, 1), (2,)]))
+        weights.measure(1, 0.8)
+        weights.measure(1, 0.4)  # the mean of two counts
+        weights.update(steps=1)
+        z = 2 * ((np.arange(8)[:, None] >> np.arange(3)) & 1) - 1
+        expected = np.exp(z[:, 0] * z[:, 1] * 0.6 / 2)
+        expected /= expected.sum()
+        assert weights.answers() == pytest.approx(
+            [expected @ z[:, 0], expected @ (z[:, 0] * z[:, 1]), expected @ z[:, 2]]
+        )
+
+    def test_impossible_measurements_are_clipped(self):
+        weights = MultiplicativeWeights(2, masks_of([(0,), (1,)]))
+        weights.measure(0, 1e300)
+        weights.measure(1, -50.0)
+        for _ in range(200):
+            weights.update(steps=2)
+        assert weights.answers() == pytest.approx([1.0, -1.0], abs=0.05)
+
+
+class TestAccuracy:
+    @pytest.mark.parametrize("cost", [ZCDP(1e6), PureDP(1e6)])
+    @pytest.mark.parametrize(("p", "order"), [(3, 3), (6, 2), (8, 3)])
+    def test_pmw_with_a_large_budget_answers_everything(self, cost, p, order):
+        codes = chain_records(p, 4_000)
+        exact = exact_parities(codes, order, Adjacency.ADD_REMOVE)
+        answers = pmw_answers(exact, p, order, cost, 4_000.0, 300)
+        assert np.abs(answers - exact.value / 4_000).max() <= 0.02
+        assert np.abs(answers).max() <= 1.0
+
+    def test_pmw_error_is_below_its_bound(self):
+        """MWEM's bound for the average of rounds, 2 sqrt(log|X|/T) + noise, is far above what the last one reaches."""
+        codes, rounds, rho = chain_records(8, 2_000), 40, 0.5
+        exact = exact_parities(codes, 2, Adjacency.ADD_REMOVE)
+        answers = pmw_answers(exact, 8, 2, ZCDP(rho), 2_000.0, rounds, np.random.default_rng(1))
+        noise = math.sqrt(rounds / rho) * math.log(2 * exact.value.size) / 2_000
+        assert np.abs(answers - exact.value / 2_000).max() <= (2 * math.sqrt(8 * math.log(2) / rounds) + 10 * noise) / 3
+
+    @pytest.mark.parametrize("oracle", ["transform", "milp"])
+    def test_sepfem_approaches_the_data(self, oracle):
+        codes = chain_records(6, 3_000)
+        exact = exact_parities(codes, 2, Adjacency.ADD_REMOVE)
+        rounds = 150 if oracle == "transform" else 40
+        answers = sepfem_answers(exact, 6, 2, ZCDP(1e6), 3_000.0, rounds, np.random.default_rng(0), oracle)
+        error = np.abs(answers - exact.value / 3_000)
+        assert error.max() <= (0.2 if oracle == "transform" else 0.4)
+        assert error.mean() <= 0.5 * np.abs(exact.value / 3_000).mean()
+
+    def test_sepfem_oracles_see_the_same_objective(self):
+        rng = np.random.default_rng(2)
+        transform, program = parity_rounds._Transform(7), parity_rounds._Program(7)
+        terms = [
+            (subset, float(rng.choice([-1, 1])))
+            for subset in rng.permutation(np.array(parity_subsets(7, 3), object))[:20]
+        ]
+        for subset, sign in terms:
+            transform.add(subset, sign)
+            program.add(subset, sign)
+        for noise in rng.laplace(scale=2.0, size=(10, 7)):
+            points = [solver.leader(noise) for solver in (transform, program)]
+            values = [
+                sum(sign * np.prod(2.0 * x[list(subset)] - 1) for subset, sign in terms) + noise @ (2.0 * x - 1)
+                for x in points
+            ]
+            every = np.array(list(itertools.product([0, 1], repeat=7)))
+            best = max(
+                sum(sign * np.prod(2.0 * x[list(subset)] - 1) for subset, sign in terms) + noise @ (2.0 * x - 1)
+                for x in every
+            )
+            assert values == pytest.approx([best, best], rel=1e-3)
+
+    def test_beyond_the_transform(self):
+        codes = np.concatenate([chain_records(12, 500), chain_records(12, 500, seed=1)], axis=1)
+        plan = plan_parities(
+            schema(24), Adjacency.ADD_REMOVE, 500, ParitySettings(method="sepfem", n_rounds=2), Budget(rho=10.0)
+        )
+        (values,), noise, method = release_parities(codes, plan)
+        assert values.shape == (300,) and np.abs(values).max() <= 500 and noise == [None] and method == "sepfem"
+
+
+class TestSpending:
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize("method", ["pmw", "sepfem"])
+    @pytest.mark.parametrize("n_records", [None, 30])
+    @pytest.mark.parametrize("budget", [Budget(rho=0.3), Budget(epsilon=0.7), Budget(epsilon=1.0, delta=1e-6)])
+    def test_scales_add_up_to_the_budget(self, adjacency, method, n_records, budget, monkeypatch):
+        settings = ParitySettings(method=method, n_rounds=7)
+        plan = plan_parities(schema(4), Adjacency(adjacency), n_records, settings, budget)
+        assert isinstance(plan.cost, PureDP) == (budget.rho is None and not budget.delta)
+        selections, draws = spent(chain_records(4, 30), plan, monkeypatch)
+        moved = 2 if adjacency == "replace_one" else 1
+        counts = draws[:1] if n_records is None else []
+        measured = draws[len(counts) :]
+        assert len(selections) == 7 and len(measured) == (7 if method == "pmw" else 0)
+        if isinstance(plan.cost, PureDP):
+            total = sum(2 * moved / Fraction(s) for s in selections) + sum(moved / Fraction(s) for s in measured)
+            total += sum(1 / Fraction(s) for s in counts)
+            claimed = plan.cost.epsilon
+        else:
+            total = sum(moved**2 / (2 * Fraction(s) ** 2) for s in [*selections, *measured])
+            total += sum(1 / (2 * Fraction(s) ** 2) for s in counts)
+            claimed = plan.cost.rho
+        assert total <= Fraction(claimed) and float(total) == pytest.approx(claimed)
+
+    def test_default_rounds_depend_on_public_numbers(self):
+        assert default_rounds("pmw", 8, 92, ZCDP(0.1), 100.0) == 14
+        assert default_rounds("pmw", 8, 92, ZCDP(1e-9), 1.0) == 1
+        assert default_rounds("pmw", 8, 92, PureDP(1.0), 1e9) == 100
+        assert default_rounds("sepfem", 8, 92, ZCDP(1.0), 1e9) == 200
+
+
+class TestAuto:
+    @pytest.mark.parametrize(("n_records", "method"), [(100, "pmw"), (699, "pmw"), (716, "noise"), (10_000, "noise")])
+    def test_turns_where_noise_of_a_mean_is_three_percent(self, n_records, method):
+        # 90 + 2 sums: sqrt(92/(2*.1))/n = .03 at n = 715
+        settings = ParitySettings(order=3, method="auto")
+        plan = plan_parities(schema(8), Adjacency.ADD_REMOVE, n_records, settings, Budget(rho=0.1))
+        assert plan.method == method
+
+    @pytest.mark.parametrize(("n_records", "method"), [(85_000, "pmw"), (88_000, "noise")])
+    def test_pure_budgets_turn_at_a_tenth_of_that(self, n_records, method):
+        # sqrt(2) 92/(.5 n) = .003 at n = 86,738
+        settings = ParitySettings(order=3, method="auto")
+        plan = plan_parities(schema(8), Adjacency.ADD_REMOVE, n_records, settings, Budget(epsilon=0.5))
+        assert plan.method == method
+
+    @pytest.mark.parametrize(("rows", "method"), [(0, "pmw"), (100, "pmw"), (20_000, "noise")])
+    def test_decides_by_the_noisy_count(self, rows, method):
+        frame = pd.DataFrame(chain_records(8, rows), columns=schema(8).variables)
+        data = PrivateTable(frame, schema(8), ledger=Budget(rho=1.0))
+        release = run(data, ParitySettings(order=3, method="auto", n_rounds=3), Budget(rho=0.1))
+        assert release.public["method"] == method and (release.noise[0] is None) == (method == "pmw")
+        if method == "noise":
+            assert release.noise[0].scale == pytest.approx(math.sqrt(92 / (2 * 0.095)))
+            assert release.noise[1].scale == pytest.approx(math.sqrt(1 / (2 * 0.005)))
+
+
+# Records a, b: sums of a, b, ab. The record that is added moves |ab| down and the others up.
+SMALL = np.array([[1, 1], [0, 0]], dtype=np.uint8)
+LARGER = np.array([[1, 1], [0, 0], [0, 1]], dtype=np.uint8)
+SUMS = [parity_sums(codes, 2).astype(float) for codes in (SMALL, LARGER)]
+
+
+def audit_pmw(cost: ZCDP | PureDP, releases: int, linf: float, monkeypatch) -> float:
+    """Attack on the whole transcript of one round, by its likelihood ratio under the claimed scales."""
+    scale = math.sqrt(1 / cost.rho) if isinstance(cost, ZCDP) else 4.0 / cost.epsilon
+    transcript = []
+    true = MultiplicativeWeights.measure
+    monkeypatch.setattr(
+        MultiplicativeWeights,
+        "measure",
+        lambda self, position, value: (transcript.append((position, value)), true(self, position, value))[1],
+    )
+
+    def draw(dataset: int, count: int) -> np.ndarray:
+        transcript.clear()
+        value = parity_sums((SMALL, LARGER)[dataset], 2)
+        exact = Sensitive(value, Adjacency.ADD_REMOVE, 3.0, 3.0, linf)
+        for _ in range(count):
+            pmw_answers(exact, 2, 2, cost, 1.0, 1)
+        return np.array(transcript)
+
+    def score(outputs: np.ndarray) -> np.ndarray:
+        position, value = outputs[:, 0].astype(int), outputs[:, 1]
+        chosen = [np.abs(s) / scale - np.log(np.exp(np.abs(s) / scale).sum()) for s in SUMS]
+        gaps = [np.abs(value - s[position]) for s in SUMS]
+        if isinstance(cost, ZCDP):
+            measured = (gaps[1] ** 2 - gaps[0] ** 2) / (2 * scale**2)
+        else:
+            measured = (gaps[1] - gaps[0]) / (scale / 2)
+        return chosen[0][position] - chosen[1][position] + measured
+
+    bound = audit.rho_bound if isinstance(cost, ZCDP) else audit.epsilon_bound
+    return audit.audit(draw, score, releases=releases, bound=bound)
+
+
+def audit_sepfem(cost: ZCDP | PureDP, releases: int, linf: float, monkeypatch) -> float:
+    """Attack on the selection of one round: a signed parity is too low more often where there is one record."""
+    transcript = []
+    true = parity_rounds.noisy_argmax
+    monkeypatch.setattr(
+        parity_rounds, "noisy_argmax", lambda *arguments: (transcript.append(true(*arguments)), transcript[-1])[1]
+    )
+
+    def draw(dataset: int, count: int) -> np.ndarray:
+        transcript.clear()
+        exact = Sensitive(np.full(3, 1 - dataset), Adjacency.ADD_REMOVE, 3.0, 3.0, linf)
+        for _ in range(count):
+            sepfem_answers(exact, 2, 2, cost, 1.0, 1)
+        return np.array(transcript)
+
+    bound = audit.rho_bound if isinstance(cost, ZCDP) else audit.epsilon_bound
+    return audit.audit(draw, lambda outputs: -(outputs[:, 0] >= 3).astype(float), releases=releases, bound=bound)
+
+
+@pytest.mark.parametrize("cost", [ZCDP(1.0), PureDP(2.0)])
+@pytest.mark.parametrize("attack", [audit_pmw, audit_sepfem])
+class TestAudit:
+    def test_stays_below_the_claim(self, attack, cost, monkeypatch):
+        claim = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
+        assert 0.1 * claim <= attack(cost, 800, 1.0, monkeypatch) <= claim
+
+    def test_catches_a_sensitivity_that_is_too_small(self, attack, cost, monkeypatch):
+        claim = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
+        assert attack(cost, 800, 0.25, monkeypatch) > claim
