@@ -19,6 +19,7 @@ _HOME = {
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
     "list_estimators": "pgmpy_dp.estimators.registry",
+    "list_metrics": "pgmpy_dp.metrics",
 }
 
 __all__ = [
@@ -32,11 +33,13 @@ __all__ = [
     "Schema",
     "__version__",
     "list_estimators",
+    "list_metrics",
 ]
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.registry import list_estimators
+    from pgmpy_dp.metrics import list_metrics
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable

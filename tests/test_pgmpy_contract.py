@@ -15,6 +15,7 @@ from pgmpy import config
 from pgmpy.base import UndirectedGraph
 from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.inference import BeliefPropagation, VariableElimination
+from pgmpy.metrics import _BaseSupervisedMetric
 from pgmpy.models import DiscreteMarkovNetwork, JunctionTree
 from skbase.base import BaseEstimator
 
@@ -89,3 +90,22 @@ def test_the_progress_switch_is_where_it_was():
         assert config.get_show_progress() is not before
     finally:
         config.set_show_progress(before)
+
+
+def test_metrics_compare_graphs_on_the_same_nodes_and_read_the_tags_of_their_own_class():
+    class Sizes(_BaseSupervisedMetric):
+        _tags = {"supported_graph_types": (UndirectedGraph,)}
+
+        def _evaluate(self, true_causal_graph, est_causal_graph):
+            return len(true_causal_graph.edges), len(est_causal_graph.edges)
+
+    class Inherited(Sizes):
+        _tags = {"name": "inherited"}
+
+    one, two = UndirectedGraph([("a", "b")]), UndirectedGraph([("a", "b"), ("b", "c")])
+    one.add_node("c")
+    assert Sizes()(one, two) == Sizes().evaluate(true_causal_graph=one, est_causal_graph=two) == (1, 2)
+    with pytest.raises(ValueError, match="same nodes"):
+        Sizes()(one, UndirectedGraph([("a", "b")]))
+    with pytest.raises(KeyError):
+        Inherited()(one, two)

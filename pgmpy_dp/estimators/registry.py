@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from skbase.lookup import all_objects
+from skbase.base import BaseEstimator
+
+from pgmpy_dp.lookup import list_objects
 
 __all__ = ["list_estimators"]
 
@@ -38,14 +40,4 @@ def list_estimators(**tags: Any) -> list[type]:
     >>> [estimator.__name__ for estimator in list_estimators(guarantees="pure", task="parameters")]
     ['CollectiveEM', 'CollectiveMAP', 'NaiveMLE']
     """
-    found = all_objects(package_name="pgmpy_dp", return_names=False, suppress_import_stdout=False)
-    known = set().union(*(estimator.get_class_tags() for estimator in found))
-    unknown = sorted(set(tags) - known)
-    if unknown:
-        raise ValueError(f"tags {unknown} are not known; the estimators have {sorted(known)}")
-    return [estimator for estimator in found if all(_matches(estimator, *item) for item in tags.items())]
-
-
-def _matches(estimator: type, name: str, wanted: Any) -> bool:
-    value = estimator.get_class_tag(name)  # type: ignore[attr-defined]
-    return value == wanted or (isinstance(value, tuple | list) and wanted in value)
+    return list_objects(BaseEstimator, **tags)

@@ -28,6 +28,15 @@ class TestAllObjects(_GenericTests):
         "supported_model_types",
         "supports_weighted_data",
         "task",
+        # Of metrics; all but graph_kind are pgmpy's.
+        "graph_kind",
+        "is_default",
+        "is_symmetric",
+        "lower_is_better",
+        "name",
+        "requires_data",
+        "requires_true_graph",
+        "supported_graph_types",
     ]
 
 

@@ -1,0 +1,112 @@
+"""What a theorem's O(.) or Omega(.) evaluates to, and the checks of its public arguments."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Order", "checked", "checked_integer", "checked_weight", "exp"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The expression inside an O(.) or Omega(.) at the given numbers: an order, not a number of records to collect.
+
+    The theorems leave a constant factor open. The value here has constant 1, so it says how a bound grows and which
+    of its terms dominates; only ratios of two values of one theorem mean something by themselves.
+
+    Parameters
+    ----------
+    value : float
+        The expression with constant 1; inf where it exceeds every float.
+    formula : str
+        The expression, with natural logarithms.
+    theorem : str
+        Where it is stated.
+    side : {"upper", "lower"}
+        "upper": a learner needs O(value). "lower": every learner needs Omega(value).
+    growth : str
+        The order in the number of variables alone, up to logarithmic factors: "log p", "sqrt(p)", "p", ...
+    quantity : str
+        What is bounded.
+    order : bool
+        Always True: the constant is not known.
+
+    Examples
+    --------
+    >>> print(Order(120.0, "p/epsilon", "Theorem 7.1", "lower", "p"))
+    n = Omega(p/epsilon): 120 with constant 1 (Theorem 7.1)
+    """
+
+    value: float
+    formula: str
+    theorem: str
+    side: str
+    growth: str
+    quantity: str = "n"
+    order: bool = True
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        symbol = "O" if self.side == "upper" else "Omega"
+        return f"{self.quantity} = {symbol}({self.formula}): {self.value:.4g} with constant 1 ({self.theorem})"
+
+
+def checked(name: str, value: object, *, above: float = 0.0, most: float = math.inf, finite: bool = True) -> float:
+    """`value` as a float in (above, most].
+
+    Raises
+    ------
+    TypeError
+        If it is not a real number.
+    ValueError
+        If it is outside the range, NaN, or infinite where `finite`.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a number")
+    number = float(value)
+    if not above < number <= most or (finite and math.isinf(number)):
+        limit = "" if math.isinf(most) else f" and at most {most:g}"
+        raise ValueError(f"{name}={value!r} is out of range; pass a {'finite ' * finite}number above {above:g}{limit}")
+    return number
+
+
+def checked_integer(name: str, value: object, *, least: int) -> int:
+    """`value` as an int of `least` or more.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not an integer, or below `least`.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass an integer")
+    if value < least:
+        raise ValueError(f"{name}={value!r} is out of range; pass an integer of {least} or more")
+    return int(value)
+
+
+def checked_weight(min_weight: object, width: object) -> tuple[float, float]:
+    """(eta, lambda), where no edge can weigh more than the width.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `checked`; or if `min_weight` exceeds `width`.
+    """
+    weight, limit = checked("min_weight", min_weight), checked("width", width)
+    if weight > limit:
+        raise ValueError(f"min_weight={min_weight!r} exceeds width={width!r}, which every edge's weight is part of")
+    return weight, limit
+
+
+def exp(terms: Iterable[float] | float) -> float:
+    """exp of a (sum of) number(s), inf where it overflows."""
+    total = terms if isinstance(terms, int | float) else sum(terms)
+    return math.exp(total) if total < 709 else math.inf

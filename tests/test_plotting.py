@@ -1,0 +1,55 @@
+"""Plots draw what they were given; without matplotlib they say what to install."""
+
+from __future__ import annotations
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from pgmpy_dp import Budget
+from pgmpy_dp.plotting import plot_feasibility
+from pgmpy_dp.theory import feasibility_map
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+SIZES = [10, 100, 1000]
+
+
+@pytest.fixture
+def feasibility():
+    return feasibility_map(SIZES, width=1.0, min_weight=0.5, alpha=0.02, budget=Budget(epsilon=1.0, delta=1e-6))
+
+
+def test_the_map_is_drawn_on_the_given_axes(feasibility):
+    figure, given = plt.subplots()
+    ax = plot_feasibility(feasibility, given, n=12345)
+    assert ax is given and ax.get_xscale() == ax.get_yscale() == "log"
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert len(lines) == 5 and len(ax.collections) == 2
+    for goal in ("structure", "parameters"):
+        (dashed,) = [line for label, line in lines.items() if label.startswith(goal) and "lower" in label]
+        (full,) = [line for label, line in lines.items() if label.startswith(goal) and "upper" in label]
+        np.testing.assert_array_equal(dashed.get_xydata(), np.column_stack([SIZES, feasibility.lower[goal]]))
+        np.testing.assert_array_equal(full.get_xydata(), np.column_stack([SIZES, feasibility.upper[goal]]))
+    assert "n = 12,345" in lines
+    figure.canvas.draw()
+    plt.close(figure)
+
+
+def test_a_new_figure_by_default_and_no_upper_bound_without_a_learner():
+    pure = feasibility_map(SIZES, width=1.0, min_weight=0.5, budget=Budget(epsilon=1.0))
+    before = plt.get_fignums()
+    ax = plot_feasibility(pure)
+    assert len(plt.get_fignums()) == len(before) + 1
+    assert ["lower" in line.get_label() for line in ax.get_lines()] == [True]
+    assert ax.get_title() == "ε-DP" and "constants taken as 1" in ax.get_ylabel()
+    plt.close(ax.figure)
+
+
+def test_without_matplotlib(feasibility, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'pgmpy_dp\[plot\]'"):
+        plot_feasibility(feasibility)
