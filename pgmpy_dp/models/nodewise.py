@@ -245,6 +245,8 @@ def _mean_derivatives(
     """sum_{J containing I} v(J) Q(J - I) for each monomial I of v."""
     total = dict.fromkeys(polynomial, 0.0)
     for subset, value in polynomial.items():
+        if not value:  # its means, which a public graph may have left out, do not matter
+            continue
         for size in range(len(subset) + 1):
             for inside in itertools.combinations(subset, size):
                 outside = tuple(j for j in subset if j not in inside)
