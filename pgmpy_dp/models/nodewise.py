@@ -206,7 +206,8 @@ def binary_field_from_regressions(
     Raises
     ------
     ValueError
-        If a shape does not fit, a number is not finite, a parity mean is missing, or `combine` is unknown.
+        If a shape does not fit, a number is not finite, the parity mean that a coefficient other than 0 needs is
+        missing, or `combine` is unknown.
 
     Examples
     --------
