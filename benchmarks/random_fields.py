@@ -2,7 +2,7 @@
 
 ::
 
-    python -m benchmarks.random_fields --seeds 5 --out benchmarks/results      # one minute on one core
+    python -m benchmarks.random_fields --seeds 2 --out benchmarks/results      # two minutes on one core
 
 Ising models on a random tree, a grid and a random 3-regular graph, of width 1.5 (given to the estimators as 1.8) with
 fields up to .2; public number of records, add_remove. Noise comes from seeds: nothing here is private.
@@ -35,7 +35,14 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 METHODS = ("moments", "gradient", "frank-wolfe")
 KINDS = ("tree", "grid", "regular")
-SETTINGS = [(10, 10_000, 0.1), (10, 10_000, 1.0), (20, 10_000, 0.1), (20, 10_000, 1.0), (50, 10_000, 0.1)]
+SETTINGS = [
+    (10, 10_000, 0.1),
+    (10, 10_000, 1.0),
+    (20, 10_000, 0.1),
+    (20, 10_000, 1.0),
+    (50, 10_000, 0.1),
+    (100, 10_000, 0.1),
+]
 
 
 def measure(p: int, n: int, rho: float, kind: str, seed: int) -> dict[tuple[str, bool], tuple[float, float]]:

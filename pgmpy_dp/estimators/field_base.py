@@ -23,9 +23,10 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.learners import frank_wolfe, pseudo_likelihood
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings, edge_positions
+from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.learners.pseudo_likelihood import PseudoLikelihoodSettings
+from pgmpy_dp.private.learners.public_graph import edge_positions
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 

@@ -6,12 +6,11 @@ import itertools
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.models.field_design import field_scopes
-from pgmpy_dp.models.moment_matching import MomentFit, match_interactions, match_ising, match_parities
+from pgmpy_dp.models.moment_matching import match_interactions, match_parities
 from pgmpy_dp.models.nodewise import (
     binary_field_from_regressions,
     ising_from_regressions,
@@ -19,11 +18,12 @@ from pgmpy_dp.models.nodewise import (
     pairwise_from_regressions,
     state_pairs,
 )
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField, parity_subsets
-from pgmpy_dp.private.data.parities import parity_sensitivity
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField
+from pgmpy_dp.private.data.parities import Subsets, parity_count, parity_sensitivity
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.learners import frank_wolfe, halves, interactions, pseudo_likelihood
-from pgmpy_dp.private.learners.frank_wolfe_plan import edge_positions
+from pgmpy_dp.private.learners.parities import released_subsets
+from pgmpy_dp.private.learners.public_graph import edge_positions, released_edges
 from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.sensitive import Noise, Release
 
@@ -75,13 +75,20 @@ def field_of(
     width : float
         Public bound on the width.
     graph : iterable of pairs of variable names, or None
-        For moments, which say nothing about a graph: only its cliques interact.
+        For moments: only its cliques interact. Default: those of the graph that the release was made for, if any.
+
+    Raises
+    ------
+    ValueError
+        If the moments were released for a public graph that lacks edges of `graph`.
     sparse : bool
         For moments: look for the interactions that are not 0.
     min_edge_weight : float, optional
         For halves, eta: tells the maximal interactions, see `_with_maximal`.
     """
-    edges = None if graph is None else edge_positions(release.schema, graph)
+    edges = None
+    if release.kind in ("parities", "interactions"):
+        edges = _edges(release, graph)
     if release.kind == "parities":
         return _of_parities(release, family, edges, sparse, width)
     if release.kind == "interactions":
@@ -91,6 +98,23 @@ def field_of(
     if release.kind == "halves":
         return _of_halves(release, min_edge_weight)
     return _of_pseudo_likelihood(release, family)
+
+
+def _edges(release: Release, graph: Iterable[Iterable[Hashable]] | None) -> list[tuple[int, int]] | None:
+    """Edges of the given graph, or of the one that the release was made for."""
+    released = released_edges(release)
+    if graph is None:
+        return released
+    edges = edge_positions(release.schema, graph)
+    if released is not None:
+        known = {frozenset(edge) for edge in released}
+        names = release.schema.variables
+        lacking = [(names[i], names[j]) for i, j in edges if frozenset((i, j)) not in known]
+        if lacking:
+            raise ValueError(
+                f"graph has the edges {lacking[:5]}, which the release was not made for; pass graph=None or fewer edges"
+            )
+    return edges
 
 
 def edge_scores(field: RandomField) -> np.ndarray:
@@ -133,22 +157,27 @@ def _of_parities(
     p, order = len(release.schema), release.public["order"]
     n, n_sd = _count(release, 1)
     means = release.values[0] / n
-    noise = release.noise[0] or _noise_of_all(release, p, order)
-    options: dict[str, Any] = {"noise_sd": math.sqrt(noise.variance) / n, "n": n}
-    options |= {"graph": edges, "sparse": sparse, "width": width}
-    fit: MomentFit
-    if family == "ising":
-        products = np.zeros((p, p))
-        products[np.triu_indices(p, 1)] = means[p:]
-        fit = match_ising(means[:p], products, **options)
-    else:
-        fit = match_parities(means, p, order, **options)
-    return FieldFit(fit.model, None, fit.converged, fit.status, fit.n_iter, n, n_sd)
+    subsets = released_subsets(release)
+    noise = release.noise[0] or _noise_of_all(release, p, order, subsets)
+    fit = match_parities(
+        means,
+        p,
+        order,
+        noise_sd=math.sqrt(noise.variance) / n,
+        n=n,
+        graph=edges,
+        sparse=sparse,
+        width=width,
+        subsets=subsets,
+    )
+    field = fit.model.to_ising() if family == "ising" else fit.model
+    return FieldFit(field, None, fit.converged, fit.status, fit.n_iter, n, n_sd)
 
 
-def _noise_of_all(release: Release, p: int, order: int) -> Noise:
+def _noise_of_all(release: Release, p: int, order: int, subsets: Subsets) -> Noise:
     """The noise that all sums would have had: answers of a query release were preferred to that."""
-    l1, l2, _ = parity_sensitivity(p, order, release.adjacency, False)
+    family = subsets if len(subsets) < parity_count(p, order) else None
+    l1, l2, _ = parity_sensitivity(p, order, release.adjacency, False, family)
     if isinstance(release.guarantee, PureDP):
         return Noise("discrete_laplace", laplace_scales([l1], release.guarantee.epsilon)[0])
     return Noise("discrete_gaussian", gaussian_scales([l2], release.guarantee.rho)[0])  # type: ignore[union-attr]
@@ -178,10 +207,9 @@ def _of_regressions(release: Release) -> FieldFit:
 
 def _of_halves(release: Release, min_edge_weight: float | None) -> FieldFit:
     parities = halves.parities_part(release)
-    order = parities.public["order"]
     n = max(float(parities.values[1][0]), 1.0)
     means = np.clip(parities.values[0] / n, -1.0, 1.0)
-    subsets = parity_subsets(len(release.schema), order)
+    subsets = released_subsets(parities)
     regressions = halves.regressions_part(release)
     field, disagreement = _from_weights(regressions, dict(zip(subsets, means.tolist(), strict=True)))
     if min_edge_weight is not None:
@@ -215,7 +243,7 @@ def _with_maximal(plain: BinaryField, averaged: BinaryField, least: float) -> Bi
 def _from_weights(
     release: Release, parity_means: dict[tuple[int, ...], float] | None
 ) -> tuple[RandomField, np.ndarray]:
-    """Zhang et al. (2020), Algorithms 2 to 5; regressions that a graph has none of count as zeros."""
+    """Zhang et al. (2020), Algorithms 2 to 5; features that a graph leaves out count as zeros."""
     layout, weights = frank_wolfe.regressions_of(release), frank_wolfe.regression_weights(release)
     sizes, order = layout.cardinalities, release.public["order"]
     p = len(sizes)

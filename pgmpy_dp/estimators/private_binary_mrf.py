@@ -44,9 +44,9 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     n_records : int, optional
         The number of records, if it is public. Required under "replace_one".
     method : {"auto", "moments", "frank-wolfe", "gradient"}
-        "moments", which "auto" is: noisy means of all products of up to t variables, and the field that has them.
-        "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy gradient ascent on
-        the pseudo-likelihood, which needs rho or a delta.
+        "moments", which "auto" is: noisy means of all products of up to t variables (or of a public graph's cliques),
+        and the field that has them. "frank-wolfe": one private sparse logistic regression for each variable.
+        "gradient": noisy gradient ascent on the pseudo-likelihood, which needs rho or a delta.
     objective : {"l1", "linf"}
         How regressions become coefficients, with "frank-wolfe" only, which "linf" asks for. "l1" takes coefficients as
         they are. "linf" learns the regressions from one half of the records, and takes means of the derivatives that
@@ -57,7 +57,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         epsilon), by private multiplicative weights (up to 20 variables), by the perturbed leader; "auto" takes the
         multiplicative weights where noise on all sums would be large.
     graph : networkx.Graph or list of pairs of variables, optional
-        A public graph: only its cliques interact. Default: all sets of up to t variables may.
+        A public graph: only its cliques interact, and only what it needs is released. Default: all sets of up to t
+        variables may.
     n_iter : int, optional
         Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
     sparse : bool
@@ -185,7 +186,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         # Noise on all sums is Laplace for a pure budget.
         pure = budget.rho is None and not budget.delta
         method = "noise" if self.queries == "gaussian" and pure else self.queries
-        return ParitySettings(order=self.order, method=method, random_state=random_state)
+        return ParitySettings(order=self.order, method=method, graph=self.graph, random_state=random_state)
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
         return parities.run(table, self._parities(budget, self.random_state), budget)

@@ -40,11 +40,11 @@ class PrivateIsing(BaseFieldEstimator):
     n_records : int, optional
         The number of records, if it is public. Required under "replace_one".
     method : {"auto", "moments", "frank-wolfe", "gradient"}
-        "moments", which "auto" is: noisy means of all z_i and z_i z_j, and the Ising model that has them.
-        "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy gradient ascent on
-        the pseudo-likelihood, which needs rho or a delta.
+        "moments", which "auto" is: noisy means of all z_i and z_i z_j (of a public graph's edges), and the Ising model
+        that has them. "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy
+        gradient ascent on the pseudo-likelihood, which needs rho or a delta.
     graph : networkx.Graph or list of pairs of variables, optional
-        A public graph: only its edges interact. Default: all pairs may.
+        A public graph: only its edges interact, and only what it needs is released. Default: all pairs may.
     n_iter : int, optional
         Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
     sparse : bool
@@ -143,7 +143,7 @@ class PrivateIsing(BaseFieldEstimator):
         super().__init__()
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
-        return parities.run(table, ParitySettings(order=2, random_state=self.random_state), budget)
+        return parities.run(table, ParitySettings(order=2, graph=self.graph, random_state=self.random_state), budget)
 
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[np.ndarray, np.ndarray]:
         assert isinstance(field, Ising)

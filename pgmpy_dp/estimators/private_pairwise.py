@@ -38,11 +38,11 @@ class PrivatePairwise(BaseFieldEstimator):
     n_records : int, optional
         The number of records, if it is public. Required under "replace_one".
     method : {"auto", "moments", "frank-wolfe", "gradient"}
-        "moments", which "auto" is: noisy centred tables of all pairs, and the field that has them. "frank-wolfe": one
-        private sparse logistic regression for each variable and each pair of its states. "gradient": noisy gradient
-        ascent on the pseudo-likelihood, which needs rho or a delta.
+        "moments", which "auto" is: noisy centred tables of all pairs (or of a public graph's edges), and the field that
+        has them. "frank-wolfe": one private sparse logistic regression for each variable and each pair of its states.
+        "gradient": noisy gradient ascent on the pseudo-likelihood, which needs rho or a delta.
     graph : networkx.Graph or list of pairs of variables, optional
-        A public graph: only its edges interact. Default: all pairs may.
+        A public graph: only its edges interact, and only what it needs is released. Default: all pairs may.
     n_iter : int, optional
         Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
     sparse : bool
@@ -142,7 +142,7 @@ class PrivatePairwise(BaseFieldEstimator):
         super().__init__()
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
-        return interactions.run(table, InteractionSettings(random_state=self.random_state), budget)
+        return interactions.run(table, InteractionSettings(graph=self.graph, random_state=self.random_state), budget)
 
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[dict, dict]:
         assert isinstance(field, Pairwise)

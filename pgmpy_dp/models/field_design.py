@@ -25,10 +25,13 @@ Scope = tuple[int, ...]
 _CONTRAST_SCALE = 16  # contrasts of more than two states are rounded to multiples of 1/16, which stay independent
 
 
-def field_scopes(n_variables: int, order: int, edges: Iterable[tuple[int, int]] | None = None) -> tuple[Scope, ...]:
+def field_scopes(
+    n_variables: int, order: int, edges: Iterable[tuple[int, int]] | None = None, most: int | None = None
+) -> tuple[Scope, ...]:
     """Positions of the variables of each interaction: all sets of 1 to `order` variables, or all cliques of a graph.
 
-    Sorted by size, each size in lexicographic order.
+    Sorted by size, each size in lexicographic order. Of more than `most`, the first `most` + 1: very many cliques are
+    told from few without listing them.
 
     Examples
     --------
@@ -37,17 +40,20 @@ def field_scopes(n_variables: int, order: int, edges: Iterable[tuple[int, int]] 
     >>> field_scopes(3, 2, edges=[(2, 1)])
     ((0,), (1,), (2,), (1, 2))
     """
+    stop = None if most is None else most + 1
     if edges is None:
-        return tuple(s for size in range(1, order + 1) for s in itertools.combinations(range(n_variables), size))
+        every = (s for size in range(1, order + 1) for s in itertools.combinations(range(n_variables), size))
+        return tuple(itertools.islice(every, stop))
     later: list[set[int]] = [set() for _ in range(n_variables)]
     for u, v in edges:
         later[min(u, v)].add(max(u, v))
     level: list[Scope] = [(i,) for i in range(n_variables)]
     scopes = list(level)
     for _ in range(order - 1):
-        level = [(*s, j) for s in level for j in sorted(set.intersection(*(later[i] for i in s)))]
+        larger = ((*s, j) for s in level for j in sorted(set.intersection(*(later[i] for i in s))))
+        level = list(itertools.islice(larger, None if stop is None else max(0, stop - len(scopes))))
         scopes += level
-    return tuple(scopes)
+    return tuple(scopes[:stop])
 
 
 def contrasts(cardinality: int) -> np.ndarray:

@@ -83,6 +83,7 @@ def match_parities(
     graph: nx.Graph | Iterable[tuple[int, int]] | None = None,
     sparse: bool = True,
     width: float | None = None,
+    subsets: Sequence[tuple[int, ...]] | None = None,
 ) -> MomentFit[BinaryField]:
     """The binary field of given order whose mean parities are the given noisy ones.
 
@@ -105,6 +106,9 @@ def match_parities(
         Whether to look for the interactions that are not 0 (without a public graph); otherwise all stay.
     width : float, optional
         Public bound on max_i sum_{I with i} |c_I|.
+    subsets : sequence of tuples of int, optional
+        The sets, increasing and distinct, of 1 to `order` positions each, that `moments` are of, in their order; others
+        do not interact. Default: `parity_subsets(n_variables, order)`.
 
     Returns
     -------
@@ -125,9 +129,15 @@ def match_parities(
     if n_variables < 1 or order < 1:
         raise ValueError(f"n_variables and order must be positive, got {n_variables!r} and {order!r}")
     p, order = int(n_variables), min(int(order), int(n_variables))
-    moments = _checked("moments", moments, (sum(math.comb(p, size) for size in range(1, order + 1)),))
+    family = parity_subsets(p, order) if subsets is None else list(subsets)
+    for subset in family if subsets is not None else ():
+        if not 1 <= len(subset) <= order or list(subset) != sorted(set(subset)) or not 0 <= subset[0] <= subset[-1] < p:
+            raise ValueError(f"subsets must hold increasing positions below {p}, 1 to {order} each, got {subset!r}")
+    if len(set(family)) != len(family):
+        raise ValueError("subsets must be distinct; drop the repeated ones")
+    moments = _checked("moments", moments, (len(family),))
     _check_numbers(noise_sd, width)
-    effects = Contrasts((2,) * p, tuple(parity_subsets(p, order)))
+    effects = Contrasts((2,) * p, tuple(family))
     target = np.clip(moments, -1.0, 1.0)
     keep = _allowed(effects, graph)
     scale = np.full(len(effects.scopes), _standard_error(noise_sd, n))

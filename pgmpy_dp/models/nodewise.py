@@ -206,7 +206,8 @@ def binary_field_from_regressions(
     Raises
     ------
     ValueError
-        If a shape does not fit, a number is not finite, a parity mean is missing, or `combine` is unknown.
+        If a shape does not fit, a number is not finite, the parity mean that a coefficient other than 0 needs is
+        missing, or `combine` is unknown.
 
     Examples
     --------
@@ -245,6 +246,8 @@ def _mean_derivatives(
     """sum_{J containing I} v(J) Q(J - I) for each monomial I of v."""
     total = dict.fromkeys(polynomial, 0.0)
     for subset, value in polynomial.items():
+        if not value:  # its means, which a public graph may have left out, do not matter
+            continue
         for size in range(len(subset) + 1):
             for inside in itertools.combinations(subset, size):
                 outside = tuple(j for j in subset if j not in inside)

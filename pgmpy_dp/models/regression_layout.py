@@ -61,7 +61,7 @@ class RegressionLayout:
 
     @cached_property
     def active_nodes(self) -> tuple[int, ...]:
-        """Positions of the variables that have regressions."""
+        """Positions of the variables that have regressions: all of two states or more."""
         return tuple(int(node) for node in np.unique(self.nodes))
 
 
@@ -88,7 +88,7 @@ def regression_layout(
         Largest degree of the polynomial of a "binary" model.
     edges : iterable of pairs of int, optional
         A graph on the positions. Regressions of i then have the features of its neighbours only (for "binary" those of
-        cliques among them), and variables without neighbours have no regression.
+        cliques among them) and the constant, so those of variables without neighbours have the constant alone.
 
     Examples
     --------
@@ -102,21 +102,19 @@ def regression_layout(
     """
     sizes = tuple(int(k) for k in cardinalities)
     adjacent = _adjacency_matrix(len(sizes), edges)
-    active = np.arange(len(sizes)) if edges is None else np.flatnonzero(adjacent.any(axis=1))
     if family == "pairwise":
-        return _pairwise(sizes, adjacent, active)
+        return _pairwise(sizes, adjacent)
     degrees = range(2 if family == "ising" else order)
     subsets = [subset for degree in degrees for subset in itertools.combinations(range(len(sizes)), degree)]
     if family == "ising":
         features = (*subsets[1:], ())
         columns = np.where(adjacent, np.arange(len(sizes)), -1)
         np.fill_diagonal(columns, len(sizes))
-        columns = columns[active]
     else:
         features = tuple(subsets)
-        columns = _monomials(subsets, adjacent, active, cliques_only=edges is not None)
-    pairs = np.tile([1, 0], (len(active), 1))
-    return RegressionLayout(family, sizes, features, active, pairs, columns)
+        columns = _monomials(subsets, adjacent, cliques_only=edges is not None)
+    pairs = np.tile([1, 0], (len(sizes), 1))
+    return RegressionLayout(family, sizes, features, np.arange(len(sizes)), pairs, columns)
 
 
 def _adjacency_matrix(p: int, edges: Iterable[tuple[int, int]] | None) -> np.ndarray:
@@ -128,10 +126,10 @@ def _adjacency_matrix(p: int, edges: Iterable[tuple[int, int]] | None) -> np.nda
     return adjacent
 
 
-def _pairwise(sizes: tuple[int, ...], adjacent: np.ndarray, active: np.ndarray) -> RegressionLayout:
+def _pairwise(sizes: tuple[int, ...], adjacent: np.ndarray) -> RegressionLayout:
     features = (*((j, a) for j, k in enumerate(sizes) for a in range(k)), ())
     owner = np.repeat(np.arange(len(sizes)), sizes)
-    rows = [(int(i), u, v) for i in active for u, v in itertools.combinations(range(sizes[i]), 2)]
+    rows = [(i, u, v) for i, k in enumerate(sizes) for u, v in itertools.combinations(range(k), 2)]
     labels = np.array(rows, dtype=np.int64).reshape(-1, 3)
     used = np.ones((len(rows), len(features)), dtype=bool)
     used[:, :-1] = adjacent[labels[:, 0]][:, owner]
@@ -139,14 +137,12 @@ def _pairwise(sizes: tuple[int, ...], adjacent: np.ndarray, active: np.ndarray) 
     return RegressionLayout("pairwise", sizes, features, labels[:, 0], labels[:, 1:], columns)
 
 
-def _monomials(
-    subsets: list[tuple[int, ...]], adjacent: np.ndarray, active: np.ndarray, cliques_only: bool
-) -> np.ndarray:
+def _monomials(subsets: list[tuple[int, ...]], adjacent: np.ndarray, cliques_only: bool) -> np.ndarray:
     member = np.zeros((len(subsets), len(adjacent)), dtype=np.float32)
     for row, subset in enumerate(subsets):
         member[row, list(subset)] = 1.0
     # How many of a monomial's variables are no neighbours of i, itself included.
-    foreign = (~adjacent[active]).astype(np.float32) @ member.T
+    foreign = (~adjacent).astype(np.float32) @ member.T
     used = foreign == 0
     if cliques_only:
         within = ((member @ adjacent.astype(np.float32)) * member).sum(axis=1)

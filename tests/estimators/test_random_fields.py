@@ -125,6 +125,57 @@ class TestRecovery:
             assert {tuple(pair) for pair in interacting} <= {(0, 1), (1, 0), (1, 2), (2, 1)}
             assert abs(estimator.weights_[0, 1] - 0.6) < 0.08
 
+    @pytest.mark.parametrize("method", METHODS)
+    def test_fields_of_variables_without_neighbours_are_learned(self, method, estimator_class):
+        """P(d = y) is .6 and nothing else is in the graph of d."""
+        data = DATA.assign(d=np.where(np.arange(len(DATA)) % 5 < 3, "y", "x"))
+        for graph in ([("a", "b"), ("b", "c")], []):
+            estimator = estimator_class(
+                2.0, rho=1e3, state_names=STATES, method=method, graph=graph, n_iter=steps(method)
+            ).fit(data)
+            marginal = estimator.model_.marginal(["d"]).values
+            np.testing.assert_allclose(marginal, [0.4, 0.6], atol=0.02)
+            assert set(estimator.graph_.edges) <= {("a", "b"), ("b", "c"), ("a", "c")}
+            assert graph or not estimator.edge_scores_.any()
+
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    def test_moments_of_a_public_graph_get_less_noise(self, adjacency, estimator_class):
+        graph = [("a", "b"), ("b", "c")]
+        options = {"rho": 0.1, "state_names": STATES, "adjacency": adjacency, "n_records": len(DATA)}
+        plain, given = (estimator_class(2.0, graph=g, **options).fit(DATA) for g in (None, graph))
+        for less, more in zip(given.release_.noise, plain.release_.noise, strict=True):
+            assert less.scale < more.scale
+        if estimator_class is PrivateIsing:
+            assert given.release_.values[0].shape == (4 + 2,) and plain.release_.values[0].shape == (4 + 6,)
+        scores = given.edge_scores_
+        assert (scores[[0, 1], [1, 2]] > 0.3).all() and not scores[[0, 0, 1, 2], [2, 3, 3, 3]].any()
+        again = estimator_class(2.0).fit_release(given.release_)  # the release knows its graph
+        np.testing.assert_array_equal(again.edge_scores_, scores)
+        fewer = estimator_class(2.0, graph=graph[:1]).fit_release(given.release_)
+        assert set(fewer.graph_.edges) == {("a", "b")}
+        with pytest.raises(ValueError, match="which the release was not made for"):
+            estimator_class(2.0, graph=[("a", "d")]).fit_release(given.release_)
+
+    @pytest.mark.parametrize("queries", ["gaussian", "pmw", "sepfem"])
+    @pytest.mark.parametrize(("method", "objective"), [("moments", "l1"), ("frank-wolfe", "linf")])
+    def test_cliques_of_a_public_graph(self, queries, method, objective):
+        estimator = PrivateBinaryMRF(
+            2.0,
+            3,
+            rho=1e3,
+            state_names=STATES,
+            method=method,
+            objective=objective,
+            queries=queries,
+            graph=[("a", "b"), ("b", "c"), ("a", "c"), ("c", "d")],
+            min_edge_weight=0.4,
+            n_iter=1500 if method == "frank-wolfe" else None,
+        ).fit(THIRD_DATA)
+        assert estimator.release_.values[0 if method == "moments" else 1].shape == (4 + 4 + 1,)
+        assert set(estimator.weights_) <= {("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("a", "b", "c")}
+        assert abs(estimator.weights_["a", "b", "c"] - 0.6) < 0.15
+        assert abs(estimator.weights_["c", "d"] + 0.5) < 0.15
+
     @pytest.mark.parametrize("queries", ["gaussian", "pmw", "sepfem"])
     def test_answers_of_queries(self, queries):
         estimator = PrivateBinaryMRF(2.0, 2, rho=100.0, state_names=STATES, queries=queries, n_records=60_000).fit(DATA)

@@ -356,3 +356,16 @@ def test_bad_public_arguments_are_named(arguments, message):
     good = {"moments": np.zeros(6), "n_variables": 3, "order": 2, "noise_sd": 0.1, "n": 10}
     with pytest.raises(ValueError, match=message):
         match_parities(**(good | arguments))
+
+
+def test_a_family_needs_the_moments_of_its_sets_only():
+    subsets = parity_subsets(4, 2)
+    moments = np.array([0.3, 0.0, -0.2, 0.1, 0.4, 0.0, 0.05, -0.3, 0.02, 0.2])
+    family = [(0,), (1,), (2,), (3,), (0, 1), (1, 2)]
+    chosen = np.array([moments[subsets.index(subset)] for subset in family])
+    whole = match_parities(moments, 4, 2, **EXACT, graph=[(0, 1), (1, 2)])
+    part = match_parities(chosen, 4, 2, **EXACT, sparse=False, subsets=family)
+    assert part.model.coefficients == pytest.approx(whole.model.coefficients, abs=1e-6)
+    for bad in ([(1, 0)], [(0, 4)], [(0, 0)], [()], [(0, 1, 2)], [(0,), (0,)]):
+        with pytest.raises(ValueError, match="subsets must"):
+            match_parities(np.zeros(len(bad)), 4, 2, **EXACT, subsets=bad)

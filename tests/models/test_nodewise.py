@@ -185,7 +185,7 @@ def test_order_two_is_the_ising_model():
         (lambda: binary_field_from_regressions(np.zeros((3, 4)), 2), "node_monomials"),
         (lambda: binary_field_from_regressions(np.zeros((3, 3)), 0), "order=0"),
         (lambda: binary_field_from_regressions(np.zeros((3, 3)), 2, combine="max"), "combine"),
-        (lambda: binary_field_from_regressions(np.zeros((3, 3)), 2, {(0,): 0.1, (1,): 0.2}), r"positions \(2,\)"),
+        (lambda: binary_field_from_regressions(np.ones((3, 3)), 2, {(0,): 0.1, (1,): 0.2}), r"positions \(2,\)"),
     ],
 )
 def test_bad_arguments_are_named(make, message):

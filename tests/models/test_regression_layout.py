@@ -46,18 +46,19 @@ class TestLayouts:
     def test_a_graph_leaves_neighbours_and_cliques(self):
         edges = [(0, 1), (1, 2), (0, 2), (2, 3)]  # a triangle with a tail, and 4 alone
         ising = regression_layout("ising", [2] * 5, edges=edges)
-        assert ising.active_nodes == (0, 1, 2, 3)
-        assert [used(ising, row) for row in range(4)] == [
+        assert ising.active_nodes == (0, 1, 2, 3, 4)
+        assert [used(ising, row) for row in range(5)] == [
             {(), (1,), (2,)},
             {(), (0,), (2,)},
             {(), (0,), (1,), (3,)},
             {(), (2,)},
+            {()},
         ]
         binary = regression_layout("binary", [2] * 5, 3, edges)
         assert used(binary, 2) == {(), (0,), (1,), (3,), (0, 1)}  # 3 is no neighbour of 0 and 1
         pairwise = regression_layout("pairwise", [2, 3, 2, 2, 2], edges=edges)
         assert used(pairwise, list(pairwise.nodes).index(3)) == {(), (2, 0), (2, 1)}
-        assert 4 not in pairwise.nodes
+        assert used(binary, 4) == used(pairwise, list(pairwise.nodes).index(4)) == {()}
 
     def test_a_complete_graph_is_no_graph(self):
         edges = list(itertools.combinations(range(4), 2))

@@ -150,7 +150,34 @@ class TestWhatIsReleased:
         settings = FrankWolfeSettings(1.0, graph=[("a", ("c", 0))], n_iter=3)
         assert settings.graph == (("a", ("c", 0)),)
         layout = regressions_of(run(table(), settings, Budget(rho=1.0)))
-        assert layout.active_nodes == (0, 2)
+        assert layout.active_nodes == (0, 1, 2) and (layout.columns >= 0).sum(axis=1).tolist() == [2, 1, 2]
+
+    @pytest.mark.parametrize(("family", "schema"), [("ising", BINARY), ("binary", BINARY), ("pairwise", MIXED)])
+    @pytest.mark.parametrize("budget", [Budget(rho=1e4), Budget(epsilon=1e4)])
+    def test_without_neighbours_the_constant_is_learned(self, family, schema, budget):
+        data = pd.DataFrame({name: [states[0]] + [states[1]] * 3 for name, states in schema.states.items()})
+        subject = table(schema, data=pd.concat([data] * 500), ledger=budget)
+        release = run(subject, FrankWolfeSettings(1.5, family, graph=[], n_iter=400), budget)
+        layout, weights = regressions_of(release), regression_weights(release)
+        constants = [int(np.flatnonzero(row >= 0).item()) for row in layout.columns]
+        for weight, column, (u, v) in zip(weights, constants, layout.pairs, strict=True):
+            if {u, v} == {0, 1}:  # three of four records are in the second state
+                assert weight[column] == pytest.approx(math.log(3) if u == 1 else -math.log(3), abs=0.1)
+            assert not np.delete(weight, column).any()
+
+    @pytest.mark.parametrize("graph", [[("a", "b")], []])
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=0.5)])
+    def test_constants_take_their_part_of_the_budget(self, graph, adjacency, budget):
+        alone = 3 - 2 * len(graph)
+        two = 4 if budget.rho else 2
+        weight = 3 if adjacency == "add_remove" else two * (3 - alone) + alone
+        release = run(
+            table(adjacency=adjacency, ledger=budget), FrankWolfeSettings(1.0, graph=graph, n_iter=11), budget
+        )
+        scale = math.sqrt(weight * 10 / (2 * 0.5)) if budget.rho else 2 * weight * 10 / 0.5
+        assert release.public["scale"] == pytest.approx(scale, rel=1e-12)
+        assert regressions_of(release).n_regressions == 3
 
     def test_a_networkx_graph_keeps_its_isolated_nodes(self):
         graph = nx.Graph([("a", "b")])
@@ -162,9 +189,9 @@ class TestWhatIsReleased:
         settings = FrankWolfeSettings(1.0, graph=[("a", "b")], n_iter=8)
         run(subject, settings, Budget(rho=0.5), progress=lambda: calls.append(1))
         (entry,) = subject.ledger.entries
-        assert (entry.cost, entry.columns, entry.mechanism) == (ZCDP(0.5), ("a", "b"), "gumbel_noisy_max")
+        assert (entry.cost, entry.columns, entry.mechanism) == (ZCDP(0.5), ("a", "b", ("c", 0)), "gumbel_noisy_max")
         assert entry.adjacency == "add_remove" and not entry.reproducible and len(calls) == 7
-        assert entry.what == "Frank-Wolfe steps of 2 logistic regressions"
+        assert entry.what == "Frank-Wolfe steps of 3 logistic regressions"
 
     def test_pickle_holds_no_records(self):
         data = pd.DataFrame({"a": ["yes"] * 777_123 + ["outside secret"], "b": [1] * 777_124})
@@ -254,13 +281,6 @@ class TestOrderOfEvents:
                 Budget(rho=1.0),
                 "graph has the unknown variables 'z'",
             ),
-            (
-                BINARY,
-                FrankWolfeSettings(1.0, graph=nx.empty_graph(["a"])),
-                Budget(rho=1.0),
-                "has no edges, so there is nothing",
-            ),
-            (BINARY, FrankWolfeSettings(1.0, graph=[]), Budget(rho=1.0), "has no edges, so there is nothing"),
             (BINARY, FrankWolfeSettings(1.0), Budget(rho=1e-40), "needs noise of scale"),
             (BINARY, FrankWolfeSettings(1.0, n_iter=5), Budget(epsilon=1e-30), "needs noise of scale"),
             (
@@ -430,10 +450,11 @@ class TestDefinedResults:
         release = run(table(schema, data=data), FrankWolfeSettings(2.0, n_iter=200), Budget(rho=1e6))
         assert regression_weights(release)[0, 0] == pytest.approx(math.log(9), abs=0.05)
 
-    def test_a_graph_spends_on_its_nodes_only(self):
+    def test_a_graph_leaves_only_the_constant_to_others(self):
         data = frame(BINARY, 100)
         one = run(table(data=data), FrankWolfeSettings(1.0, n_iter=9, graph=[("a", "b")]), Budget(rho=1.0))
-        assert one.values[0].shape == (8, 2)
-        assert one.public["scale"] == pytest.approx(math.sqrt(2 * 8 / 2), rel=1e-12)
+        assert one.values[0].shape == (8, 3)
+        assert one.public["scale"] == pytest.approx(math.sqrt(3 * 8 / 2), rel=1e-12)
         weights = regression_weights(one)
-        assert not weights[:, 2].any() and weights[:, :2].any()
+        assert not weights[:2, 2].any() and weights[:2, :2].any()
+        assert not weights[2, :2].any() and weights[2, 2]

@@ -36,7 +36,8 @@ def private(adjacency="add_remove", ledger=None, codes=CODES) -> PrivateTable:
 
 
 def settings(method="noise", **regressions) -> HalvesSettings:
-    return HalvesSettings(FrankWolfeSettings(1.0, "binary", **regressions), ParitySettings(2, method=method))
+    parities = ParitySettings(2, method=method, graph=regressions.get("graph"))
+    return HalvesSettings(FrankWolfeSettings(1.0, "binary", **regressions), parities)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

@@ -110,6 +110,46 @@ class TestSensitivity:
             else:
                 assert l2 <= 1.02 * math.sqrt(most[1])
 
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize(
+        ("sizes", "pairs"),
+        [
+            ((2, 2, 2), ((0, 1), (0, 2), (1, 2))),
+            ((2, 2, 2, 2), ((0, 1), (1, 2), (2, 3))),
+            ((3, 3, 3), ((0, 1), (0, 2))),
+            ((3, 3, 3), ((0, 1), (0, 2), (1, 2))),
+            ((2, 4, 3), ((0, 1), (1, 2))),
+            ((2, 4, 3, 2), ((0, 1), (0, 2), (1, 2))),
+            ((1, 3, 2), ((0, 1), (1, 2))),
+            ((5, 5), ((0, 1),)),
+            ((2, 3), ()),
+        ],
+    )
+    def test_of_some_pairs(self, sizes, pairs, adjacency):
+        units = InteractionUnits(sizes)
+        every = list(itertools.product(*map(range, sizes)))
+        one = [interaction_sums(np.array([r]), units, Adjacency.ADD_REMOVE, pairs)[1].value for r in every]
+        moved = np.array(one + ([a - b for a, b in itertools.combinations(one, 2)] if adjacency[0] == "r" else []))
+        absolute = np.abs(moved)
+        most = [int(absolute.sum(axis=1).max()), int((moved**2).sum(axis=1).max()), int(absolute.max(initial=0))]
+        l1, l2, linf = pair_sensitivity(units, Adjacency(adjacency), pairs)
+        assert Fraction(l1) >= most[0] and Fraction(l2) ** 2 >= most[1] and Fraction(linf) >= most[2]
+        assert (l1, l2, linf) <= pair_sensitivity(units, Adjacency(adjacency))
+        bipartite = len(pairs) < 3 or (len(sizes) == 4 and sizes == (2,) * 4)
+        if adjacency == "add_remove" or (len(set(sizes)) == 1 and bipartite):
+            assert l2 == pytest.approx(math.sqrt(most[1]), rel=1e-12)
+
+    def test_sums_of_some_pairs_are_those_of_all(self):
+        for sizes in ((2, 3, 4, 2), (12, 30, 2, 9)):
+            codes = records(np.random.default_rng(3), sizes, 200)
+            units, pairs = InteractionUnits(sizes), ((0, 2), (1, 2), (1, 3))
+            value = interaction_sums(codes, units, Adjacency.ADD_REMOVE)[1].value
+            blocks = itertools.combinations(range(4), 2)
+            cuts = np.cumsum([sizes[i] * sizes[j] for i, j in itertools.combinations(range(4), 2)])[:-1]
+            every = dict(zip(blocks, np.split(value, cuts), strict=True))
+            some = interaction_sums(codes, units, Adjacency.ADD_REMOVE, pairs)[1].value
+            assert np.array_equal(some, np.concatenate([every[pair] for pair in pairs]))
+
     def test_rounded_units_are_covered(self):
         units = InteractionUnits((7, 11, 13, 17))
         rng = np.random.default_rng(0)
@@ -211,6 +251,33 @@ class TestRelease:
         assert (
             fields.value[1::2].tolist() == expected[:4].tolist() and pairs.value[::4].tolist() == expected[4:].tolist()
         )
+
+    def test_of_a_public_graph(self, tmp_path):
+        """Only the edges are released, each with the share of a table."""
+        graph = [("c", "b"), ("b", "c")]
+        release = run(subject(), InteractionSettings(graph=graph), Budget(rho=1e6))
+        assert [v.shape for v in release.values] == [(9,), (12,), (1,)]
+        every = noisy_interactions(run(subject(), InteractionSettings(), Budget(rho=1e6)))
+        release.save(tmp_path / "r.npz")
+        read = noisy_interactions(type(release).load(tmp_path / "r.npz"))
+        assert list(read.pairs) == [(1, 2)]
+        np.testing.assert_allclose(read.pairs[1, 2], every.pairs[1, 2], atol=1.0)
+        assert read.pair_sd < every.pair_sd and read.field_sd < every.field_sd
+        units, scales = InteractionUnits((2, 3, 4)), [item.scale for item in release.noise]
+        l2 = [f(units, release.adjacency, *a)[1] for f, *a in ((field_sensitivity,), (pair_sensitivity, ((1, 2),)))]
+        spent = sum(x**2 / (2 * s**2) for x, s in zip([*l2, 1.0], scales, strict=True))
+        assert spent == pytest.approx(1e6) and l2[0] ** 2 / (2 * scales[0] ** 2) == pytest.approx(3 / 5 * 1e6)
+
+    @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=0.5), Budget(epsilon=0.5, delta=1e-6)])
+    def test_of_a_graph_without_edges(self, budget):
+        read = noisy_interactions(run(subject(), InteractionSettings(graph=[]), budget))
+        assert read.pairs == {} and len(read.fields) == 3
+
+    def test_a_graph_of_other_variables_costs_nothing(self):
+        table = subject()
+        with pytest.raises(ValueError, match="unknown variables 'z'"):
+            run(table, InteractionSettings(graph=[("a", "z")]), Budget(rho=0.1))
+        assert not table.ledger.entries
 
     def test_noise_has_its_distribution(self):
         states = {name: list(range(40)) for name in "abc"}

@@ -13,11 +13,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.models.field_design import field_scopes
 from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data import parities as parity_data
 from pgmpy_dp.private.data.parities import (
     _by_transform,
+    family_sums,
+    flipped_in_family,
     flipped_parities,
     parity_count,
     parity_sensitivity,
@@ -27,7 +31,13 @@ from pgmpy_dp.private.data.parities import (
 from pgmpy_dp.private.data.table import PrivateTable, random_halves, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.learners import parities
-from pgmpy_dp.private.learners.parities import ParitySettings, plan_parities, release_parities, run
+from pgmpy_dp.private.learners.parities import (
+    ParitySettings,
+    plan_parities,
+    release_parities,
+    released_subsets,
+    run,
+)
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
@@ -121,6 +131,96 @@ class TestSensitivity:
     def test_known_values(self):
         assert parity_sensitivity(20, 2, Adjacency.REPLACE_ONE, False)[1] == pytest.approx(20.98, abs=0.005)
         assert parity_sensitivity(20, 2, Adjacency.ADD_REMOVE, True)[1] == pytest.approx(math.sqrt(211))
+
+
+GRAPHS = {  # edges and number of variables
+    "none": ([], 3),
+    "path": ([(0, 1), (1, 2), (2, 3)], 4),
+    "triangle and one": ([(0, 1), (1, 2), (0, 2)], 4),
+    "star and pair": ([(0, 1), (0, 2), (3, 4)], 5),
+    "ring": ([(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)], 5),
+    "complete": (list(itertools.combinations(range(4), 2)), 4),
+}
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("order", [2, 3])
+class TestFamilies:
+    """The cliques of a public graph."""
+
+    def test_sums_are_those_of_all_parities(self, graph, order):
+        edges, p = GRAPHS[graph]
+        family = field_scopes(p, order, edges)
+        for n in (0, 1, 64, 70_001):
+            codes = np.random.default_rng(n).integers(0, 2, size=(n, p), dtype=np.uint8)
+            every = dict(zip(parity_subsets(p, order), parity_sums(codes, order).tolist(), strict=True))
+            assert family_sums(codes, family).tolist() == [every[subset] for subset in family]
+
+    @pytest.mark.parametrize("with_count", [False, True])
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize("limit", [16, 0], ids=["exact", "bound"])
+    def test_sensitivity_over_all_records(self, graph, order, with_count, adjacency, limit, monkeypatch):
+        monkeypatch.setattr(parity_data, "_FAMILY_LIMIT", limit)
+        flipped_in_family.cache_clear()
+        edges, p = GRAPHS[graph]
+        family = field_scopes(p, order, edges)
+        records = np.array(list(itertools.product([0, 1], repeat=p)), dtype=np.uint8)
+        one = [
+            parity_sums_and_count(records[k : k + 1], order, Adjacency.ADD_REMOVE, with_count, family).value
+            for k in range(len(records))
+        ]
+        moved = one + ([a - b for a, b in itertools.combinations(one, 2)] if adjacency == "replace_one" else [])
+        moved = np.array(moved)
+        most = [int(x) for x in (np.abs(moved).sum(axis=1).max(), (moved**2).sum(axis=1).max(), np.abs(moved).max())]
+        l1, l2, linf = parity_sensitivity(p, order, Adjacency(adjacency), with_count, family)
+        flipped_in_family.cache_clear()
+        assert l1 >= most[0] and Fraction(l2) ** 2 >= most[1] and linf == most[2]
+        if limit or adjacency == "add_remove":
+            assert (l1, l2) == pytest.approx((most[0], math.sqrt(most[1])), rel=1e-12)
+        m = len(family) + with_count
+        assert l1 <= (m if adjacency == "add_remove" else 2 * m)
+
+    @pytest.mark.parametrize("method", ["noise", "pmw", "sepfem", "auto"])
+    def test_release_has_the_cliques_only(self, graph, order, method, tmp_path):
+        edges, p = GRAPHS[graph]
+        names = "abcde"[:p]
+        data = table([(0, 1, 1, 0, 1)[:p]] * 40, names)
+        given = [(names[j], names[i]) for i, j in edges]
+        settings = ParitySettings(order, method=method, graph=given, n_rounds=20)
+        release = run(data, settings, Budget(rho=1e4))
+        family = field_scopes(p, order, edges)
+        assert released_subsets(release) == family and release.values[0].shape == (len(family),)
+        expected = family_sums(table_codes(data), family)
+        assert np.abs(release.values[0] - expected).max() <= (1 if method == "noise" else 40)
+        release.save(tmp_path / "r.npz")
+        assert released_subsets(Release.load(tmp_path / "r.npz")) == family
+        if method == "noise":
+            assert release.noise[0].scale == pytest.approx(math.sqrt((len(family) + 1) / 2e4))
+
+
+class TestManyVariables:
+    def test_are_counted_for_the_graph_only(self, monkeypatch):
+        """1000 variables have half a million parities; a path has 1999."""
+        monkeypatch.setattr(parity_data, "parity_sums", lambda *a: pytest.fail("counted all"))
+        names = [f"x{j}" for j in range(1000)]
+        data = table(np.random.default_rng(0).integers(0, 2, (200, 1000)), names)
+        settings = ParitySettings(graph=list(itertools.pairwise(names)), max_parities=1999)
+        release = run(data, settings, Budget(rho=1.0))
+        assert release.values[0].shape == (1999,) and release.noise[0].scale == pytest.approx(math.sqrt(1000))
+
+    def test_too_many_cliques_are_refused_without_listing_them(self):
+        names = [f"x{j}" for j in range(300)]
+        data = table([], names)
+        settings = ParitySettings(5, graph=list(itertools.combinations(names, 2)), max_parities=10**5)
+        with pytest.raises(ValueError, match="order=5 gives at least 100001 parities of 300 variables"):
+            run(data, settings, Budget(rho=1.0))
+        assert not data.ledger.entries
+
+    def test_graph_of_other_variables(self):
+        data = table([])
+        with pytest.raises(ValueError, match="unknown variables 'z'"):
+            run(data, ParitySettings(graph=[("a", "z")]), Budget(rho=1.0))
+        assert not data.ledger.entries
 
 
 class TestHalves:

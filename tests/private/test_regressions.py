@@ -29,6 +29,7 @@ LAYOUTS = {
     "pairwise": regression_layout("pairwise", [2, 3]),
     "pairwise 4": regression_layout("pairwise", [4, 2, 1]),
     "graph": regression_layout("ising", [2] * 4, edges=[(0, 1), (1, 2)]),
+    "pairwise graph": regression_layout("pairwise", [2, 3, 3], edges=[(0, 1)]),
 }
 COSTS = (PureDP(1.0), ZCDP(1.0))
 
@@ -215,7 +216,9 @@ def test_weights_of_the_textbook():
     ising = regression_layout("ising", [2] * 5)
     assert [selection_weight(ising, Adjacency.ADD_REMOVE, c) for c in COSTS] == [5, 5]
     assert [selection_weight(ising, Adjacency.REPLACE_ONE, c) for c in COSTS] == [10, 20]
-    assert selection_weight(LAYOUTS["graph"], Adjacency.ADD_REMOVE, COSTS[1]) == 3  # the fourth has no neighbour
+    # The fourth variable has no neighbours: it counts, but no two records are further than 1 apart in its regression.
+    assert [selection_weight(LAYOUTS["graph"], Adjacency.ADD_REMOVE, c) for c in COSTS] == [4, 4]
+    assert [selection_weight(LAYOUTS["graph"], Adjacency.REPLACE_ONE, c) for c in COSTS] == [7, 13]
 
 
 def test_holds_on_to_its_records():

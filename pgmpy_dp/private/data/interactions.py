@@ -24,7 +24,9 @@ from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.noise.additive import root_up, round_up
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["InteractionUnits", "field_sensitivity", "interaction_sums", "pair_counts", "pair_sensitivity"]
+__all__ = ["InteractionUnits", "Pairs", "field_sensitivity", "interaction_sums", "pair_counts", "pair_sensitivity"]
+
+Pairs = tuple[tuple[int, int], ...]
 
 _LARGEST_UNIT = 1 << 12  # of L: beyond it c_i is rounded down, so that sums over 2**38 records fit 64 bits
 _WORDS = 1 << 10  # as in data/parities.py
@@ -89,8 +91,17 @@ def field_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[fl
     return _scaled(l1, square, linf, units.largest)
 
 
-def pair_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[float, float, float]:
-    """How far the sums of u_i u_j^T over all pairs i < j move together: their l1, l2 and l-infinity sensitivities.
+def pair_sensitivity(
+    units: InteractionUnits, adjacency: Adjacency, pairs: Pairs | None = None
+) -> tuple[float, float, float]:
+    """How far the sums of u_i u_j^T over pairs i < j move together: their l1, l2 and l-infinity sensitivities.
+
+    Parameters
+    ----------
+    units : InteractionUnits
+    adjacency : Adjacency
+    pairs : tuple of (i, j), i < j, optional
+        A public family, fixed before the records are looked at. Default: all pairs.
 
     Notes
     -----
@@ -107,15 +118,33 @@ def pair_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[flo
       smallest A is the worst, and s takes each value. The l1 norms add up to at most ``4 s sum_j A_j + (2 s - 6) sum_S
       A_i - 3 s(s-1) + d s(s-1)``, d the largest difference of two A: worst with the largest or the smallest A.
     * ``replace_one``, one record outside: as add_remove; the larger bound counts.
+    * Some of the pairs, ``add_remove``: the same sums and maximum over these pairs. ``replace_one``: by the above a
+      pair of variables of two states or more moves, in squared l2 norm, by at most ``2 max(A_i, A_j)`` (as ``A_i + A_j
+      - 1`` is below either), in l1 norm by the larger of ``4 max(A_i, A_j)`` and ``6 (A_i + A_j - 1) + 2 abs(A_i -
+      A_j)``, with entries of at most max(A_i, A_j). Their sums over the pairs bound what any replacement does; so does
+      the bound of all pairs, of which these are some; the smaller one counts. With equal numbers of states the l2 bound
+      is exact for bipartite graphs, where one side changes.
 
-    Exact where all c_i k_i equal L (the l1 bound of replace_one: where also all k_i are equal), else at most a few
-    percent above; rounded up.
+    Exact, for all pairs, where all c_i k_i equal L (the l1 bound of replace_one: where also all k_i are equal), else at
+    most a few percent above; rounded up.
     """
     a, spread = _centred(units)
     total = sum(a, Fraction(0))
     cross = (total**2 - sum((x * x for x in a), Fraction(0))) / 2
     second, first = sorted([Fraction(0), *a])[-2:]
     l1, square, linf = 4 * cross, cross, first * second
+    if pairs is not None:
+        cross = sum((a[i] * a[j] for i, j in pairs), Fraction(0))
+        some = (4 * cross, cross, max((a[i] * a[j] for i, j in pairs), default=Fraction(0)))
+        if changed_records(adjacency) == 2:
+            both = [(max(a[i], a[j]), min(a[i], a[j])) for i, j in pairs if a[i] and a[j]]
+            some = (
+                max(some[0], sum((max(4 * x, 8 * x + 4 * y - 6) for x, y in both), Fraction(0))),
+                max(some[1], sum((2 * x for x, _ in both), Fraction(0))),
+                max(some[2], max((x for x, _ in both), default=Fraction(0))),
+            )
+        least, most = _scaled(*some, units.largest**2), pair_sensitivity(units, adjacency)
+        return min(least[0], most[0]), min(least[1], most[1]), min(least[2], most[2])
     if changed_records(adjacency) == 2:
         changing = sorted(x for x in a if x)
         smallest, largest = Fraction(0), Fraction(0)
@@ -131,7 +160,7 @@ def pair_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[flo
 
 
 def interaction_sums(
-    codes: np.ndarray, units: InteractionUnits, adjacency: Adjacency
+    codes: np.ndarray, units: InteractionUnits, adjacency: Adjacency, of: Pairs | None = None
 ) -> tuple[Sensitive, Sensitive, Sensitive]:
     """Sums of u_i and of u_i u_j^T over records, and their number.
 
@@ -141,13 +170,15 @@ def interaction_sums(
         Column i in ``0 .. cardinalities[i] - 1``.
     units : InteractionUnits
     adjacency : Adjacency
+    of : tuple of (i, j), i < j, optional
+        A public family of pairs in lexicographic order. Default: all pairs.
 
     Returns
     -------
     fields : Sensitive
         The p vectors one after the other, shape (sum k_i,).
     pairs : Sensitive
-        The matrices of all pairs i < j in lexicographic order, each in C order, shape (sum k_i k_j,).
+        The matrices of the pairs i < j in lexicographic order, each in C order, shape (sum k_i k_j,).
     records : Sensitive
         Shape (1,); one record moves it by 1 at most under both adjacencies.
 
@@ -164,35 +195,38 @@ def interaction_sums(
     centred = [k * table - n for k, table in zip(sizes, single, strict=True)]
     fields = np.concatenate([m * table for m, table in zip(c, centred, strict=True)])
     parts = [np.empty(0, dtype=np.int64)]
-    for (i, j), table in zip(itertools.combinations(range(len(sizes)), 2), pair_counts(codes, sizes), strict=True):
+    every = itertools.combinations(range(len(sizes)), 2) if of is None else of
+    for (i, j), table in zip(every, pair_counts(codes, sizes, of), strict=True):
         # k_i k_j N(a, b) - k_i N(a) - k_j N(b) + n
         expected = (centred[i] + n)[:, None] + centred[j]
         parts.append((c[i] * c[j] * (sizes[i] * sizes[j] * table - expected)).ravel())
     return (
         Sensitive(fields, adjacency, *field_sensitivity(units, adjacency)),
-        Sensitive(np.concatenate(parts), adjacency, *pair_sensitivity(units, adjacency)),
+        Sensitive(np.concatenate(parts), adjacency, *pair_sensitivity(units, adjacency, of)),
         Sensitive(np.array([n], dtype=np.int64), adjacency, 1.0, 1.0, 1.0),
     )
 
 
-def pair_counts(codes: np.ndarray, cardinalities: Sequence[int]) -> list[np.ndarray]:
-    """Tables of counts, int64 of shape (k_i, k_j), of all pairs i < j in lexicographic order."""
+def pair_counts(codes: np.ndarray, cardinalities: Sequence[int], of: Pairs | None = None) -> list[np.ndarray]:
+    """Tables of counts, int64 of shape (k_i, k_j), of all pairs i < j, or of those given, in lexicographic order."""
     p = len(cardinalities)
-    pairs = list(itertools.combinations(range(p), 2))
+    pairs = list(itertools.combinations(range(p), 2)) if of is None else list(of)
     if sum(cardinalities[i] * cardinalities[j] for i, j in pairs) > _STATES_AS_BITS * len(pairs):
         return [count(codes, cardinalities, pair) for pair in pairs]
     start = np.concatenate([[0], np.cumsum(cardinalities)])
     bits = _indicators(codes, cardinalities)
     tables: list[np.ndarray] = []
-    for i in range(p - 1):
-        later = bits[start[i + 1] :]
+    for i, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
+        others_of_i = [j for _, j in group]
+        rows = np.concatenate([np.arange(start[j], start[j + 1]) for j in others_of_i])
+        later = bits[start[i + 1] :] if len(others_of_i) == p - 1 - i else bits[rows]
         both = np.zeros((cardinalities[i], len(later)), dtype=np.int64)
         for word in range(0, bits.shape[1], _WORDS):
             others = later[:, word : word + _WORDS]
             for a in range(cardinalities[i]):
                 chosen = bits[start[i] + a, word : word + _WORDS]
                 both[a] += np.bitwise_count(others & chosen).sum(axis=1, dtype=np.uint32)
-        tables += np.split(both, start[i + 2 : p] - start[i + 1], axis=1)
+        tables += np.split(both, np.cumsum([cardinalities[j] for j in others_of_i])[:-1], axis=1)
     return tables
 
 

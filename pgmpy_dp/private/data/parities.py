@@ -1,4 +1,4 @@
-"""Sums over binary records of all parities of up to t variables, in exact integers.
+"""Sums over binary records of all parities of up to t variables, or of some of them, in exact integers.
 
 A record's code 0 or 1 of variable j is ``z_j = 2 code - 1``, so the first state of the schema is -1 and the second +1.
 The parity of a set I of variables is ``prod_{j in I} z_j``, again -1 or 1; that of the empty set is 1 and its sum is
@@ -17,16 +17,20 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+import networkx as nx
 import numpy as np
 
 from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
-from pgmpy_dp.solvers.walsh_hadamard import masks_of, parities_of_cells
+from pgmpy_dp.solvers.walsh_hadamard import masks_of, parities_of_cells, transform
 
 __all__ = [
+    "Subsets",
     "exact_parities",
+    "family_sums",
+    "flipped_in_family",
     "flipped_parities",
     "parity_count",
     "parity_sensitivity",
@@ -34,7 +38,11 @@ __all__ = [
     "parity_sums_and_count",
 ]
 
+Subsets = tuple[tuple[int, ...], ...]
+"""A public family of sets of positions, non-empty, distinct and increasing, each size in lexicographic order."""
+
 _TRANSFORM_LIMIT = 20  # variables; 2**20 counts take 8 MB and their transform .1 s
+_FAMILY_LIMIT = 16  # variables of a component whose replacements are all looked at, in milliseconds
 _WORDS = 1 << 10  # words of 64 records that are worked on at once, so that they stay in the cache
 
 
@@ -73,10 +81,44 @@ def flipped_parities(n_variables: int, order: int) -> int:
     )
 
 
+@lru_cache(maxsize=256)
+def flipped_in_family(subsets: Subsets) -> int:
+    """Largest number of parities of a family that one replaced record can flip, or an upper bound of it.
+
+    A replacement that changes the variables D flips the parity of I if |I n D| is odd, so
+    ``(m - sum_I (-1)^|I n D|)/2`` of m parities. Sets in different connected components of the family share no
+    variables, so the largest numbers of the components add up. In a component of at most 16 variables it is found over
+    all D by one Walsh-Hadamard transform. In a larger one the bound is the number of its parities, or what can flip of
+    all sets of its variables up to its largest size, if that is less: it has no other sets than those.
+
+    Examples
+    --------
+    >>> flipped_in_family(((0,), (1,), (2,), (0, 1)))  # two of the first component's three, and (2,)
+    3
+    """
+    graph = nx.Graph()
+    for subset in subsets:
+        nx.add_path(graph, subset)  # connected is all that matters; a path of one node is that node
+    component = {j: c for c, nodes in enumerate(nx.connected_components(graph)) for j in nodes}
+    parts: dict[int, list[tuple[int, ...]]] = {}
+    for subset in subsets:
+        parts.setdefault(component[subset[0]], []).append(subset)
+    flipped = 0
+    for part in parts.values():
+        place = {j: k for k, j in enumerate(sorted({j for subset in part for j in subset}))}
+        if len(place) <= _FAMILY_LIMIT:
+            family = np.zeros(1 << len(place))
+            family[masks_of([[place[j] for j in subset] for subset in part])] = 1.0
+            flipped += round((len(part) - transform(family).min()) / 2)  # whole numbers, exact in float64
+        else:
+            flipped += min(len(part), flipped_parities(len(place), max(map(len, part))))
+    return flipped
+
+
 def parity_sensitivity(
-    n_variables: int, order: int, adjacency: Adjacency, with_count: bool
+    n_variables: int, order: int, adjacency: Adjacency, with_count: bool, subsets: Subsets | None = None
 ) -> tuple[float, float, float]:
-    """How far all parity sums together move between neighbours: their l1, l2 and l-infinity sensitivities.
+    """How far parity sums together move between neighbours: their l1, l2 and l-infinity sensitivities.
 
     Parameters
     ----------
@@ -84,6 +126,8 @@ def parity_sensitivity(
     adjacency : Adjacency
     with_count : bool
         Whether the parity of the empty set, the number of records, is one of the sums.
+    subsets : tuple of tuples of int, optional
+        A public family, fixed before the records are looked at: only its parities are summed. Default: all.
 
     Notes
     -----
@@ -91,8 +135,9 @@ def parity_sensitivity(
 
     * ``add_remove``: each sum moves by at most 1, so (m, sqrt(m), 1).
     * ``replace_one``: if both records are inside, the sums of the parities that the replacement flips move by 2 and no
-      others: at most F of them (:func:`flipped_parities`), so at most (2 F, 2 sqrt(F), 2). If one of the two is
-      outside, each sum moves by 1: (m, sqrt(m), 1). The larger one counts.
+      others: at most F of them (:func:`flipped_parities`; :func:`flipped_in_family`, which may be above the exact
+      number, for a family: never more than all m), so at most (2 F, 2 sqrt(F), 2). If one of the two is outside, each
+      sum moves by 1: (m, sqrt(m), 1). The larger one counts.
 
     The l2 sensitivity is rounded up.
 
@@ -101,39 +146,41 @@ def parity_sensitivity(
     >>> parity_sensitivity(20, 2, Adjacency.REPLACE_ONE, with_count=False)
     (220.0, 20.976..., 2.0)
     """
-    m = parity_count(n_variables, order) + with_count
+    m = (parity_count(n_variables, order) if subsets is None else len(subsets)) + with_count
     if changed_records(adjacency) == 1:
         return float(m), root_up(Fraction(m)), 1.0
-    flipped = flipped_parities(n_variables, order)
+    flipped = flipped_parities(n_variables, order) if subsets is None else flipped_in_family(subsets)
     return float(max(2 * flipped, m)), root_up(Fraction(max(4 * flipped, m))), 2.0 if flipped else 1.0
 
 
-def parity_sums_and_count(codes: np.ndarray, order: int, adjacency: Adjacency, with_count: bool) -> Sensitive:
-    """All parity sums as one statistic, the number of records last if `with_count`.
+def parity_sums_and_count(
+    codes: np.ndarray, order: int, adjacency: Adjacency, with_count: bool, subsets: Subsets | None = None
+) -> Sensitive:
+    """Parity sums as one statistic, the number of records last if `with_count`.
 
     Parameters
     ----------
     codes : ndarray of 0 and 1, shape (n, p)
-    order, adjacency, with_count
+    order, adjacency, with_count, subsets
         As in :func:`parity_sensitivity`.
 
     Returns
     -------
     Sensitive
-        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.models.random_fields.parity_subsets`.
+        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.models.random_fields.parity_subsets`, or of `subsets`.
     """
-    sums = parity_sums(codes, order)
+    sums = parity_sums(codes, order) if subsets is None else family_sums(codes, subsets)
     if with_count:
         sums = np.append(sums, np.int64(len(codes)))
-    return Sensitive(sums, adjacency, *parity_sensitivity(codes.shape[1], order, adjacency, with_count))
+    return Sensitive(sums, adjacency, *parity_sensitivity(codes.shape[1], order, adjacency, with_count, subsets))
 
 
-def exact_parities(codes: np.ndarray, order: int, adjacency: Adjacency) -> Sensitive:
-    """All parity sums, for mechanisms that select or measure one of them at a time.
+def exact_parities(codes: np.ndarray, order: int, adjacency: Adjacency, subsets: Subsets | None = None) -> Sensitive:
+    """Parity sums, for mechanisms that select or measure one of them at a time.
 
     Only ``linf`` bounds what such a mechanism sees: 1 under ``add_remove``, 2 under ``replace_one``.
     """
-    return parity_sums_and_count(codes, order, adjacency, with_count=False)
+    return parity_sums_and_count(codes, order, adjacency, False, subsets)
 
 
 def parity_sums(codes: np.ndarray, order: int) -> np.ndarray:
@@ -159,12 +206,47 @@ def parity_sums(codes: np.ndarray, order: int) -> np.ndarray:
     words = -(-n // 64)
     if p <= _TRANSFORM_LIMIT and parity_count(p, order) * words > 4 * p << p:
         return _by_transform(codes, order)
-    packed = np.zeros((p, 8 * words), dtype=np.uint8)
-    packed[:, : -(-n // 8)] = np.packbits(codes.T, axis=1)  # unused bits are 0 and count nowhere
-    bits = packed.view(np.uint64)
+    bits = _packed(codes)
     sums = [n - 2 * _odd_records(bits, size) for size in range(1, order + 1)]
     # The product over I is (-1)^|I| where an even number of its variables are 1.
     return np.concatenate([-part if size % 2 else part for size, part in enumerate(sums, start=1)])
+
+
+def family_sums(codes: np.ndarray, subsets: Subsets) -> np.ndarray:
+    """Sum over records of the product of z over each set of a family; the others are not looked at.
+
+    Returns
+    -------
+    ndarray of int64, shape (len(subsets),)
+
+    Examples
+    --------
+    >>> family_sums(np.array([[0, 1, 1], [1, 1, 0]]), ((1,), (0, 2))).tolist()
+    [2, -2]
+    """
+    bits = _packed(codes)
+    odd = np.zeros(len(subsets), dtype=np.int64)
+    # Sets that differ in their last element alone are counted together, as in `_odd_records`.
+    groups, done = [], 0
+    for prefix, group in itertools.groupby(subsets, key=lambda subset: subset[:-1]):
+        last = [subset[-1] for subset in group]
+        groups.append((list(prefix), last, slice(done, done + len(last))))
+        done += len(last)
+    for first_word in range(0, bits.shape[1], _WORDS):
+        words = np.ascontiguousarray(bits[:, first_word : first_word + _WORDS])
+        for start, last, places in groups:
+            counts = np.bitwise_count(words[last] ^ np.bitwise_xor.reduce(words[start], axis=0))
+            odd[places] += counts.sum(axis=1, dtype=np.uint32)
+    sizes = np.fromiter(map(len, subsets), dtype=np.int64, count=len(subsets))
+    return (len(codes) - 2 * odd) * np.where(sizes % 2, -1, 1)
+
+
+def _packed(codes: np.ndarray) -> np.ndarray:
+    """One row of words of 64 records for each variable."""
+    n, p = codes.shape
+    packed = np.zeros((p, 8 * -(-n // 64)), dtype=np.uint8)
+    packed[:, : -(-n // 8)] = np.packbits(codes.T, axis=1)  # unused bits are 0 and count nowhere
+    return packed.view(np.uint64)
 
 
 def _odd_records(bits: np.ndarray, size: int) -> np.ndarray:

@@ -82,6 +82,10 @@ def selection_weight(layout: RegressionLayout, adjacency: Adjacency, cost: PureD
       D = 1. If not, the pair {a, a'} has both with opposite labels, D <= 2; the k_i - 2 other pairs of a, and those of
       a', have one of them each, D = 1. That is 2 + 2 (k_i - 2) = 2 (k_i - 1) (pure) and 4 + 2 (k_i - 2) = 2 k_i (zCDP),
       which is no less than the k_i - 1 of the first case.
+    * A variable without neighbours in a public graph has regressions too, on the constant alone. They know no more of a
+      record than its label, so two records with the same label have the same gradient, and with opposite labels
+      ``sigma - (sigma - 1) = 1`` between them: D = 1 where it was 2 above, exactly, as the table holds one rounded
+      sigma for both labels. If two records change that is 1 for a binary variable, 1 + 2 (k_i - 2) for k_i states.
     * A record outside the schema is in no sum: a replacement by or of it counts as one record, which is less in every
       case; two of them as nothing. A variable of one state has no pairs.
 
@@ -94,12 +98,16 @@ def selection_weight(layout: RegressionLayout, adjacency: Adjacency, cost: PureD
     """
     changed = changed_records(adjacency)
     squared = isinstance(cost, ZCDP)
-    if layout.family != "pairwise":
-        return layout.n_regressions * (changed**2 if squared else changed)
-    sizes = [layout.cardinalities[i] for i in layout.active_nodes]
+    sizes = np.array([layout.cardinalities[i] for i in layout.active_nodes], dtype=np.int64)
     if changed == 1:
-        return sum(k - 1 for k in sizes)
-    return sum(2 * k if squared else 2 * (k - 1) for k in sizes)
+        return int((sizes - 1).sum())
+    if layout.family == "pairwise":
+        each = 2 * sizes if squared else 2 * (sizes - 1)
+    else:
+        each = np.full(len(sizes), 4 if squared else 2)
+    has_features = set(layout.nodes[(layout.columns >= 0).sum(axis=1) > 1].tolist())
+    constant = np.array([i not in has_features for i in layout.active_nodes], dtype=bool)
+    return int(np.where(constant, 2 * sizes - 3, each).sum())
 
 
 def residual_table(slope: float, reach: int) -> np.ndarray:

@@ -17,18 +17,13 @@ from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layou
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners.frank_wolfe_plan import (
-    FrankWolfePlan,
-    FrankWolfeSettings,
-    edge_positions,
-    frank_wolfe_plan,
-)
+from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.private.learners.public_graph import encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.selection import noisy_argmax
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
-from pgmpy_dp.schema import decode_label, encode_label
 
 __all__ = ["Descent", "FrankWolfePlan", "FrankWolfeSettings", "descend", "regression_weights", "regressions_of", "run"]
 
@@ -142,7 +137,6 @@ def run(
     if found.count is not None:
         values.append(found.count)
         noise.append(found.count_noise)
-    graph = settings.graph
     return Release(
         kind="regressions",
         values=tuple(values),
@@ -151,7 +145,7 @@ def run(
             "schema": table.schema.to_dict(),
             "family": settings.family,
             "order": settings.order,
-            "graph": None if graph is None else [[encode_label(name) for name in edge] for edge in graph],
+            "graph": encoded_graph(settings.graph),
             "n_records": table.n_records,
             "radius": made.radius,
             "n_iter": found.n_iter,
@@ -225,10 +219,8 @@ def regressions_of(release: Release) -> RegressionLayout:
     """Which regression is which row of the weights, and which feature which column."""
     public = _public(release)
     schema = release.schema
-    graph = public["graph"]
-    edges = None if graph is None else edge_positions(schema, [[decode_label(name) for name in edge] for edge in graph])
     sizes = [schema.cardinality(name) for name in schema.variables]
-    return regression_layout(public["family"], sizes, public["order"], edges)
+    return regression_layout(public["family"], sizes, public["order"], released_edges(release))
 
 
 def regression_weights(release: Release) -> np.ndarray:

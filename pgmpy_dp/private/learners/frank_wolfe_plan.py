@@ -7,12 +7,9 @@ number of records.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import networkx as nx
 
 from pgmpy_dp.models.frank_wolfe_path import STEPS
 from pgmpy_dp.models.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
@@ -21,11 +18,12 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, selection_weight
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.schema import Schema
 
-__all__ = ["FrankWolfePlan", "FrankWolfeSettings", "edge_positions", "frank_wolfe_plan"]
+__all__ = ["FrankWolfePlan", "FrankWolfeSettings", "frank_wolfe_plan"]
 
 _FEWEST = 10
 _MOST_AUTOMATIC = 10_000
@@ -53,9 +51,9 @@ class FrankWolfeSettings:
     order : int, default 2
         At least 2: largest number of variables in a term of a "binary" model. The other families have order 2.
     graph : networkx.Graph or iterable of pairs of variable names, optional
-        A public graph: regressions then have the features of neighbours only, and variables without neighbours no
-        regression and no part of the budget (:mod:`pgmpy_dp.models.regression_layout`); learn those from their
-        marginals. Kept as a tuple of pairs of names, and of single names for a graph's isolated nodes.
+        A public graph: regressions then have the features of neighbours only, and variables without neighbours a
+        regression with the constant alone (:mod:`pgmpy_dp.models.regression_layout`). Kept as a tuple of pairs of
+        names, and of single names for a graph's isolated nodes.
     n_iter : int, optional
         T, at least 2: there are T - 1 steps, and every regression selects a vertex in each. Default: from the budget
         and a public or noisy number of records, see `run`.
@@ -92,7 +90,7 @@ class FrankWolfeSettings:
                 f"order={self.order!r} with family={self.family!r}, which has order 2; use family='binary'"
             )
         if self.graph is not None:
-            object.__setattr__(self, "graph", _checked_graph(self.graph))
+            object.__setattr__(self, "graph", checked_graph(self.graph))
         if self.n_iter is not None:
             n_iter = checked_integer("n_iter", self.n_iter, 2)
             if n_iter > _most_iterations(self.step):
@@ -199,46 +197,7 @@ def _layout(schema: Schema, settings: FrankWolfeSettings) -> RegressionLayout:
             f"than {_MOST_WEIGHTS}; use a smaller order, fewer variables or fewer states"
         )
     edges = None if settings.graph is None else edge_positions(schema, settings.graph)
-    layout = regression_layout(settings.family, sizes, settings.order, edges)
-    if not layout.n_regressions:
-        raise ValueError(
-            f"graph={settings.graph!r} has no edges, so there is nothing to regress; pass one with edges (graph=None "
-            "is the complete one), and learn single variables from their marginals"
-        )
-    return layout
-
-
-def edge_positions(schema: Schema, graph: Iterable[Iterable[Hashable]]) -> list[tuple[int, int]]:
-    """Edges as pairs of positions; ValueError for names that the schema does not declare."""
-    position = {name: j for j, name in enumerate(schema.variables)}
-    named = [tuple(item) for item in graph]
-    unknown = sorted({repr(name) for item in named for name in item if name not in position})
-    if unknown:
-        raise ValueError(
-            f"graph has the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
-            "add them to the schema (with their states), or remove them from the graph"
-        )
-    return [(position[item[0]], position[item[1]]) for item in named if len(item) == 2]
-
-
-def _checked_graph(graph: Any) -> tuple[tuple[Hashable, ...], ...]:
-    if isinstance(graph, nx.Graph):
-        if graph.is_directed():
-            raise ValueError(f"graph is a {type(graph).__name__}; pass an undirected one, e.g. graph.to_undirected()")
-        graph = [*graph.edges(), *((node,) for node in nx.isolates(graph))]
-    elif isinstance(graph, str | bytes) or not isinstance(graph, Iterable):
-        raise TypeError(
-            f"graph={graph!r} is a {type(graph).__name__}; pass a networkx.Graph or pairs of variable names"
-        )
-    items = []
-    for item in graph:
-        if isinstance(item, str | bytes) or not isinstance(item, Iterable):
-            raise TypeError(f"graph holds {item!r}, a {type(item).__name__}; pass pairs of variable names")
-        names = tuple(item)
-        if len(names) not in (1, 2) or len(set(names)) != len(names):
-            raise ValueError(f"graph holds {names!r}; an edge is a pair of different variable names")
-        items.append(names)
-    return tuple(items)
+    return regression_layout(settings.family, sizes, settings.order, edges)
 
 
 def _most_iterations(step: str) -> int:

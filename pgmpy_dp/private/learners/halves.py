@@ -17,10 +17,10 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners.frank_wolfe import descend
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.private.learners.parities import ParityPlan, ParitySettings, plan_parities, release_parities
+from pgmpy_dp.private.learners.public_graph import encoded_graph
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.schema import encode_label
 
 __all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
 
@@ -34,12 +34,12 @@ class HalvesSettings:
     regressions : FrankWolfeSettings
         Of family "binary".
     parities : ParitySettings
-        Of the same order. Its method "gaussian" or "laplace" must suit the budget.
+        Of the same order and graph. Its method "gaussian" or "laplace" must suit the budget.
 
     Raises
     ------
     TypeError, ValueError
-        For settings of another kind, family, order, or seed: the seed is that of `regressions`.
+        For settings of another kind, family, order, graph, or seed: the seed is that of `regressions`.
     """
 
     regressions: FrankWolfeSettings
@@ -52,6 +52,8 @@ class HalvesSettings:
             raise ValueError(f"regressions have family={self.regressions.family!r}; parities go with 'binary'")
         if self.regressions.order != self.parities.order:
             raise ValueError(f"order={self.regressions.order!r} of regressions, {self.parities.order!r} of parities")
+        if self.regressions.graph != self.parities.graph:
+            raise ValueError(f"graph={self.regressions.graph!r} of regressions, {self.parities.graph!r} of parities")
         if self.parities.random_state is not None:
             raise ValueError("parities have a random_state; set that of regressions, which is of both")
 
@@ -127,7 +129,7 @@ def run(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> Releas
     if found.count is not None:
         values.append(found.count)
         noise.append(found.count_noise)
-    schema, graph = table.schema.to_dict(), settings.regressions.graph
+    schema = table.schema.to_dict()
     return Release(
         kind="halves",
         values=tuple(values),
@@ -139,7 +141,7 @@ def run(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> Releas
                 "schema": schema,
                 "family": "binary",
                 "order": settings.regressions.order,
-                "graph": None if graph is None else [[encode_label(name) for name in item] for item in graph],
+                "graph": encoded_graph(settings.regressions.graph),
                 "n_records": None,
                 "radius": descent_plan.radius,
                 "n_iter": found.n_iter,
@@ -147,7 +149,13 @@ def run(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> Releas
                 "scale": found.scale / RESIDUAL_UNIT,
                 "grid": RESIDUAL_UNIT,
             },
-            "parities": {"schema": schema, "order": parity_plan.order, "n_records": None, "method": method},
+            "parities": {
+                "schema": schema,
+                "order": parity_plan.order,
+                "n_records": None,
+                "method": method,
+                "graph": encoded_graph(settings.parities.graph),
+            },
             "settings": {"width": settings.regressions.width, "budget": budget.guarantee.to_dict()},
         },
         adjacency=table.adjacency,

@@ -1,18 +1,26 @@
-"""Noisy centred interactions of all pairs: the moments of a pairwise Markov random field, without its margins."""
+"""Noisy centred interactions of all pairs or a public graph's: moments of a pairwise random field, without margins."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.interactions import InteractionUnits, field_sensitivity, interaction_sums, pair_sensitivity
+from pgmpy_dp.private.data.interactions import (
+    InteractionUnits,
+    Pairs,
+    field_sensitivity,
+    interaction_sums,
+    pair_sensitivity,
+)
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost
+from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
 from pgmpy_dp.private.noise.samplers import seeded_generator
@@ -38,6 +46,9 @@ class InteractionSettings:
     ----------
     noise : {"auto", "laplace", "gaussian"}, default "auto"
         As in :class:`~pgmpy_dp.private.learners.marginals.MarginalSettings`.
+    graph : networkx.Graph or iterable of pairs of variable names, optional
+        A public graph: only interactions of its edges are released, and get less noise as they are fewer. Kept as in
+        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`. Default: all pairs.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
         `ReproducibleNoiseWarning` says so.
@@ -51,12 +62,15 @@ class InteractionSettings:
     """
 
     noise: str = "auto"
+    graph: tuple[tuple[Hashable, ...], ...] | None = None
     random_state: int | None = None
     max_cells: int = 10**8
 
     def __post_init__(self) -> None:
         if self.noise not in NOISES:
             raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
+        if self.graph is not None:
+            object.__setattr__(self, "graph", checked_graph(self.graph))
         if self.random_state is not None:
             object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
         object.__setattr__(self, "max_cells", checked_integer("max_cells", self.max_cells, 1))
@@ -70,11 +84,12 @@ class InteractionPlan:
     adjacency: Adjacency
     with_count: bool
     cost: PureDP | ZCDP
+    pairs: Pairs | None = None
 
     @property
     def shares(self) -> tuple[float, ...]:
         """Of the budget, for fields, pairs and count: in proportion to the number of tables."""
-        return _shares(len(self.units.cardinalities), self.with_count)
+        return _shares(len(self.units.cardinalities), self.with_count, self.pairs)
 
     @property
     def mechanism(self) -> str:
@@ -83,7 +98,7 @@ class InteractionPlan:
 
 
 def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> Release:
-    """Release noisy sums of centred indicators and of their products over all pairs.
+    """Release noisy sums of centred indicators and of their products over all pairs, or a public graph's edges.
 
     Parameters
     ----------
@@ -97,7 +112,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     -------
     Release
         ``kind="interactions"``. With u_i = c_i (k_i e_a - 1) for state a of variable i: ``values[0]`` the noisy sums of
-        all u_i, flat; ``values[1]`` those of u_i u_j^T for all pairs i < j in lexicographic order, each in C order,
+        all u_i, flat; ``values[1]`` those of u_i u_j^T for the pairs i < j in lexicographic order, each in C order,
         flat; ``values[2]``, where the number of records is not public, a noisy count of them, shape (1,).
         ``public["multipliers"]`` are the c_i, all 1 where all k_i are equal. :func:`noisy_interactions` reads it.
 
@@ -106,8 +121,8 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     BudgetExceeded
         If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For a table of one variable, too many cells, noise that does not fit the budget's measure. All depend on public
-        arguments only and come before the charge.
+        For a table of one variable, a graph of other variables, too many cells, noise that does not fit the budget's
+        measure. All depend on public arguments only and come before the charge.
 
     Notes
     -----
@@ -116,9 +131,9 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
         :func:`~pgmpy_dp.private.data.interactions.pair_sensitivity`, for each adjacency; of the count 1.
 
         *Guarantee.* Under the table's adjacency, epsilon-DP with discrete Laplace or rho-zCDP with discrete Gaussian
-        noise, added to integers. The p fields, p(p-1)/2 pairs and the count get equal shares of the budget; within
-        fields and within pairs the scale is common to all cells. For an (epsilon, delta) budget Gaussian noise has the
-        largest rho that dp-accounting converts to it.
+        noise, added to integers. The p fields, p(p-1)/2 pairs, or as many as the graph has edges, and the count get
+        equal shares of the budget; within fields and within pairs the scale is common to all cells. For an (epsilon,
+        delta) budget Gaussian noise has the largest rho that dp-accounting converts to it.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
 
@@ -146,7 +161,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     seed = seeded_generator(settings.random_state)
     table.ledger.charge(
         plan.cost,
-        what=f"interactions of all pairs of {len(table.schema)} variables",
+        what=f"interactions of {'all pairs' if settings.graph is None else 'a graph'} of {len(table.schema)} variables",
         columns=table.schema.variables,
         mechanism=plan.mechanism,
         adjacency=table.adjacency,
@@ -161,6 +176,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
             "schema": table.schema.to_dict(),
             "n_records": table.n_records,
             "multipliers": list(plan.units.multipliers),
+            "graph": encoded_graph(settings.graph),
             "settings": {"noise": settings.noise, "budget": budget.guarantee.to_dict()},
         },
         adjacency=table.adjacency,
@@ -182,23 +198,33 @@ def plan_interactions(
     sizes = tuple(schema.cardinality(name) for name in schema.variables)
     if len(sizes) < 2:
         raise ValueError(f"schema declares the variables {list(schema.variables)}; interactions need at least two")
-    cells = (sum(sizes) ** 2 - sum(k * k for k in sizes)) // 2
+    pairs, cells = None, (sum(sizes) ** 2 - sum(k * k for k in sizes)) // 2
+    if settings.graph is not None:
+        pairs = _edges(edge_positions(schema, settings.graph))
+        cells = sum(sizes[i] * sizes[j] for i, j in pairs)
     if cells > settings.max_cells:
         raise ValueError(
-            f"all pairs have {cells} cells together, more than max_cells={settings.max_cells}; merge states, drop "
-            "variables, or raise max_cells (8 bytes a cell)"
+            f"all {'pairs' if pairs is None else 'edges'} have {cells} cells together, more than max_cells="
+            f"{settings.max_cells}; merge states, drop variables, or raise max_cells (8 bytes a cell)"
         )
     units = InteractionUnits(sizes)
-    together = (field_sensitivity(units, adjacency), pair_sensitivity(units, adjacency), (1.0, 1.0, 1.0))
+    together = (field_sensitivity(units, adjacency), pair_sensitivity(units, adjacency, pairs), (1.0, 1.0, 1.0))
     l1, l2, _ = zip(*together, strict=True)
-    shares = _shares(len(sizes), n_records is None)
+    shares = _shares(len(sizes), n_records is None, pairs)
     kept = len(shares)
     cost = noise_and_cost(l1[:kept], l2[:kept], (sum(sizes), cells, 1)[:kept], settings.noise, shares, budget)
-    return InteractionPlan(units, adjacency, n_records is None, cost)
+    return InteractionPlan(units, adjacency, n_records is None, cost, pairs)
 
 
-def _shares(p: int, with_count: bool) -> tuple[float, ...]:
-    return (float(p), p * (p - 1) / 2.0, 1.0)[: 2 + with_count]
+def _shares(p: int, with_count: bool, pairs: Pairs | None) -> tuple[float, ...]:
+    # Shares are positive: a graph without edges leaves that of one pair unspent.
+    n_pairs = p * (p - 1) / 2.0 if pairs is None else float(max(1, len(pairs)))
+    return (float(p), n_pairs, 1.0)[: 2 + with_count]
+
+
+def _edges(edges: list[tuple[int, int]]) -> Pairs:
+    """Each pair once, i < j, in lexicographic order."""
+    return tuple(sorted({(min(edge), max(edge)) for edge in edges}))
 
 
 def release_interactions(
@@ -209,7 +235,7 @@ def release_interactions(
     For mechanisms that charge by themselves, such as two on disjoint random halves
     (:func:`~pgmpy_dp.private.data.table.random_halves`).
     """
-    exact = interaction_sums(codes, plan.units, plan.adjacency)[: 2 + plan.with_count]
+    exact = interaction_sums(codes, plan.units, plan.adjacency, plan.pairs)[: 2 + plan.with_count]
     if isinstance(plan.cost, PureDP):
         return laplace_release(exact, plan.cost.epsilon, plan.shares, seed)
     return gaussian_release(exact, plan.cost.rho, plan.shares, seed)
@@ -224,7 +250,8 @@ class NoisyInteractions:
     fields : tuple of ndarray, shapes (k_i,)
         Noisy sums over records of ``k_i e_a - 1``; each adds up to 0.
     pairs : dict of tuple (i, j) to ndarray of shape (k_i, k_j)
-        Noisy sums of ``(k_i e_a - 1)(k_j e_b - 1)^T``; rows and columns add up to 0.
+        Noisy sums of ``(k_i e_a - 1)(k_j e_b - 1)^T`` of all pairs, or of the edges of the public graph; rows and
+        columns add up to 0.
     field_sd, pair_sd : float
         Standard deviation of the noise of a cell before centring, divided by k_i, by k_i k_j: the same for all where
         the multipliers are exact. Centring leaves ``1 - 1/k_i`` and ``(1 - 1/k_i)(1 - 1/k_j)`` of its variance.
@@ -251,7 +278,8 @@ def noisy_interactions(release: Release) -> NoisyInteractions:
     flat = np.split(release.values[0].astype(float), np.cumsum(sizes)[:-1])
     fields = tuple((part - part.mean()) / m for part, m in zip(flat, c, strict=True))
     pairs, start = {}, 0
-    for i, j in itertools.combinations(range(len(sizes)), 2):
+    edges = released_edges(release)
+    for i, j in itertools.combinations(range(len(sizes)), 2) if edges is None else _edges(edges):
         stop = start + sizes[i] * sizes[j]
         table = release.values[1][start:stop].reshape(sizes[i], sizes[j]).astype(float)
         table = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()

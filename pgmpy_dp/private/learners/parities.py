@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.models.field_design import field_scopes
+from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.parities import exact_parities, parity_count, parity_sensitivity, parity_sums_and_count
+from pgmpy_dp.private.data.parities import (
+    Subsets,
+    exact_parities,
+    parity_count,
+    parity_sensitivity,
+    parity_sums_and_count,
+)
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.learners.marginals import checked_integer, noise_and_cost
 from pgmpy_dp.private.learners.parity_rounds import default_rounds, measurement_scale, pmw_answers, sepfem_answers
+from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_release, gaussian_scales, laplace_release, laplace_scales
@@ -22,7 +32,7 @@ from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["METHODS", "ParityPlan", "ParitySettings", "plan_parities", "release_parities", "run"]
+__all__ = ["METHODS", "ParityPlan", "ParitySettings", "plan_parities", "release_parities", "released_subsets", "run"]
 
 METHODS = ("noise", "gaussian", "laplace", "pmw", "sepfem", "auto")
 _PMW_LIMIT = 20  # variables
@@ -51,6 +61,9 @@ class ParitySettings:
     count_share : float in (0, 1), default 0.05
         Part of the budget (of rho or epsilon) that pmw, sepfem and auto spend on a noisy number of records where no
         public one is known. "noise" releases the count as one more parity.
+    graph : networkx.Graph or iterable of pairs of variable names, optional
+        A public graph: only parities of its cliques are released, and get less noise as they are fewer. Kept as in
+        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`. Default: all parities.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
         `ReproducibleNoiseWarning` says so.
@@ -67,6 +80,7 @@ class ParitySettings:
     method: str = "noise"
     n_rounds: int | None = None
     count_share: float = 0.05
+    graph: tuple[tuple[Hashable, ...], ...] | None = None
     random_state: int | None = None
     max_parities: int = 10**7
 
@@ -80,6 +94,8 @@ class ParitySettings:
                 raise ValueError(f"n_rounds={self.n_rounds!r} is too many; pass at most {_MOST_ROUNDS}")
         share = checked_number("count_share", self.count_share, positive=True, below_one=True)
         object.__setattr__(self, "count_share", share)
+        if self.graph is not None:
+            object.__setattr__(self, "graph", checked_graph(self.graph))
         if self.random_state is not None:
             object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
         object.__setattr__(self, "max_parities", checked_integer("max_parities", self.max_parities, 1))
@@ -97,6 +113,12 @@ class ParityPlan:
     cost: PureDP | ZCDP
     n_rounds: int | None
     count_share: float
+    subsets: Subsets | None = None
+
+    @property
+    def n_parities(self) -> int:
+        """Of all sets, or of the public family."""
+        return parity_count(self.n_variables, self.order) if self.subsets is None else len(self.subsets)
 
     @property
     def mechanism(self) -> str:
@@ -107,7 +129,7 @@ class ParityPlan:
 
 
 def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Release:
-    """Release noisy sums of all parities of up to `order` variables.
+    """Release noisy sums of all parities of up to `order` variables, or of those of a public graph's cliques.
 
     Parameters
     ----------
@@ -121,7 +143,7 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     -------
     Release
         ``kind="parities"``; ``values[0]`` the noisy sums over records of the products of z = 2 code - 1, shape (m,), in
-        the order of :func:`~pgmpy_dp.models.random_fields.parity_subsets`; ``values[1]``, where the number of records
+        the order of :func:`released_subsets`; ``values[1]``, where the number of records
         is not public, a noisy count of them, shape (1,). ``noise[0]`` is None for pmw and sepfem, whose answers come
         from a distribution and are rounded to whole records. ``public["method"]`` says what was done.
 
@@ -130,15 +152,16 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     BudgetExceeded
         If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For variables that are not binary, an order above their number, too many parities, too many variables for pmw,
-        a method that does not fit the budget's measure. All depend on public arguments only and come before the charge.
+        For variables that are not binary, a graph of other variables, an order above their number, too many parities,
+        too many variables for pmw, a method that does not fit the budget's measure. All depend on public arguments only
+        and come before the charge.
 
     Notes
     -----
     Privacy
         *Sensitivity.* :func:`~pgmpy_dp.private.data.parities.parity_sensitivity`: all m sums together, with the count,
-        have l2 sensitivity sqrt(m) under ``add_remove``, 2 sqrt(F) under ``replace_one``, where F parities can flip;
-        one sum moves by at most 1, or 2.
+        have l2 sensitivity sqrt(m) under ``add_remove``, 2 sqrt(F) under ``replace_one``, where at most F parities can
+        flip; one sum moves by at most 1, or 2. A graph is public: which sums there are tells nothing of the records.
 
         *Guarantee.* Under the table's adjacency, noise: rho-zCDP with Gaussian, epsilon-DP with Laplace noise, one
         scale for all sums. pmw and sepfem: the count (its share) and the rounds (the rest) compose adaptively;
@@ -175,7 +198,8 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     seed = seeded_generator(settings.random_state)
     table.ledger.charge(
         plan.cost,
-        what=f"parities of up to {plan.order} of {plan.n_variables} variables",
+        what=f"parities of {'up to' if settings.graph is None else 'cliques of up to'} {plan.order} of "
+        f"{plan.n_variables} variables",
         columns=table.schema.variables,
         mechanism=plan.mechanism,
         adjacency=table.adjacency,
@@ -191,6 +215,7 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
             "order": plan.order,
             "n_records": table.n_records,
             "method": method,
+            "graph": encoded_graph(settings.graph),
             "settings": {
                 "method": settings.method,
                 "n_rounds": settings.n_rounds,
@@ -220,11 +245,16 @@ def plan_parities(
     p, order = len(schema), settings.order
     if order > p:
         raise ValueError(f"order={order} is more than the {p} variables of the schema; pass at most {p}")
-    m = parity_count(p, order)
+    subsets, m = None, parity_count(p, order)
+    if settings.graph is not None:
+        subsets = field_scopes(p, order, edge_positions(schema, settings.graph), most=settings.max_parities)
+        m = len(subsets)
     if m > settings.max_parities:
+        least = "" if subsets is None else "at least "
         raise ValueError(
-            f"order={order} gives {m} parities of {p} variables, more than max_parities={settings.max_parities}; lower "
-            "the order, drop variables, or raise max_parities (8 bytes each, and about 200 for its set of variables)"
+            f"order={order} gives {least}{m} parities of {p} variables, more than max_parities="
+            f"{settings.max_parities}; lower the order, drop variables, or raise max_parities (8 bytes each, and about "
+            "200 for its set of variables)"
         )
     method, noise = settings.method, "auto"
     if method in ("gaussian", "laplace"):
@@ -234,13 +264,13 @@ def plan_parities(
     if method == "pmw":
         _require_memory(p, settings.n_rounds or 100)
     with_count = n_records is None
-    l1, l2, linf = parity_sensitivity(p, order, adjacency, with_count)
+    l1, l2, linf = parity_sensitivity(p, order, adjacency, with_count, subsets)
     if method in ("pmw", "sepfem"):
         # Rounds are of many small costs, which add up better as zCDP wherever a delta allows it.
         cost = noise_and_cost([l1], [l2], [m], "gaussian" if budget.delta else "auto", None, budget)
     else:
         cost = noise_and_cost([l1], [l2], [m + with_count], noise, None, budget)
-    plan = ParityPlan(p, order, adjacency, n_records, method, cost, settings.n_rounds, settings.count_share)
+    plan = ParityPlan(p, order, adjacency, n_records, method, cost, settings.n_rounds, settings.count_share, subsets)
     if method == "auto" and n_records is not None:
         plan = _chosen(plan, float(n_records))
     if plan.method != "noise":
@@ -249,6 +279,17 @@ def plan_parities(
         measurement_scale(1.0, count_cost, 1)
         selection_scale(linf, rest, Fraction(1, 2 * (settings.n_rounds or 200)))
     return plan
+
+
+def released_subsets(release: Release) -> Subsets:
+    """The sets whose noisy sums are ``values[0]`` of a release of this learner: by size, each size lexicographic.
+
+    All of up to `order` variables, or the cliques of the public graph it was made for. ValueError for another kind.
+    """
+    if release.kind != "parities":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'parities'")
+    p, order, edges = len(release.schema), release.public["order"], released_edges(release)
+    return tuple(parity_subsets(p, order)) if edges is None else field_scopes(p, order, edges)
 
 
 def release_parities(
@@ -277,18 +318,17 @@ def release_parities(
     if plan.method == "noise":
         sums, sum_noise = _all_with_noise(codes, plan, False, seed)
         return [*sums, *values], [*sum_noise, *noise], plan.method
-    m = parity_count(plan.n_variables, plan.order)
-    rounds = plan.n_rounds or default_rounds(plan.method, plan.n_variables, m, plan.cost, records)
-    answer = {"pmw": pmw_answers, "sepfem": sepfem_answers}[plan.method]
-    exact = exact_parities(codes, plan.order, plan.adjacency)
-    means = answer(exact, plan.n_variables, plan.order, plan.cost, records, rounds, seed)
+    rounds = plan.n_rounds or default_rounds(plan.method, plan.n_variables, plan.n_parities, plan.cost, records)
+    answer = pmw_answers if plan.method == "pmw" else sepfem_answers
+    exact = exact_parities(codes, plan.order, plan.adjacency, plan.subsets)
+    means = answer(exact, plan.n_variables, plan.order, plan.cost, records, rounds, seed, subsets=plan.subsets)
     return [np.rint(records * means).astype(np.int64), *values], [None, *noise], plan.method
 
 
 def _all_with_noise(
     codes: np.ndarray, plan: ParityPlan, with_count: bool, seed: np.random.Generator | None
 ) -> tuple[list[np.ndarray], list[Noise | None]]:
-    exact = parity_sums_and_count(codes, plan.order, plan.adjacency, with_count)
+    exact = parity_sums_and_count(codes, plan.order, plan.adjacency, with_count, plan.subsets)
     if isinstance(plan.cost, PureDP):
         (value,), (noise,) = laplace_release([exact], plan.cost.epsilon, seed=seed)
     else:
@@ -310,7 +350,7 @@ def _split(plan: ParityPlan) -> tuple[PureDP | ZCDP, PureDP | ZCDP]:
 
 def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
     """What "auto" is for this public or noisy number of records."""
-    l1, l2, _ = parity_sensitivity(plan.n_variables, plan.order, plan.adjacency, False)
+    l1, l2, _ = parity_sensitivity(plan.n_variables, plan.order, plan.adjacency, False, plan.subsets)
     if isinstance(plan.cost, PureDP):
         noise = Noise("discrete_laplace", laplace_scales([l1], plan.cost.epsilon)[0])
     else:

@@ -29,7 +29,7 @@ import numpy as np
 
 from pgmpy_dp.models.multiplicative_weights import MultiplicativeWeights
 from pgmpy_dp.models.random_fields import parity_subsets
-from pgmpy_dp.private.data.parities import parity_sums
+from pgmpy_dp.private.data.parities import Subsets, family_sums, parity_sums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
@@ -83,6 +83,7 @@ def pmw_answers(
     records: float,
     rounds: int,
     seed: np.random.Generator | None = None,
+    subsets: Subsets | None = None,
 ) -> np.ndarray:
     """Means of all parities by private multiplicative weights over all 2**p records.
 
@@ -92,7 +93,7 @@ def pmw_answers(
     Parameters
     ----------
     exact : Sensitive
-        All parity sums; only its ``linf`` counts here.
+        Sums of all parities, or of those of `subsets`; only its ``linf`` counts here.
     n_variables, order : int
     cost : PureDP or ZCDP
         What all rounds together satisfy.
@@ -101,6 +102,8 @@ def pmw_answers(
     rounds : int
     seed : numpy.random.Generator, optional
         For tests and benchmarks only.
+    subsets : tuple of tuples of int, optional
+        The public family of parities. Default: all.
 
     Returns
     -------
@@ -114,7 +117,7 @@ def pmw_answers(
     select_scale = selection_scale(exact.linf, cost, Fraction(1, 2 * rounds))
     measure_scale = measurement_scale(exact.linf, cost, 2 * rounds)
     draw = samplers.discrete_laplace if isinstance(cost, PureDP) else samplers.discrete_gaussian
-    weights = MultiplicativeWeights(n_variables, masks_of(parity_subsets(n_variables, order)))
+    weights = MultiplicativeWeights(n_variables, masks_of(subsets or parity_subsets(n_variables, order)))
     for _ in range(rounds):
         error = np.abs(exact.value - _counted(weights.answers(), records))
         chosen = int(noisy_argmax([error], select_scale, cost, seed)[0])
@@ -133,6 +136,7 @@ def sepfem_answers(
     rounds: int,
     seed: np.random.Generator | None = None,
     oracle: str = "auto",
+    subsets: Subsets | None = None,
 ) -> np.ndarray:
     """Means of all parities on synthetic records, found with an optimisation oracle instead of 2**p weights.
 
@@ -147,7 +151,7 @@ def sepfem_answers(
 
     Parameters
     ----------
-    exact, n_variables, order, cost, records, rounds, seed
+    exact, n_variables, order, cost, records, rounds, seed, subsets
         As in :func:`pmw_answers`.
     oracle : {"auto", "transform", "milp"}
         How the maximum is found: all 2**p values while they fit, else an integer program, which gives its best point
@@ -165,19 +169,19 @@ def sepfem_answers(
     """
     select_scale = selection_scale(exact.linf, cost, Fraction(1, rounds))
     rng = np.random.default_rng() if seed is None else seed
-    subsets = parity_subsets(n_variables, order)
-    m = len(subsets)
+    family = tuple(parity_subsets(n_variables, order)) if subsets is None else subsets
+    m = len(family)
     by_transform = oracle == "transform" or (oracle == "auto" and n_variables <= TRANSFORM_LIMIT)
     objective = _Transform(n_variables) if by_transform else _Program(n_variables)
     total = np.zeros(m)
     for _ in range(rounds):
         noise = rng.laplace(scale=_PERTURBATION * math.sqrt(rounds), size=(_POINTS, n_variables))
         points = np.array([objective.leader(row) for row in noise])
-        answers = parity_sums(points, order) / _POINTS
+        answers = (parity_sums(points, order) if subsets is None else family_sums(points, family)) / _POINTS
         total += answers
         error = exact.value - _counted(answers, records)
         position = int(noisy_argmax([np.concatenate([error, -error])], select_scale, cost, seed)[0])
-        objective.add(subsets[position % m], 1.0 if position < m else -1.0)
+        objective.add(family[position % m], 1.0 if position < m else -1.0)
     return total / rounds
 
 

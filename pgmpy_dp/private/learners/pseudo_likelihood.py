@@ -20,13 +20,14 @@ from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, checked_number
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings, edge_positions
+from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.learners.public_graph import edge_positions, encoded_graph
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.schema import Schema, encode_label
+from pgmpy_dp.schema import Schema
 
 __all__ = ["PseudoLikelihoodSettings", "parameters", "run"]
 
@@ -189,7 +190,6 @@ def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget)
     flat = _log_potentials(
         design, theta, field_scopes(len(table.schema), settings.order), settings.family == "pairwise"
     )
-    graph = settings.graph
     return Release(
         kind="pseudo_likelihood",
         values=(np.rint(np.ldexp(flat, _PARAMETER_BITS)).astype(np.int64), *values),
@@ -199,7 +199,7 @@ def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget)
             "n_records": table.n_records,
             "family": settings.family,
             "order": settings.order,
-            "graph": None if graph is None else [[encode_label(name) for name in item] for item in graph],
+            "graph": encoded_graph(settings.graph),
             "width": settings.width,
             "unit": math.ldexp(1.0, -_PARAMETER_BITS),
             "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
