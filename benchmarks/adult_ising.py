@@ -38,7 +38,7 @@ from pgmpy_dp.models.random_fields import Ising
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
-WIDTH = 6.0
+WIDTH = 10.0
 """Bound on the width. Attributes of one person can determine each other (married and husband), so it is generous."""
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)

@@ -79,6 +79,7 @@ def cases() -> list[Case]:
 
 RHOS = (0.1, 1.0)
 PRIVATE = ("moments", "moments, dense", "gradient", "frank-wolfe", "paper's noise")
+WITH_GRAPH = ("moments, graph", "gradient, graph", "frank-wolfe, graph")
 NON_PRIVATE = ("logistic regression",)
 LABELS = {
     "logistic regression": "non-private l1 logistic regression (scikit-learn)",
@@ -88,6 +89,9 @@ LABELS = {
     "frank-wolfe": 'method="frank-wolfe"',
     "paper's noise": "Frank-Wolfe as published (Laplace noise, its T)",
     "linf": 'method="frank-wolfe", objective="linf"',
+    "moments, graph": "auto, graph given",
+    "gradient, graph": "gradient, graph given",
+    "frank-wolfe, graph": "frank-wolfe, graph given",
 }
 
 
@@ -128,12 +132,12 @@ def run(wanted: Sequence[Case], seed: int, rows_path: Path, command: str) -> Non
             missing = [fit for fit in _fits(case) if (case, *fit) not in done]
             if not missing:
                 continue
-            field, width = population(case, seed)
+            field = population(case, seed)
             codes = sample_field(field, case.n, _rng(seed, case, "records"))
             for rho, method in missing:
                 noise_seed = int(_rng(seed, case, "noise", rho).integers(1 << 31))
                 start = time.perf_counter()
-                learned = METHODS[method](codes, case, width, rho, noise_seed)
+                learned = METHODS[method](codes, case, field, rho, noise_seed)
                 row = {"seconds": time.perf_counter() - start, "error": largest_error(learned, field)}
                 row |= {"mean_error": mean_error(learned, field)}
                 if method in ("frank-wolfe", "paper's noise") and case.family == "ising":
@@ -148,7 +152,8 @@ def _fits(case: Case) -> Iterator[tuple[float, str]]:
     # As published it takes minutes a fit at p = 100.
     published_too = case.family == "ising" and case.p <= 50
     methods = tuple(m for m in PRIVATE if m != "paper's noise" or published_too)
-    yield from itertools.product(RHOS, (*methods, *(("linf",) if case.family == "binary" else ())))
+    more = {"binary": ("linf",), "ising": WITH_GRAPH}.get(case.family, ())
+    yield from itertools.product(RHOS, (*methods, *more))
 
 
 def _rng(seed: int, case: Case, *keys: object) -> np.random.Generator:
@@ -156,8 +161,8 @@ def _rng(seed: int, case: Case, *keys: object) -> np.random.Generator:
     return np.random.default_rng([seed, *text])
 
 
-def population(case: Case, seed: int) -> tuple[RandomField, float]:
-    """A random field and its width. The population does not depend on the number of records."""
+def population(case: Case, seed: int) -> RandomField:
+    """A random field. The population does not depend on the number of records."""
     rng = _rng(seed, Case(case.family, case.p, case.states, case.order, case.graph, 0), "population")
     graph = {
         "3-regular": lambda: nx.random_regular_graph(3, case.p, seed=int(rng.integers(1 << 31))),
@@ -177,8 +182,7 @@ def population(case: Case, seed: int) -> tuple[RandomField, float]:
             table -= table.mean(axis=0)
             table -= table.mean(axis=1, keepdims=True)
             weights[edge] = strength * table / np.abs(table).max()
-        field = Pairwise(tuple(np.zeros(k) for _ in range(case.p)), weights)
-        return field, field.width
+        return Pairwise(tuple(np.zeros(k) for _ in range(case.p)), weights)
     if case.family == "binary":
         coefficients = {(i,): float(fields[i]) for i in range(case.p)}
         coefficients |= {edge: strength * float(rng.choice([-1, 1])) for edge in edges[::2]}
@@ -189,13 +193,11 @@ def population(case: Case, seed: int) -> tuple[RandomField, float]:
             if len(near) == 2 and not used & {node, *near}:
                 used |= {node, *near}
                 coefficients[tuple(sorted((node, *near)))] = strength * float(rng.choice([-1, 1]))
-        binary = BinaryField(case.p, coefficients)
-        return binary, binary.width
+        return BinaryField(case.p, coefficients)
     weights = np.zeros((case.p, case.p))
     for i, j in edges:
         weights[i, j] = weights[j, i] = strength * rng.choice([-1, 1])
-    field = Ising(weights, fields)
-    return field, field.width
+    return Ising(weights, fields)
 
 
 def _sides(p: int) -> tuple[int, int]:
@@ -203,14 +205,15 @@ def _sides(p: int) -> tuple[int, int]:
     return rows, p // rows
 
 
-def _private(**options) -> Callable:
-    def fit(codes: np.ndarray, case: Case, width: float, rho: float, seed: int) -> RandomField:
+def _private(*, graph: bool = False, **options) -> Callable:
+    def fit(codes: np.ndarray, case: Case, truth: RandomField, rho: float, seed: int) -> RandomField:
         names = [f"x{j}" for j in range(case.p)]
         common = {
-            "width": width,
+            "width": truth.width,
             "rho": rho,
             "state_names": {name: list(range(case.states)) for name in names},
             "n_records": case.n,
+            "graph": [(names[i], names[j]) for i, j in truth.edges()] if graph else None,
             "random_state": seed,
             **options,
         }
@@ -224,7 +227,7 @@ def _private(**options) -> Callable:
     return fit
 
 
-def logistic_regression(codes: np.ndarray, case: Case, width: float, rho: float, seed: int) -> RandomField:
+def logistic_regression(codes: np.ndarray, case: Case, truth: RandomField, rho: float, seed: int) -> RandomField:
     """Nodewise l1-penalised logistic regressions, no privacy; the penalty, on the mean loss, was chosen on seed 7."""
     z = 2.0 * codes - 1.0
     n, p = z.shape
@@ -240,7 +243,7 @@ def logistic_regression(codes: np.ndarray, case: Case, width: float, rho: float,
     return ising_from_regressions(weights)[0]
 
 
-def published(codes: np.ndarray, case: Case, width: float, rho: float, seed: int) -> RandomField:
+def published(codes: np.ndarray, case: Case, truth: RandomField, rho: float, seed: int) -> RandomField:
     """Algorithm 1 with Laplace noise of scale D/eps0, eps0 = sqrt(rho_i/T), steps 2/(t+2) and T as published.
 
     What it is published to give is rho-zCDP; with this noise it does not give it. For comparison only.
@@ -249,7 +252,7 @@ def published(codes: np.ndarray, case: Case, width: float, rho: float, seed: int
     distinct, counts = np.unique(codes, axis=0, return_counts=True)
     z = 2.0 * distinct - 1.0
     p = case.p
-    radius, share = 2.0 * width, rho / p
+    radius, share = 2.0 * truth.width, rho / p
     n_iter = max(2, round(radius ** (2 / 3) * (case.n * math.sqrt(share)) ** (2 / 3)))
     weights = np.zeros((p, p))  # row i: coefficients of the others, and in place i of the constant
     every = np.arange(p)
@@ -266,7 +269,7 @@ def published(codes: np.ndarray, case: Case, width: float, rho: float, seed: int
     return ising_from_regressions(weights)[0]
 
 
-METHODS: dict[str, Callable[[np.ndarray, Case, float, float, int], RandomField]] = {
+METHODS: dict[str, Callable[[np.ndarray, Case, RandomField, float, int], RandomField]] = {
     "logistic regression": logistic_regression,
     "moments": _private(),
     "moments, dense": _private(method="moments", sparse=False),
@@ -274,6 +277,9 @@ METHODS: dict[str, Callable[[np.ndarray, Case, float, float, int], RandomField]]
     "frank-wolfe": _private(method="frank-wolfe"),
     "linf": _private(method="frank-wolfe", objective="linf"),
     "paper's noise": published,
+    "moments, graph": _private(graph=True),
+    "gradient, graph": _private(graph=True, method="gradient"),
+    "frank-wolfe, graph": _private(graph=True, method="frank-wolfe"),
 }
 
 
@@ -329,7 +335,7 @@ def report(rows_path: Path) -> str:
         f"Made by `{header['command']}`",
         f"on {header['machine']}; one thread on one core. Seed {header['seed']}. rho-zCDP, add_remove, public number "
         "of records. Largest error of a weight, mean over one 3-regular graph, one grid and one star (width 1.2, 1.6, "
-        "1.8); smaller is better, the best private method in bold.",
+        "1.8); smaller is better, the best private method in bold (among those that are not given the graph).",
         *(_errors(table, label) for label in dict.fromkeys(table["label"])),
         "## Against the targets\n\n" + _targets(table),
         "## Which method wins where\n\n" + _wins(table),
@@ -351,7 +357,7 @@ def _errors(table: pd.DataFrame, label: str) -> str:
     body = []
     for (p, n, rho), _ in chosen[np.isfinite(chosen["rho"])].groupby(["p", "n", "rho"]):
         values = {m: mean.get((p, n, rho, m), math.nan) for m in methods if m not in NON_PRIVATE}
-        best = min(v for v in values.values() if not math.isnan(v))
+        best = min(v for m, v in values.items() if not math.isnan(v) and m not in WITH_GRAPH)
         cells = [f"**{v:.3f}**" if v == best else "-" if math.isnan(v) else f"{v:.3f}" for v in values.values()]
         first = [f"{free[p, n]:.3f}"] if NON_PRIVATE[0] in methods else []
         body.append([str(p), f"{n:.0e}", f"{rho:g}", *first, *cells])
@@ -389,7 +395,8 @@ def _targets(table: pd.DataFrame) -> str:
 
 def _wins(table: pd.DataFrame) -> str:
     private = table[np.isfinite(table["rho"])]
-    methods = _methods_in(private)
+    methods = [m for m in _methods_in(private) if m not in WITH_GRAPH]
+    private = private[private["method"].isin(methods)]
     body = []
     for score, name in (("error", "largest error"), ("mean_error", "mean error")):
         wide = private.pivot_table(index=["label", "p", "n", "rho"], columns="method", values=score)

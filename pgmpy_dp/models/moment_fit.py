@@ -12,7 +12,7 @@ from pgmpy_dp.models.contrasts import Contrasts
 from pgmpy_dp.models.exact_moments import Enumeration, JunctionTreeMoments, elimination_cells
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.persistent_gibbs import make_chains
-from pgmpy_dp.models.support import grow_support, matched
+from pgmpy_dp.models.support import grow_support, matched, shrunk_by_prior
 from pgmpy_dp.solvers.proximal import minimize_proximal
 
 __all__ = ["ContrastFit", "fit_contrasts", "fit_in_box"]
@@ -77,8 +77,8 @@ def fit_contrasts(
 ) -> ContrastFit:
     """Parameters whose mean features are the given noisy ones, on a support that is found or given.
 
-    Minimise A(theta) - theta . target + sum_I scale_I^2 |theta_I|^2/2, with A the log-partition function, over |theta|
-    <= bound: twice where the support is to be found, first plus an l1 penalty on the blocks of the interactions.
+    Minimise A(theta) - theta . target + prior(theta), with A the log-partition function, over |theta| <= bound:
+    twice where the support is to be found, first plus an l1 penalty on the blocks of the interactions.
 
     Parameters
     ----------
@@ -95,10 +95,8 @@ def fit_contrasts(
 
     Notes
     -----
-    The square term is a standard normal prior, with as many records as would have that standard error. Of a parameter
-    of 1 it takes scale^2 in the mean feature, which shows beside the error scale of the latter only where scale is
-    not small; what it is there for is moments on the edge of what a distribution can have (two states that exclude each
-    other), whose parameters noise alone would decide.
+    The last term is `support.prior`: next to nothing for parameters below 1, it keeps moments that only noise tells
+    from impossible ones from drawing their parameters without end.
 
     A block of d features that is absent has an estimate of norm about scale sqrt(d), above tau = scale (sqrt(d) + 4)
     once in ten thousand (Laurent and Massart, 2000). The l1 penalty is 0.4 tau and a block stays if its penalised
@@ -163,10 +161,10 @@ def _has_exact(effects: Contrasts) -> bool:
 def _penalised(
     effects: Contrasts, target: np.ndarray, scale: np.ndarray, penalty: np.ndarray, bound: float
 ) -> np.ndarray:
-    ridge = effects.spread(scale**2)
+    errors = effects.spread(scale)
 
     def proximal(theta: np.ndarray, step: float) -> np.ndarray:
-        return np.clip(_shrunk(effects, theta / (1 + step * ridge), step * penalty), -bound, bound)
+        return np.clip(_shrunk(effects, shrunk_by_prior(theta, errors, step), step * penalty), -bound, bound)
 
     start = np.zeros(effects.n_parameters)
     if not _can_enumerate(effects):
@@ -205,17 +203,17 @@ def _refit(
         else:
             engine = JunctionTreeMoments(effects, DEFAULT_MEMORY_LIMIT)
 
-        found = matched(engine, target, start, bound, effects.spread(scale**2), 0.01 * float(scale.min()))
+        found = matched(engine, target, start, bound, effects.spread(scale), 0.01 * float(scale.min()))
         return ContrastFit(found.x, support, found.converged, found.status, found.n_iter, engine.name)
 
     # The Monte Carlo error falls with the square root of the steps; it should not show beside that of the target.
     n_steps = int(np.clip(_REFIT_STEPS * (0.01 / np.median(scale)) ** 2, _REFIT_STEPS, most_steps))
-    ridge = effects.spread(scale**2)
+    errors = effects.spread(scale)
     theta, mean = _approximate(
-        effects, target, lambda theta, step: np.clip(theta / (1 + step * ridge), -box, box), start, n_steps
+        effects, target, lambda theta, step: np.clip(shrunk_by_prior(theta, errors, step), -box, box), start, n_steps
     )
     inside = np.abs(theta) < 0.99 * box
-    misfit = ((mean - target) / effects.spread(scale))[inside]
+    misfit = ((mean - target) / errors)[inside]
     error = float(np.sqrt(np.mean(misfit**2))) if misfit.size else 0.0
     status = f"mean features within {error:.2g} standard errors (root mean square) after {n_steps} sweeps"
     return ContrastFit(theta, support, error <= 1.0, status, n_steps, "gibbs")

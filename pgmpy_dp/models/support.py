@@ -21,6 +21,9 @@ _SEED = 20200708
 _FEWEST_DRAWS, _MOST_DRAWN = 20_000, 5_000_000
 """Records per round, and state numbers per round where the standard error asks for more records."""
 
+_FREE, _KNEE, _RUNAWAY = 1.0, 0.5, 2.0
+"""See `prior`."""
+
 _MOST_ROUNDS = 30
 _ROUND_TOL = 0.05
 
@@ -30,20 +33,42 @@ def matched(
     target: np.ndarray,
     start: np.ndarray,
     bound: float | np.ndarray,
-    ridge: np.ndarray,
+    scale: np.ndarray,
     tol: float,
 ) -> Solution:
-    """Minimise A(theta) - theta . target + ridge . theta**2/2 over |theta| <= bound.
+    """Minimise A(theta) - theta . target + `prior` over |theta| <= bound: parameters with about these mean features.
 
-    The parameters with the given mean features, or nearly: see `moment_fit.fit_contrasts` about the ridge.
+    `scale` is the standard error of each entry of `target`.
     """
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
         mean, log_partition = engine.moments(theta)
-        return log_partition + theta @ (0.5 * ridge * theta - target), mean + ridge * theta - target
+        penalty, slope = prior(theta, scale)
+        return log_partition - theta @ target + penalty, mean - target + slope
 
     box = np.broadcast_to(bound, start.shape)
     return minimize_lbfgs(objective, start, max_iter=300, gradient_tol=tol, bounds=(-box, box))
+
+
+def prior(theta: np.ndarray, scale: np.ndarray) -> tuple[float, np.ndarray]:
+    """Penalty on parameters whose mean features are known up to `scale`, and its gradient.
+
+    Up to 1 it is scale^2 theta^2/2, a standard normal prior with as many records as have that standard error, which
+    takes less than one standard error from the mean feature. Beyond 1 its slope rises, over a half, by `_RUNAWAY`
+    standard errors and stays there: moments on the edge of what a distribution can have (two states that exclude each
+    other) lie beyond it as often as not, by about their error, and would draw their parameters without end.
+    """
+    excess = np.maximum(np.abs(theta) - _FREE, 0.0)
+    bend = np.minimum(excess, _KNEE)
+    value = 0.5 * scale**2 * theta**2 + _RUNAWAY * scale * (excess - bend + bend**2 / (2.0 * _KNEE))
+    return float(value.sum()), scale**2 * theta + _RUNAWAY * scale * np.sign(theta) * bend / _KNEE
+
+
+def shrunk_by_prior(theta: np.ndarray, scale: np.ndarray, step: float) -> np.ndarray:
+    """A proximal step on the prior, without its bend."""
+    size = np.abs(theta / (1.0 + step * scale**2))
+    beyond = np.maximum(_FREE, size - step * _RUNAWAY * scale)
+    return np.sign(theta) * np.where(size > _FREE, beyond, size)
 
 
 def grow_support(
@@ -88,8 +113,8 @@ def grow_support(
             if elimination_cells(chosen, tree_limit) > tree_limit:
                 return None
             engine = JunctionTreeMoments(chosen, DEFAULT_MEMORY_LIMIT)
-            ridge = chosen.spread(scale[keep] ** 2)
-            found = matched(engine, target[where], theta[where], bound, ridge, _ROUND_TOL * float(scale.min())).x
+            errors = chosen.spread(scale[keep])
+            found = matched(engine, target[where], theta[where], bound, errors, _ROUND_TOL * float(scale.min())).x
             theta = np.zeros(effects.n_parameters)
             theta[where] = found
             weak = keep & effects.is_interaction & (effects.norms(theta) < threshold)
