@@ -18,9 +18,17 @@ import numpy as np
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["gaussian_release", "gaussian_scales", "laplace_release", "laplace_scales"]
+__all__ = [
+    "LARGEST_SCALE",
+    "gaussian_release",
+    "gaussian_scales",
+    "laplace_release",
+    "laplace_scales",
+    "root_up",
+    "round_up",
+]
 
-_LARGEST_SCALE = 2.0**48  # leaves int64 room for any noise that has a chance above exp(-16000)
+LARGEST_SCALE = 2.0**48  # leaves int64 room for any noise that has a chance above exp(-16000)
 _SMALLEST_SCALE = (
     1e-3  # below it the noise is 0 but for a chance of exp(-1000); more noise than asked is always allowed
 )
@@ -49,7 +57,7 @@ def laplace_scales(l1: Sequence[float], epsilon: float, weights: Sequence[float]
     ((4.0, 4.0), (4.0, 1.3333333333333335))
     """
     shares = _shares(len(l1), weights)
-    scales = [_round_up(Fraction(d) / (s * Fraction(epsilon))) for d, s in zip(l1, shares, strict=True)]
+    scales = [round_up(Fraction(d) / (s * Fraction(epsilon))) for d, s in zip(l1, shares, strict=True)]
     return _checked(scales, f"epsilon={epsilon!r}")
 
 
@@ -62,7 +70,7 @@ def gaussian_scales(l2: Sequence[float], rho: float, weights: Sequence[float] | 
     (1.0, 1.0)
     """
     shares = _shares(len(l2), weights)
-    scales = [_root_up(Fraction(d) ** 2 / (2 * s * Fraction(rho))) for d, s in zip(l2, shares, strict=True)]
+    scales = [root_up(Fraction(d) ** 2 / (2 * s * Fraction(rho))) for d, s in zip(l2, shares, strict=True)]
     return _checked(scales, f"rho={rho!r}")
 
 
@@ -121,7 +129,7 @@ def _shares(count: int, weights: Sequence[float] | None) -> list[Fraction]:
     return [weight / sum(exact) for weight in exact]
 
 
-def _round_up(exact: Fraction) -> float:
+def round_up(exact: Fraction) -> float:
     """Smallest float that is at least `exact`; infinity beyond the floats."""
     try:
         rounded = float(exact)  # to nearest
@@ -130,9 +138,9 @@ def _round_up(exact: Fraction) -> float:
     return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)
 
 
-def _root_up(exact: Fraction) -> float:
+def root_up(exact: Fraction) -> float:
     """A float whose exact square is at least `exact`, within two units in the last place of the smallest such."""
-    square = _round_up(exact)
+    square = round_up(exact)
     root = math.sqrt(square)
     while math.isfinite(root) and Fraction(root) ** 2 < exact:
         root = math.nextafter(root, math.inf)
@@ -140,9 +148,9 @@ def _root_up(exact: Fraction) -> float:
 
 
 def _checked(scales: list[float], argument: str) -> tuple[float, ...]:
-    if max(scales) > _LARGEST_SCALE:
+    if max(scales) > LARGEST_SCALE:
         raise ValueError(
-            f"{argument} needs noise of scale {max(scales):.3g}, beyond {_LARGEST_SCALE:.3g}, which would bury any "
+            f"{argument} needs noise of scale {max(scales):.3g}, beyond {LARGEST_SCALE:.3g}, which would bury any "
             "count; raise the budget, release fewer tables, or use less uneven weights"
         )
     return tuple(max(scale, _SMALLEST_SCALE) for scale in scales)

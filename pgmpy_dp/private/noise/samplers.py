@@ -1,8 +1,10 @@
-"""Integer noise, exactly distributed: the only module that imports OpenDP.
+"""Integer noise and noisy selections, exactly distributed: the only module that imports OpenDP.
 
 OpenDP samples the discrete Laplace and the discrete Gaussian with integer arithmetic on bits of the operating system
 (Canonne, Kamath and Steinke 2020), so the released integers have exactly the stated distribution and no low-order bits
 to leak through (Mironov 2012). Results beyond the range of int64 are clamped to it, which is post-processing.
+Selections (noisy maxima of integer scores) compare Gumbel or exponential variables, which OpenDP refines until their
+order is certain.
 
 A seed replaces this by NumPy's generator and floating point. That exists to make tests and benchmarks repeatable: who
 knows the seed subtracts the noise. Callers must mark such a release as reproducible and warn.
@@ -12,12 +14,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["ReproducibleNoiseWarning", "discrete_gaussian", "discrete_laplace", "seeded_generator"]
+__all__ = [
+    "ReproducibleNoiseWarning",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "exponential_argmax",
+    "gumbel_argmax",
+    "seeded_generator",
+]
 
 _CHUNK = 1 << 18  # cells handed to OpenDP at once; as Python integers they take about 10 MB
 
@@ -82,6 +91,53 @@ def discrete_gaussian(values: np.ndarray, scale: float, *, seed: np.random.Gener
     return _in_chunks(values, lambda: gaussian_measurement(scale))
 
 
+def gumbel_argmax(rows: Sequence[np.ndarray], scale: float, *, seed: np.random.Generator | None = None) -> np.ndarray:
+    """For each row of scores the position of the largest after adding independent Gumbel noise to each.
+
+    Parameters
+    ----------
+    rows : sequence of ndarray of int64
+        Each of one or more scores; lengths may differ.
+    scale : float
+        Positive, finite.
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only: draw from this generator, **not privately**.
+
+    Returns
+    -------
+    ndarray of int64, shape (len(rows),)
+        Position j of row x with probability proportional to ``exp(x_j/scale)``, independently for each row.
+
+    Notes
+    -----
+    Privacy: if no score moves by more than D between neighbours, one selection is the exponential mechanism of
+    epsilon = 2D/scale, whose privacy loss has a range of that width, so it is ``(2D/scale)**2/8``-zCDP (McSherry and
+    Talwar 2007; Cesar and Rogers 2021).
+    """
+    if seed is not None:
+        noisy = (row + scale * seed.gumbel(size=len(row)) for row in rows)
+        return np.array([np.argmax(row) for row in noisy], dtype=np.int64)
+    return _select(rows, gumbel_measurement(scale))
+
+
+def exponential_argmax(
+    rows: Sequence[np.ndarray], scale: float, *, seed: np.random.Generator | None = None
+) -> np.ndarray:
+    """For each row of scores the position of the largest after adding independent exponential noise to each.
+
+    Parameters, result: as :func:`gumbel_argmax`, but for the law of the selection.
+
+    Notes
+    -----
+    Privacy: if no score moves by more than D between neighbours, one selection is (2D/scale)-DP (Ding, Kifer, Sayed,
+    Steinke, Wang, Xiao and Zhang 2021: it is permute-and-flip of McKenna and Sheldon 2020).
+    """
+    if seed is not None:
+        noisy = (row + seed.exponential(scale, size=len(row)) for row in rows)
+        return np.array([np.argmax(row) for row in noisy], dtype=np.int64)
+    return _select(rows, exponential_measurement(scale))
+
+
 def laplace_measurement(scale: float) -> Any:
     """OpenDP's discrete Laplace on vectors of int64, whose ``map`` takes an l1 distance to an epsilon."""
     from opendp.domains import atom_domain, vector_domain
@@ -100,6 +156,34 @@ def gaussian_measurement(scale: float) -> Any:
 
     _enable_contrib()
     return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), scale=scale)
+
+
+def gumbel_measurement(scale: float) -> Any:
+    """OpenDP's noisy maximum of int64 scores, whose ``map`` takes an l-infinity distance to a rho."""
+    from opendp.measures import zero_concentrated_divergence
+
+    return _noisy_max(zero_concentrated_divergence(), scale)
+
+
+def exponential_measurement(scale: float) -> Any:
+    """OpenDP's noisy maximum of int64 scores, whose ``map`` takes an l-infinity distance to an epsilon."""
+    from opendp.measures import max_divergence
+
+    return _noisy_max(max_divergence(), scale)
+
+
+def _noisy_max(measure: Any, scale: float) -> Any:
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.metrics import linf_distance
+
+    _enable_contrib()
+    # Scores may move in either direction: `monotonic`, which would halve the loss, keeps its default False.
+    return make_noisy_max(vector_domain(atom_domain(T="i64")), linf_distance(T="i64"), measure, scale=scale)
+
+
+def _select(rows: Sequence[np.ndarray], measurement: Any) -> np.ndarray:
+    return np.array([measurement(np.asarray(row, dtype=np.int64).tolist()) for row in rows], dtype=np.int64)
 
 
 def _enable_contrib() -> None:

@@ -1,0 +1,169 @@
+"""Which logistic regressions make up a Markov random field: their labels, their features, their numbering.
+
+Given all other variables, each variable of a random field follows a logistic regression on them (Zhang, Kamath,
+Kulkarni and Wu 2020, Lemmas 3.7, 3.10 and 4.1). A layout numbers these regressions and their features; it knows no
+records.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+__all__ = ["FAMILIES", "RegressionLayout", "regression_layout", "weight_count"]
+
+FAMILIES = ("ising", "pairwise", "binary")
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionLayout:
+    """Labels and features of the regressions of one family; see :func:`regression_layout`.
+
+    Parameters
+    ----------
+    family : {"ising", "pairwise", "binary"}
+    cardinalities : tuple of int
+    features : tuple of tuples
+        What each of the feature rows of a record is: ``()`` the constant 1; for "ising" and "binary" a set of positions
+        I, the product of their z (-1 for the first state, +1 for the second); for "pairwise" ``(j, a)``, 1 if variable
+        j is in state a and else 0.
+    nodes : ndarray of int, shape (n_regressions,)
+        Position of the variable that each regression predicts, increasing.
+    pairs : ndarray of int, shape (n_regressions, 2)
+        The states (u, v), u < v, that it tells apart: y = +1 for u and -1 for v, other records take no part. For binary
+        variables (1, 0): the label is z itself.
+    columns : ndarray of int, shape (n_regressions, q)
+        Column f of regression r is the feature ``features[columns[r, f]]``; -1 where the regression has no such feature
+        (its weight is 0 always).
+    """
+
+    family: str
+    cardinalities: tuple[int, ...]
+    features: tuple[tuple[int, ...], ...]
+    nodes: np.ndarray
+    pairs: np.ndarray
+    columns: np.ndarray
+
+    @property
+    def n_regressions(self) -> int:
+        """Rows of the weights."""
+        return len(self.nodes)
+
+    @property
+    def n_columns(self) -> int:
+        """q: columns of the weights."""
+        return self.columns.shape[1]
+
+    @cached_property
+    def active_nodes(self) -> tuple[int, ...]:
+        """Positions of the variables that have regressions."""
+        return tuple(int(node) for node in np.unique(self.nodes))
+
+
+def regression_layout(
+    family: str,
+    cardinalities: Sequence[int],
+    order: int = 2,
+    edges: Iterable[tuple[int, int]] | None = None,
+) -> RegressionLayout:
+    """The regressions of a model of `family`.
+
+    * "ising": regression i predicts z_i. Column j is z_j; column i, free because z_i does not predict itself, is the
+      constant.
+    * "pairwise": regression (i, {u, v}) for each variable i and pair of its states, ordered by i, u, v. Columns are the
+      states of all variables, one after another, and last the constant.
+    * "binary": regression i predicts z_i. Columns are the monomials of degree 0 (the constant) to ``order - 1``, by
+      degree, each degree in lexicographic order.
+
+    Parameters
+    ----------
+    family : str
+    cardinalities : sequence of int, length p
+    order : int, default 2
+        Largest degree of the polynomial of a "binary" model.
+    edges : iterable of pairs of int, optional
+        A graph on the positions. Regressions of i then have the features of its neighbours only (for "binary" those of
+        cliques among them), and variables without neighbours have no regression.
+
+    Examples
+    --------
+    >>> regression_layout("ising", [2, 2, 2]).columns.tolist()
+    [[3, 1, 2], [0, 3, 2], [0, 1, 3]]
+    >>> layout = regression_layout("pairwise", [2, 3])
+    >>> layout.nodes.tolist(), layout.pairs.tolist()
+    ([0, 1, 1, 1], [[0, 1], [0, 1], [0, 2], [1, 2]])
+    >>> [layout.features[f] for f in layout.columns[0] if f >= 0]
+    [(1, 0), (1, 1), (1, 2), ()]
+    """
+    sizes = tuple(int(k) for k in cardinalities)
+    adjacent = _adjacency_matrix(len(sizes), edges)
+    active = np.arange(len(sizes)) if edges is None else np.flatnonzero(adjacent.any(axis=1))
+    if family == "pairwise":
+        return _pairwise(sizes, adjacent, active)
+    degrees = range(2 if family == "ising" else order)
+    subsets = [subset for degree in degrees for subset in itertools.combinations(range(len(sizes)), degree)]
+    if family == "ising":
+        features = (*subsets[1:], ())
+        columns = np.where(adjacent, np.arange(len(sizes)), -1)
+        np.fill_diagonal(columns, len(sizes))
+        columns = columns[active]
+    else:
+        features = tuple(subsets)
+        columns = _monomials(subsets, adjacent, active, cliques_only=edges is not None)
+    pairs = np.tile([1, 0], (len(active), 1))
+    return RegressionLayout(family, sizes, features, active, pairs, columns)
+
+
+def _adjacency_matrix(p: int, edges: Iterable[tuple[int, int]] | None) -> np.ndarray:
+    if edges is None:
+        return ~np.eye(p, dtype=bool)
+    adjacent = np.zeros((p, p), dtype=bool)
+    for i, j in edges:
+        adjacent[i, j] = adjacent[j, i] = True
+    return adjacent
+
+
+def _pairwise(sizes: tuple[int, ...], adjacent: np.ndarray, active: np.ndarray) -> RegressionLayout:
+    features = (*((j, a) for j, k in enumerate(sizes) for a in range(k)), ())
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    rows = [(int(i), u, v) for i in active for u, v in itertools.combinations(range(sizes[i]), 2)]
+    labels = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    used = np.ones((len(rows), len(features)), dtype=bool)
+    used[:, :-1] = adjacent[labels[:, 0]][:, owner]
+    columns = np.where(used, np.arange(len(features)), -1)
+    return RegressionLayout("pairwise", sizes, features, labels[:, 0], labels[:, 1:], columns)
+
+
+def _monomials(
+    subsets: list[tuple[int, ...]], adjacent: np.ndarray, active: np.ndarray, cliques_only: bool
+) -> np.ndarray:
+    member = np.zeros((len(subsets), len(adjacent)), dtype=np.float32)
+    for row, subset in enumerate(subsets):
+        member[row, list(subset)] = 1.0
+    # How many of a monomial's variables are no neighbours of i, itself included.
+    foreign = (~adjacent[active]).astype(np.float32) @ member.T
+    used = foreign == 0
+    if cliques_only:
+        within = ((member @ adjacent.astype(np.float32)) * member).sum(axis=1)
+        size = member.sum(axis=1)
+        used &= within == size * (size - 1)
+    return np.where(used, np.arange(len(subsets)), -1)
+
+
+def weight_count(family: str, cardinalities: Sequence[int], order: int = 2) -> int:
+    """Number of weights of a layout without a graph, before any is made.
+
+    Examples
+    --------
+    >>> weight_count("binary", [2] * 5, order=3)
+    80
+    """
+    p = len(cardinalities)
+    if family == "pairwise":
+        return sum(math.comb(k, 2) for k in cardinalities) * (sum(cardinalities) + 1)
+    return p * (p if family == "ising" else sum(math.comb(p, size) for size in range(order)))

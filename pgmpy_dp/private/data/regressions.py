@@ -1,0 +1,284 @@
+"""Gradient sums of all logistic regressions of a random field at once, in exact integers.
+
+The gradient of the logistic loss ``log(1 + exp(-y <w, x>))`` of one record is ``(sigma(<w, x>) - [y = 1]) x``. Between
+two steps of Frank-Wolfe every logit moves by a multiple of one feature, so logits are kept, and one step is one pass::
+
+    logits[r] += step[r] * x[row[r]]          integers: the weights are public integers times radius/denominator
+    residuals  = table[logits]                integers in -2**12 .. 2**12, looked up in a public table
+    sums       = residuals @ x.T              an exact product of matrices of integers
+
+Why a record moves each sum by at most its own residual, exactly
+------------------------------------------------------------------
+A residual is looked up by an integer that depends on one record and on the public steps alone, so no record's residual
+depends on where the record stands or on what else is there. (A sigmoid of a vector can: its last elements may be
+computed by other instructions than the rest.) Features are in {-1, 0, 1}. In blocks of at most 2**12 records every
+partial sum of residuals times features, in any order, is an integer of at most 2**12 * 2**12 = 2**24 in absolute value,
+which single precision holds exactly; fused multiply-adds are exact too. (This asks the matrix product to add up
+products of entries, in whatever order. Fast products of the kind of Strassen's do not, and no BLAS uses one by
+default.) Blocks are added up in 64-bit integers. Repeated records are weighted by their number in double precision,
+exact below 2**53 / 2**12 = 2**41 records.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NoReturn
+
+import numpy as np
+from pgmpy import config
+from scipy.special import expit
+
+from pgmpy_dp.models.regression_layout import RegressionLayout
+from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.regressions_torch import TorchSums
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.sensitive import Sensitive
+
+__all__ = ["RESIDUAL_UNIT", "GradientSums", "feature_rows", "residual_table", "selection_weight"]
+
+RESIDUAL_UNIT = 1 << 12
+"""Residuals are multiples of its inverse: off by at most 2**-13, and by less than 2**-16 on average over logits."""
+
+_BLOCK = 1 << 12
+_BLOCK_BYTES = 1 << 26  # of a block's features and residuals, for models with very many of them
+_DISTINCT_LIMIT = 1 << 20  # joint states up to which repeated records are counted first
+_THREADS = min(4, os.cpu_count() or 1)
+
+
+def selection_weight(layout: RegressionLayout, adjacency: Adjacency, cost: PureDP | ZCDP) -> int:
+    """How many selections of sensitivity RESIDUAL_UNIT one step over all regressions costs as much as.
+
+    Parameters
+    ----------
+    layout : RegressionLayout
+    adjacency : Adjacency
+    cost : PureDP or ZCDP
+        Costs of selections grow with the sensitivity in epsilon, with its square in rho.
+
+    Returns
+    -------
+    int
+        Upper bound, over pairs of neighbours, of the sum over regressions of D (pure) or D**2 (zCDP), D being how far a
+        gradient coordinate of the regression moves, in units of RESIDUAL_UNIT.
+
+    Notes
+    -----
+    Privacy: a record's contribution to a coordinate is residual times feature.
+
+    * Binary variables ("ising", "binary"): every record takes part in each of the m regressions, residuals are of
+      either sign, features are +-1. D = 1 for each regression if one record changes; if two do, D = 2. In all m, or 2 m
+      (pure) and 4 m (zCDP).
+    * "pairwise", one record: it takes part only in the k_i - 1 pairs of states of variable i that contain its own
+      state, with D = 1. In all sum_i (k_i - 1).
+    * "pairwise", record x replaced by x'. Features are in {0, 1}, and all residuals of one label have one sign, so in a
+      regression that gives both the same label both contributions are in [0, 1] (or both in [-1, 0]) and differ by at
+      most 1. If the states a of x_i and a' of x'_i agree, they share k_i - 1 pairs with the same label: k_i - 1 times
+      D = 1. If not, the pair {a, a'} has both with opposite labels, D <= 2; the k_i - 2 other pairs of a, and those of
+      a', have one of them each, D = 1. That is 2 + 2 (k_i - 2) = 2 (k_i - 1) (pure) and 4 + 2 (k_i - 2) = 2 k_i (zCDP),
+      which is no less than the k_i - 1 of the first case.
+    * A record outside the schema is in no sum: a replacement by or of it counts as one record, which is less in every
+      case; two of them as nothing. A variable of one state has no pairs.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.models.regression_layout import regression_layout
+    >>> layout = regression_layout("pairwise", [3, 4])
+    >>> [selection_weight(layout, a, c) for a in Adjacency if a != "edge" for c in (PureDP(1.0), ZCDP(1.0))]
+    [5, 5, 10, 14]
+    """
+    changed = changed_records(adjacency)
+    squared = isinstance(cost, ZCDP)
+    if layout.family != "pairwise":
+        return layout.n_regressions * (changed**2 if squared else changed)
+    sizes = [layout.cardinalities[i] for i in layout.active_nodes]
+    if changed == 1:
+        return sum(k - 1 for k in sizes)
+    return sum(2 * k if squared else 2 * (k - 1) for k in sizes)
+
+
+def residual_table(slope: float, reach: int) -> np.ndarray:
+    """Residuals by the integer that stands for a logit and a label, in units of 1/RESIDUAL_UNIT.
+
+    Parameters
+    ----------
+    slope : float
+        Logit of one unit.
+    reach : int
+        Largest absolute value of the integer logits.
+
+    Returns
+    -------
+    ndarray of float32, shape (3 * (2 * reach + 1),)
+        Integers: ``sigma`` of the logits from -reach to reach for the label -1, the same less 1 for the label +1, and
+        zeros for records that take no part.
+
+    Examples
+    --------
+    >>> residual_table(math.log(3.0), 1).tolist()
+    [1024.0, 2048.0, 3072.0, -3072.0, -2048.0, -1024.0, 0.0, 0.0, 0.0]
+    """
+    # Rounded on its own for each entry; whatever it is, it is the same for all records.
+    up = np.rint(expit(slope * np.arange(-reach, reach + 1)) * RESIDUAL_UNIT)
+    return np.concatenate([up, up - RESIDUAL_UNIT, np.zeros_like(up)]).astype(np.float32)
+
+
+def feature_rows(codes: np.ndarray, layout: RegressionLayout) -> np.ndarray:
+    """Features of some records, int8 in {-1, 0, 1}, shape (n_features, n): row f is ``layout.features[f]``.
+
+    Parameters
+    ----------
+    codes : ndarray of unsigned integers, shape (n, p)
+    layout : RegressionLayout
+    """
+    by_variable = codes.T
+    rows = np.empty((len(layout.features), len(codes)), dtype=np.int8)
+    if layout.family == "pairwise":
+        start = 0
+        for values, k in zip(by_variable, layout.cardinalities, strict=True):
+            np.equal(values, np.arange(k)[:, np.newaxis], out=rows[start : start + k], casting="unsafe")
+            start += k
+        rows[start:] = 1
+        return rows
+    signs = by_variable.astype(np.int8)
+    signs *= 2
+    signs -= 1
+    if layout.family == "ising":
+        rows[:-1], rows[-1] = signs, 1
+        return rows
+    # By degree, each monomial from the one without its last variable.
+    position = {subset: row for row, subset in enumerate(layout.features)}
+    rows[0] = 1
+    for row, subset in enumerate(layout.features[1:], start=1):
+        np.multiply(rows[position[subset[:-1]]], signs[subset[-1]], out=rows[row])
+    return rows
+
+
+class GradientSums:
+    """Gradient sums of some records, step after step. It holds records: inside the boundary only.
+
+    Parameters
+    ----------
+    codes : ndarray of unsigned integers, shape (n, p)
+        Not changed.
+    layout : RegressionLayout
+    adjacency : Adjacency
+    reach : int
+        Bound on the sum of the absolute steps of any regression.
+
+    Notes
+    -----
+    Memory: the codes, and 2 bytes per record and regression (4 beyond a reach of 5460) for the logits; floating-point
+    numbers exist in blocks of rows only. Where the joint states are at most 2**20, equal records are counted first and
+    each distinct one is worked on once; that choice is by public numbers alone. pgmpy's torch backend
+    (``pgmpy.config.set_backend("torch")``), on a GPU if that is its device, returns the same integers.
+    """
+
+    def __init__(self, codes: np.ndarray, layout: RegressionLayout, adjacency: Adjacency, reach: int) -> None:
+        codes, repeats = _distinct(codes, layout.cardinalities)
+        self._layout, self._adjacency, self.reach = layout, adjacency, reach
+        start = _initial_logits(codes, layout, reach)
+        features = partial(_features_of_block, codes, layout)
+        self._engine: TorchSums | _BlockSums
+        if config.get_backend() == "torch":
+            self._engine = TorchSums(features, start, repeats)
+        else:
+            self._engine = _BlockSums(features, start, repeats)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("GradientSums cannot be copied or pickled: they hold private records")
+
+    def after(self, rows: np.ndarray, steps: np.ndarray, table: np.ndarray) -> Sensitive:
+        """Move the logits, then sum the gradients.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (n_regressions,)
+            The feature (its position in ``layout.features``) whose weight moves in each regression.
+        steps : ndarray of int, shape (n_regressions,)
+            By how much, in units of the table's slope.
+        table : ndarray
+            Of :func:`residual_table`, with the same reach.
+
+        Returns
+        -------
+        Sensitive
+            Sums in units of 1/RESIDUAL_UNIT, shape (n_regressions, q), 0 where a regression lacks the feature. No
+            coordinate moves by more than RESIDUAL_UNIT for each changed record; :func:`selection_weight` is sharper
+            about how many do.
+        """
+        sums = self._engine.after(rows, steps, table)
+        columns = self._layout.columns
+        value = np.where(columns >= 0, np.take_along_axis(sums, np.maximum(columns, 0), axis=1), 0)
+        linf = float(changed_records(self._adjacency) * RESIDUAL_UNIT)
+        return Sensitive(value, self._adjacency, value.size * linf, (math.isqrt(value.size) + 1) * linf, linf)
+
+
+class _BlockSums:
+    """Passes over blocks of records, on as many threads as there are processors."""
+
+    def __init__(
+        self, feature_rows: Callable[[int, int], np.ndarray], logits: np.ndarray, repeats: np.ndarray | None
+    ) -> None:
+        self._feature_rows, self._logits, self._repeats = feature_rows, logits, repeats
+        self._dtype = np.float32 if repeats is None else np.float64
+        self._shape = (len(logits), len(feature_rows(0, 0)))
+        self._block = max(16, min(_BLOCK, _BLOCK_BYTES // (8 * (self._shape[1] + 2 * self._shape[0]))))
+
+    def after(self, rows: np.ndarray, steps: np.ndarray, table: np.ndarray) -> np.ndarray:
+        n = self._logits.shape[1]
+        blocks = -(-n // self._block)
+        # Each thread adds up its own stretch of blocks; integers, so the cut does not show in the result.
+        tasks = max(1, min(_THREADS, blocks))
+        cuts = [blocks * k // tasks * self._block for k in range(tasks + 1)]
+        moves = steps.astype(self._logits.dtype)[:, np.newaxis]
+        table = table.astype(self._dtype)
+
+        def stretch(k: int) -> np.ndarray:
+            total = np.zeros(self._shape, dtype=np.int64)
+            for start in range(cuts[k], min(cuts[k + 1], n), self._block):
+                total += self._one(start, min(start + self._block, n), rows, moves, table).astype(np.int64)
+            return total
+
+        if tasks == 1:
+            return stretch(0)
+        with ThreadPoolExecutor(tasks) as pool:
+            return sum(pool.map(stretch, range(tasks)))  # type: ignore[return-value]  # of at least two arrays
+
+    def _one(self, start: int, end: int, rows: np.ndarray, moves: np.ndarray, table: np.ndarray) -> np.ndarray:
+        features = self._feature_rows(start, end)
+        logits = self._logits[:, start:end]  # a view: the next line moves what is kept
+        logits += features[rows] * moves
+        residuals = np.take(table, logits.astype(np.intp), mode="clip")  # nothing is beyond it; clipping skips a check
+        if self._repeats is not None:
+            residuals *= self._repeats[start:end]
+        return residuals @ features.astype(self._dtype).T
+
+
+def _features_of_block(codes: np.ndarray, layout: RegressionLayout, start: int, end: int) -> np.ndarray:
+    return feature_rows(codes[start:end], layout)
+
+
+def _distinct(codes: np.ndarray, cardinalities: Sequence[int]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Distinct records and how often each occurs, where that may pay; else all records, and None."""
+    if len(cardinalities) > 20 or math.prod(cardinalities) > _DISTINCT_LIMIT:
+        return np.asfortranarray(codes), None
+    table = count(codes, cardinalities, range(len(cardinalities)))
+    cells = np.flatnonzero(table)
+    distinct = np.stack(np.unravel_index(cells, table.shape)).astype(codes.dtype)
+    return distinct.T, table.ravel()[cells].astype(np.float64)
+
+
+def _initial_logits(codes: np.ndarray, layout: RegressionLayout, reach: int) -> np.ndarray:
+    """Zero logits as positions in a residual table, shape (n_regressions, n): which third of it tells the label."""
+    third = 2 * reach + 1
+    logits = np.empty((layout.n_regressions, len(codes)), dtype=np.int16 if 3 * third <= 1 << 15 else np.int32)
+    for row, node, (u, v) in zip(logits, layout.nodes, layout.pairs, strict=True):
+        of_state = np.full(layout.cardinalities[node], reach + 2 * third)
+        of_state[v], of_state[u] = reach, reach + third
+        row[:] = of_state[codes[:, node]]
+    return logits

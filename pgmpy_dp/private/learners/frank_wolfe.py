@@ -1,0 +1,254 @@
+"""Private Frank-Wolfe on all logistic regressions of a Markov random field (Zhang, Kamath, Kulkarni and Wu 2020).
+
+Algorithm 1 with the regressions of Algorithms 2 (Ising), 3 (pairwise) and 4 (binary of any order), as many steps at
+once as there are regressions. What differs from the paper, and why: ``frank_wolfe.md`` beside this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.models.frank_wolfe_path import denominator, step_units, weights_of
+from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout
+from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.learners.frank_wolfe_plan import (
+    FrankWolfePlan,
+    FrankWolfeSettings,
+    edge_positions,
+    frank_wolfe_plan,
+)
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
+from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.noise.selection import noisy_argmax
+from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
+from pgmpy_dp.schema import decode_label, encode_label
+
+__all__ = ["Descent", "FrankWolfePlan", "FrankWolfeSettings", "descend", "regression_weights", "regressions_of", "run"]
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What a descent let out: all of it is noisy.
+
+    `vertices` has shape (n_iter - 1, n_regressions), see `run`; `scale` is in units of the gradient sums; `count` and
+    `count_noise` are a noisy number of records, where one was needed.
+    """
+
+    vertices: np.ndarray
+    scale: float
+    count: np.ndarray | None
+    count_noise: Noise | None
+
+    @property
+    def n_iter(self) -> int:
+        """T."""
+        return len(self.vertices) + 1
+
+
+def run(
+    table: PrivateTable,
+    settings: FrankWolfeSettings,
+    budget: Budget,
+    progress: Callable[[], None] | None = None,
+) -> Release:
+    """Release the vertices that a noisy Frank-Wolfe method selects for every regression of the model.
+
+    Parameters
+    ----------
+    table : PrivateTable
+    settings : FrankWolfeSettings
+    budget : Budget
+        What this release spends. It is charged to the table's ledger, whole, before anything is summed.
+    progress : callable, optional
+        Called without arguments after each step.
+
+    Returns
+    -------
+    Release
+        ``kind="regressions"``; ``values[0]``, shape (n_iter - 1, n_regressions), has the vertex of the l1 ball that
+        each regression moved towards in each step: v < q is +radius in column v of its weights, v >= q is -radius in
+        column v - q (:func:`regressions_of` has the columns, :func:`regression_weights` the weights). ``values[1]``, if
+        one was needed, is a noisy number of records.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        As :func:`~pgmpy_dp.private.learners.frank_wolfe_plan.frank_wolfe_plan`. All depend on public arguments only and
+        come before the charge.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* A record's gradient has coordinates of at most 1 in absolute value, exactly, and depends on the
+        record and on the current weights, which are public, alone. Scores are sums of gradients, never means: the
+        number of records is nowhere in them (:mod:`pgmpy_dp.private.data.regressions`).
+
+        *Guarantee.* Under the table's adjacency: rho-zCDP with Gumbel noise of scale ``sqrt(W (T - 1)/(2 rho))`` in
+        each selection, epsilon-DP with exponential noise of scale ``2 W (T - 1)/epsilon``, W being
+        :func:`~pgmpy_dp.private.data.regressions.selection_weight`: for binary variables p under ``add_remove``, 4 p
+        (rho) or 2 p (epsilon) under ``replace_one``. An (epsilon, delta) budget takes the largest rho that
+        dp-accounting converts to it. A noisy count takes ``count_share`` of the budget. Proof: ``frank_wolfe.md``.
+
+        *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithms 1 to 4, after Talwar, Thakurta and Zhang 2015; Cesar
+        and Rogers 2021 for the cost of a selection.
+
+        *Side channels.* Which arguments are refused, shapes and the calls of `progress` depend on public and noisy
+        numbers only. Running time and memory depend on the number of records and of distinct ones.
+
+    Number of iterations
+        The excess risk of each regression is bounded by about ``R**2/T + R log(2 q) s/m``, s being the scale of the
+        noise and m the number of records that take part in it (n, or 2 n/k for k states). Its minimiser over T is
+        ``(2 R m sqrt(2 rho/W)/log(2 q))**(2/3)`` for rho and ``sqrt(R m epsilon/(2 W log(2 q)))`` for epsilon; the
+        constants in the bound are loose, and a share of it from 1/8 to 1/4 (but at least 10 iterations) is best on
+        made-up models. T is at most 10,000 unless asked for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 450 + [1, 0] * 50})
+    >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=10.0))
+    >>> release = run(table, FrankWolfeSettings(width=1.5), Budget(rho=10.0))
+    >>> regressions_of(release).features, bool((regression_weights(release)[[0, 1], [1, 0]] > 1.0).all())
+    (((0,), (1,), ()), True)
+    """
+    if not isinstance(table, PrivateTable):
+        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    made = frank_wolfe_plan(table.schema, table.adjacency, table.n_records, settings, budget)
+    mechanism = "gumbel_noisy_max" if isinstance(made.cost, ZCDP) else "exponential_noisy_max"
+    seed = seeded_generator(settings.random_state)
+    names = table.schema.variables
+    table.ledger.charge(
+        made.cost,
+        what=f"Frank-Wolfe steps of {made.layout.n_regressions} logistic regressions",
+        columns=[names[j] for j in _used_positions(made.layout)],
+        mechanism=mechanism,
+        adjacency=table.adjacency,
+        reproducible=seed is not None,
+    )
+    found = descend(table._codes, made, seed, progress)
+    values: list[np.ndarray] = [found.vertices]
+    noise: list[Noise | None] = [None]
+    if found.count is not None:
+        values.append(found.count)
+        noise.append(found.count_noise)
+    graph = settings.graph
+    return Release(
+        kind="regressions",
+        values=tuple(values),
+        noise=tuple(noise),
+        public={
+            "schema": table.schema.to_dict(),
+            "family": settings.family,
+            "order": settings.order,
+            "graph": None if graph is None else [[encode_label(name) for name in edge] for edge in graph],
+            "n_records": table.n_records,
+            "radius": made.radius,
+            "n_iter": found.n_iter,
+            "step": settings.step,
+            "scale": found.scale / RESIDUAL_UNIT,
+            "grid": RESIDUAL_UNIT,
+            "settings": {
+                "width": settings.width,
+                "n_iter": settings.n_iter,
+                "count_share": settings.count_share,
+                "budget": budget.guarantee.to_dict(),
+            },
+        },
+        adjacency=table.adjacency,
+        guarantee=made.cost,
+        mechanism=mechanism,
+        reproducible=seed is not None,
+    )
+
+
+def descend(
+    codes: np.ndarray,
+    plan: FrankWolfePlan,
+    seed: np.random.Generator | None = None,
+    progress: Callable[[], None] | None = None,
+) -> Descent:
+    """The noisy descent itself, on codes of records, **without a charge**: for callers that have charged ``plan.cost``.
+
+    Parameters
+    ----------
+    codes : ndarray of unsigned integers, shape (n, p)
+        Of a PrivateTable with the schema of the plan, or of some of its records, chosen independently of what they
+        hold.
+    plan : FrankWolfePlan
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only.
+    progress : callable, optional
+    """
+    count, count_noise = None, None
+    records = float(plan.n_records or 0)
+    if plan.count_budget:
+        exact = Sensitive(np.array([len(codes)], dtype=np.int64), plan.adjacency, 1.0, 1.0, 1.0)
+        release = gaussian_release if isinstance(plan.cost, ZCDP) else laplace_release
+        (count,), (count_noise,) = release([exact], plan.count_budget, seed=seed)
+        records = float(count[0])
+    n_iter = plan.iterations(records)
+    scale = plan.scale(n_iter)
+    vertices = np.zeros((n_iter - 1, plan.layout.n_regressions), dtype=np.int64)
+    columns, q = plan.layout.columns, plan.layout.n_columns
+    candidates = [np.flatnonzero(row >= 0) for row in columns]
+    every = np.arange(len(columns))
+    sums = GradientSums(codes, plan.layout, plan.adjacency, denominator(plan.step, n_iter) - 1)
+    rows, steps = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
+    for t in range(1, n_iter):
+        table = residual_table(plan.radius / denominator(plan.step, t), sums.reach)
+        gradients = sums.after(rows, steps, table).value
+        # The vertex s with the smallest <s, gradient>: +R e_v scores -gradient_v, -R e_v scores gradient_v.
+        own = [gradient[chosen] for gradient, chosen in zip(gradients, candidates, strict=True)]
+        best = noisy_argmax([np.concatenate([-part, part]) for part in own], scale, plan.cost, seed)
+        sizes = np.array([len(chosen) for chosen in candidates])
+        negative = best >= sizes
+        column = np.array([chosen[b] for chosen, b in zip(candidates, best - sizes * negative, strict=True)])
+        vertices[t - 1] = column + q * negative
+        rows, steps = columns[every, column], np.where(negative, -1, 1) * step_units(plan.step, t)
+        if progress is not None:
+            progress()
+    return Descent(vertices, scale, count, count_noise)
+
+
+def regressions_of(release: Release) -> RegressionLayout:
+    """Which regression is which row of the weights, and which feature which column."""
+    public = _public(release)
+    schema = release.schema
+    graph = public["graph"]
+    edges = None if graph is None else edge_positions(schema, [[decode_label(name) for name in edge] for edge in graph])
+    sizes = [schema.cardinality(name) for name in schema.variables]
+    return regression_layout(public["family"], sizes, public["order"], edges)
+
+
+def regression_weights(release: Release) -> np.ndarray:
+    """Weights of all regressions, shape (n_regressions, q), from a release of this learner.
+
+    The sum over steps of each step's share times its vertex: after T - 1 steps of ``1/(t+1)`` each vertex counts 1/T.
+    """
+    public = _public(release)
+    return weights_of(release.values[0], regressions_of(release).n_columns, public["radius"], public["step"])
+
+
+def _used_positions(layout: RegressionLayout) -> list[int]:
+    """Positions of the variables that are predicted or predict."""
+    used = set(layout.active_nodes)
+    for feature in {layout.features[f] for f in np.unique(layout.columns[layout.columns >= 0])}:
+        used.update(feature[:1] if layout.family == "pairwise" else feature)
+    return sorted(used)
+
+
+def _public(release: Release) -> dict[str, Any]:
+    if release.kind != "regressions":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'regressions'")
+    return dict(release.public)
