@@ -4,6 +4,16 @@ from pgmpy_dp.estimators.collective_em import CollectiveEM
 from pgmpy_dp.estimators.collective_map import CollectiveMAP
 from pgmpy_dp.estimators.markov_chain import PrivateMarkovChain
 from pgmpy_dp.estimators.naive_mle import NaiveMLE
+from pgmpy_dp.estimators.private_chow_liu import PrivateChowLiu
+from pgmpy_dp.estimators.private_network import PrivateNetwork
 from pgmpy_dp.estimators.private_sgd import PrivateSGD
 
-__all__ = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateMarkovChain", "PrivateSGD"]
+__all__ = [
+    "CollectiveEM",
+    "CollectiveMAP",
+    "NaiveMLE",
+    "PrivateChowLiu",
+    "PrivateMarkovChain",
+    "PrivateNetwork",
+    "PrivateSGD",
+]

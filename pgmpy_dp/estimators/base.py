@@ -34,7 +34,7 @@ from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "progress_bar"]
+__all__ = ["BaseMarginalsEstimator", "agreed_schema", "noisy_marginals", "progress_bar"]
 
 Progress = Callable[[], None] | None
 
@@ -228,18 +228,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         """The public description of the data, and the table if there already is one."""
         if not isinstance(data, PrivateTable):
             return Schema.coerce(self.state_names), None
-        for name, own, shared in (
-            ("state_names", self.state_names and Schema.coerce(self.state_names), data.schema),
-            ("n_records", self.n_records, data.n_records),
-        ):
-            if own is not None and own != shared:
-                raise ValueError(f"{name}={own!r} differs from the PrivateTable's {shared!r}; pass {name}=None")
-        if self.adjacency != data.adjacency:
-            raise ValueError(
-                f"adjacency={str(self.adjacency)!r} differs from the PrivateTable's {str(data.adjacency)!r}; "
-                f"pass adjacency={str(data.adjacency)!r}"
-            )
-        return data.schema, data
+        return agreed_schema(self, data), data
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
@@ -315,8 +304,24 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         ]
 
 
+def agreed_schema(estimator: Any, table: PrivateTable) -> Schema:
+    """The schema of a table; ValueError where the estimator's own arguments say something else than the table."""
+    for name, own, shared in (
+        ("state_names", estimator.state_names and Schema.coerce(estimator.state_names), table.schema),
+        ("n_records", estimator.n_records, table.n_records),
+    ):
+        if own is not None and own != shared:
+            raise ValueError(f"{name}={own!r} differs from the PrivateTable's {shared!r}; pass {name}=None")
+    if estimator.adjacency != table.adjacency:
+        raise ValueError(
+            f"adjacency={str(estimator.adjacency)!r} differs from the PrivateTable's {str(table.adjacency)!r}; "
+            f"pass adjacency={str(table.adjacency)!r}"
+        )
+    return table.schema
+
+
 def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyMarginals:
-    """The tables of a release as the learning functions take them.
+    """The tables of a release as the learning functions take them, repeated ones merged.
 
     Parameters
     ----------
@@ -338,7 +343,7 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyM
         np.array([noise.scale for noise in noises]),
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
-    )
+    ).merged()
 
 
 def _checked_graph(model: Any) -> nx.Graph:

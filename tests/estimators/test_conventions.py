@@ -103,7 +103,11 @@ def test_every_pgmpy_graph_and_networkx_s_own_will_do(estimator_class, data):
 
 def test_the_estimators_are_listed_by_tag():
     names = [estimator.__name__ for estimator in list_estimators()]
-    assert names == ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateMarkovChain", "PrivateSGD"]
+    given_graph = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
+    structure = ["PrivateChowLiu", "PrivateNetwork"]
+    assert names == sorted([*given_graph, *structure, "PrivateMarkovChain"])
+    assert [estimator.__name__ for estimator in list_estimators(task="parameters")] == given_graph
+    assert [estimator.__name__ for estimator in list_estimators(task="structure")] == structure
     assert list_estimators(guarantees="zcdp", adjacency="replace_one") == list_estimators()
     assert [e.__name__ for e in list_estimators() if e not in list_estimators(guarantees="pure")] == ["PrivateSGD"]
     assert [estimator.__name__ for estimator in list_estimators(task="sequences")] == ["PrivateMarkovChain"]
