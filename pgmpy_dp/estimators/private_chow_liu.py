@@ -45,7 +45,8 @@ class PrivateChowLiu(BaseStructureEstimator):
     n_edges : int, optional
         Edges of the forest, the strongest first; default: a spanning tree.
     prune : bool
-        Leave out edges whose released table is no further from independence than its noise alone would make it.
+        Leave out edges whose released table is no further from independence than noise and chance would make it: by
+        their mean plus two standard deviations.
     fit_parameters : bool
         Whether to learn `model_` from the released tables, as `CollectiveMAP` does.
     one_way_share, selection_share : float in (0, 1)
@@ -57,8 +58,8 @@ class PrivateChowLiu(BaseStructureEstimator):
     ----------
     graph_ : UndirectedGraph
     edge_scores_ : dict of pair to float
-        Distance of each edge's released table from independence, in total variation, less what noise adds to it on
-        average (at least 0).
+        Distance of each edge's released table from independence, in total variation, less what noise and chance add
+        to it on average (at least 0).
     model_ : MarkovNetwork
         With `fit_parameters`.
     release_ : Release
@@ -147,13 +148,13 @@ class PrivateChowLiu(BaseStructureEstimator):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         noisy = noisy_marginals(release, release.schema.variables)
-        scores = _dependence(noisy)
+        scores, chance = _dependence(noisy)
         graph = nx.Graph()
         graph.add_nodes_from(release.schema.variables)
         graph.add_weighted_edges_from((u, v, score) for (u, v), score in scores.items())
         edges = _strongest(graph, self.n_edges, scores)
         if self.prune:
-            edges = [edge for edge in edges if scores[edge] > 0]
+            edges = [edge for edge in edges if scores[edge] > 2.0 * chance[edge]]
         learned: dict[str, Any] = {
             "edge_scores_": {edge: max(scores[edge], 0.0) for edge in edges},
             "release_": release,
@@ -171,19 +172,24 @@ class PrivateChowLiu(BaseStructureEstimator):
         return learned
 
 
-def _dependence(noisy: NoisyMarginals) -> dict[tuple, float]:
-    """Total variation of each pair's noisy table from independence, less the expected share of the noise."""
+def _dependence(noisy: NoisyMarginals) -> tuple[dict[tuple, float], dict[tuple, float]]:
+    """Total variation of each pair's noisy table from independence, less its mean if they are independent, and its sd.
+
+    Under independence a cell's deviation is about normal, with the variance of the noise plus the expected count.
+    """
     cliques, n = noisy.cliques, noisy.n_records
-    per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
-    tables = dict(zip(cliques.scopes, cliques.split(noisy.proportions), strict=True))
-    margins = {scope[0]: project_on_simplex(table) for scope, table in tables.items() if len(scope) == 1}
-    scores = {}
-    for scope, scale in zip(cliques.scopes, noisy.scale, strict=True):
+    tables = dict(zip(cliques.scopes, cliques.split(noisy.counts), strict=True))
+    margins = {scope[0]: project_on_simplex(table / n) for scope, table in tables.items() if len(scope) == 1}
+    scores, chance = {}, {}
+    for scope, variance in zip(cliques.scopes, noisy.table_variance, strict=True):
         if len(scope) != 2:
             continue
-        distance = np.abs(tables[scope] - np.outer(margins[scope[0]], margins[scope[1]])).sum()
-        scores[scope] = float(0.5 * (distance - tables[scope].size * per_scale * scale / n))
-    return scores
+        independent = n * np.outer(margins[scope[0]], margins[scope[1]])
+        deviation = np.sqrt(variance + independent)
+        distance = np.abs(tables[scope] - independent).sum()
+        scores[scope] = float(distance - math.sqrt(2 / math.pi) * deviation.sum()) / (2 * n)
+        chance[scope] = float(np.sqrt((1 - 2 / math.pi) * (deviation**2).sum())) / (2 * n)
+    return scores, chance
 
 
 def _strongest(graph: nx.Graph, n_edges: int | None, scores: dict[tuple, float]) -> list[tuple]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,7 +70,8 @@ class PrivateNetwork(BaseStructureEstimator):
         noise, and how wrong the model was about it before, in total variation.
     errors_ : pandas.DataFrame
         For each pair of variables, whether it was measured, and an estimated bound on the error (total variation) of
-        its table, largest first. Pairs that could not be selected have nan.
+        its table, largest first. Before all others come, with nan, pairs of which nothing is known: not measured, and
+        forbidden or too large (`max_clique_cells`) to be selected in any round.
     release_ : Release
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
@@ -86,10 +86,10 @@ class PrivateNetwork(BaseStructureEstimator):
     proof; the rest is post-processing. The budget is charged whole, as one entry, before anything is counted.
 
     `errors_` estimates bounds, and guarantees none. Of a measured pair: the noise in its tables, or the misfit of the
-    model if that is larger. Of a pair passed over in the last round: the noisy choice is at most ``s log K`` below the
-    best of K scores in expectation (s the scale of its noise), and what it chose was measured, so the pair is wrong by
-    little more than the chosen one plus what measuring it would have added in noise; for large tables that is far too
-    much. docs/structure.md has how often they hold.
+    model if that is larger. Of a pair passed over in the last round that could choose it: the noisy choice is at most
+    ``s log K`` below the best of K scores in expectation (s the scale of its noise), and what it chose was measured, so
+    the pair is wrong by little more than the chosen one plus what measuring it would have added in noise; for large
+    tables that is far too much. docs/structure.md has how often they hold.
 
     Method: McKenna, Mullins, Sheldon and Miklau (2022), for pairs; fit and shares of the budget are this package's.
 
@@ -243,21 +243,23 @@ def _report(release: Release, pairs: list[tuple], n_records: float) -> pd.DataFr
 
 
 def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> pd.DataFrame:
-    """The bound of each pair: from its own table, or from having been passed over in the last round."""
+    """The bound of each pair: from its own table, or from having been passed over in the last round it was in."""
     schema, n = release.schema, noisy.n_records
     own = _errors_of_measured(noisy, fitted)
-    passed_over = _error_when_passed_over(release)
-    forbidden = {frozenset(map(decode_label, pair)) for pair in release.public["settings"]["forbidden"]}
+    rounds = {record["round"]: k for k, record in enumerate(release.public["rounds"])}  # 0 is none: required tables
+    last = dict.fromkeys(map(frozenset, itertools.combinations(schema.variables, 2)), max(rounds, default=0))
+    last |= {frozenset(map(decode_label, pair)): 0 for pair in release.public["settings"]["forbidden"]}
+    last |= {frozenset(map(decode_label, pair)): k for *pair, k in release.public["unavailable"]}
     rows = []
     for pair in itertools.combinations(schema.variables, 2):
         cells = schema.cardinality(pair[0]) * schema.cardinality(pair[1])
         bounds = [own[frozenset(pair)]] if frozenset(pair) in own else []
-        if passed_over is not None and frozenset(pair) not in forbidden:
-            bounds.append(passed_over(cells))
+        if last[frozenset(pair)]:
+            bounds.append(_error_when_passed_over(release, rounds[last[frozenset(pair)]], cells))
         bound = min(min(bounds) / (2.0 * n), 1.0) if bounds else math.nan
         rows.append((*pair, cells, frozenset(pair) in own, bound))
     frame = pd.DataFrame(rows, columns=["first", "second", "cells", "measured", "error_bound"])
-    return frame.sort_values("error_bound", ascending=False, kind="stable", ignore_index=True)
+    return frame.sort_values("error_bound", ascending=False, kind="stable", ignore_index=True, na_position="first")
 
 
 def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[frozenset, float]:
@@ -275,13 +277,9 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
     }
 
 
-def _error_when_passed_over(release: Release) -> Callable[[int], float] | None:
-    """l1 error, in records, of a table of so many cells that was not chosen in the last round."""
-    if not release.public["rounds"]:
-        return None
-    last = release.public["rounds"][-1]
-    if last["selection_scale"] is None:  # required tables only: nothing was passed over
-        return None
-    chosen = last["misfit"] - last["offset"] + last["selection_scale"] * math.log(last["candidates"])
-    per_cell = last["offset"] / release.values[-1].size
-    return lambda cells: max(chosen, 0.0) + cells * per_cell
+def _error_when_passed_over(release: Release, measurement: int, cells: int) -> float:
+    """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
+    record = release.public["rounds"][measurement]
+    table = release.values[len(release.schema.variables) + measurement]
+    chosen = record["misfit"] - record["offset"] + record["selection_scale"] * math.log(record["candidates"])
+    return max(chosen, 0.0) + cells * record["offset"] / table.size

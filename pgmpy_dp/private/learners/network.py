@@ -67,7 +67,9 @@ def run(
         all of it computed from released and public numbers: ``round`` (0 for a required pair), ``share`` of the budget,
         ``selection_scale``, ``candidates`` (how many), ``misfit`` and ``change`` (l1 distances in records between what
         the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
-        table's noise).
+        table's noise). ``public["unavailable"]`` has the pairs that are not forbidden and could not be
+        selected to the end, as they would have made a clique too large, each with the number of the last round that
+        could (0: none).
 
     Raises
     ------
@@ -157,6 +159,9 @@ def run(
             "scopes": [[encode_label(names[i]) for i in scope] for scope in found.scopes],
             "n_records": table.n_records,
             "rounds": found.rounds,
+            "unavailable": [
+                [*(encode_label(names[i]) for i in pair), last] for pair, last in sorted(found.unavailable.items())
+            ],
             "settings": {
                 "required": [[encode_label(name) for name in pair] for pair in settings.required],
                 "forbidden": [[encode_label(name) for name in pair] for pair in settings.forbidden],
@@ -183,6 +188,8 @@ class _Measurements:
         self.sizes = [table.schema.cardinality(name) for name in names]
         pairs = sorted({*plan.candidates, *plan.required})
         self.candidates = list(plan.candidates)
+        # Pairs that cannot be selected any more, and the last round that could.
+        self.unavailable = dict.fromkeys(set(plan.allowed) - set(plan.candidates), 0)
         self.exact: dict[Pair, Sensitive] = dict(
             zip(pairs, contingency_tables(table, [(names[i], names[j]) for i, j in pairs]), strict=True)
         )
@@ -214,7 +221,9 @@ class _Measurements:
         plan, estimate = self.plan, self.estimate
         assert estimate is not None
         # What was too large once stays so: the model only grows.
-        self.candidates = admissible_pairs(estimate.noisy.cliques, self.candidates, max_cells)
+        allowed = set(admissible_pairs(estimate.noisy.cliques, self.candidates, max_cells))
+        self.unavailable |= {pair: number - 1 for pair in self.candidates if pair not in allowed}
+        self.candidates = [pair for pair in self.candidates if pair in allowed]
         measuring = share * (1 - plan.selection)
         noise = expected_noise(plan.cost, noise_scale(plan.cost, self.table.adjacency, measuring))
         scores = misfit_scores(

@@ -99,8 +99,8 @@ class NetworkPlan:
     ----------
     cost : PureDP or ZCDP
         What everything together costs; its type decides the noise.
-    required, candidates : tuple of pair of int
-        Positions of the pairs measured first, and of those that rounds select from.
+    required, candidates, allowed : tuple of pair of int
+        Positions of the pairs measured first, of those that rounds select from, and of all that are not forbidden.
     one_way : Fraction
         For all tables of single variables.
     each_required : Fraction
@@ -114,6 +114,7 @@ class NetworkPlan:
     cost: PureDP | ZCDP
     required: tuple[Pair, ...]
     candidates: tuple[Pair, ...]
+    allowed: tuple[Pair, ...]
     one_way: Fraction
     each_required: Fraction
     first_round: Fraction
@@ -169,7 +170,7 @@ def network_plan(schema: Schema, adjacency: Adjacency, settings: NetworkSettings
     _check_scales(cost, adjacency, sizes, one_way, [share for share in (each, first * (1 - selection)) if share])
     if first:
         selection_scale(table_sensitivity(adjacency)[0], cost, first * selection)
-    return NetworkPlan(cost, tuple(required), candidates, one_way, each, first, selection)
+    return NetworkPlan(cost, tuple(required), candidates, tuple(pairs), one_way, each, first, selection)
 
 
 def sequential_cost(budget: Budget) -> PureDP | ZCDP:
