@@ -174,10 +174,11 @@ def network_on_edges(
 
 
 def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, float]:
-    """Total variation distance of each pair's distribution under the model from independence."""
+    """Total variation distance of each pair's distribution under the model, which has its table, from independence."""
+    tables = dict(zip(model.cliques.scopes, model.cliques.split(model.marginals()), strict=True))
     strengths = {}
     for edge in edges:
-        table = model.marginal(edge)
+        table = tables[edge]
         independent = np.outer(table.sum(axis=1), table.sum(axis=0))
         strengths[edge] = float(0.5 * np.abs(table - independent).sum())
     return strengths

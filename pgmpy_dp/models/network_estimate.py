@@ -173,10 +173,17 @@ def admissible_pairs(cliques: Cliques, pairs: Iterable[Pair], max_cells: int) ->
     >>> admissible_pairs(chain, [(0, 1), (0, 2)], 4), admissible_pairs(chain, [(0, 1), (0, 2)], 8)
     ([(0, 1)], [(0, 1), (0, 2)])
     """
-    within = {
-        pair for clique in build_junction_tree(cliques).cliques for pair in itertools.combinations(sorted(clique), 2)
-    }
-    return [pair for pair in pairs if pair in within or largest_clique(cliques, [pair]) <= max_cells]
+    tree = build_junction_tree(cliques)
+    within = {pair for clique in tree.cliques for pair in itertools.combinations(sorted(clique), 2)}
+    largest, sizes = max(tree.n_cells(clique) for clique in tree.cliques), cliques.cardinalities
+
+    def fits(pair: Pair) -> bool:
+        # With one of the two variables put into every clique it is a junction tree of the grown model: quick to see.
+        if pair in within or largest * min(sizes[pair[0]], sizes[pair[1]]) <= max_cells:
+            return True
+        return largest_clique(cliques, [pair]) <= max_cells
+
+    return [pair for pair in pairs if fits(pair)]
 
 
 def largest_clique(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> int:
