@@ -18,6 +18,7 @@ _HOME = {
     "PrivateTable": "pgmpy_dp.private.data.table",
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
+    "learn": "pgmpy_dp.estimators.private_network",
     "list_estimators": "pgmpy_dp.estimators.registry",
     "list_metrics": "pgmpy_dp.metrics",
 }
@@ -32,12 +33,14 @@ __all__ = [
     "Release",
     "Schema",
     "__version__",
+    "learn",
     "list_estimators",
     "list_metrics",
 ]
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.estimators.private_network import learn
     from pgmpy_dp.estimators.registry import list_estimators
     from pgmpy_dp.metrics import list_metrics
     from pgmpy_dp.private.budget import Budget

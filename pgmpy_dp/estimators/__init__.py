@@ -5,7 +5,9 @@ from pgmpy_dp.estimators.collective_map import CollectiveMAP
 from pgmpy_dp.estimators.markov_chain import PrivateMarkovChain
 from pgmpy_dp.estimators.naive_mle import NaiveMLE
 from pgmpy_dp.estimators.private_binary_mrf import PrivateBinaryMRF
+from pgmpy_dp.estimators.private_chow_liu import PrivateChowLiu
 from pgmpy_dp.estimators.private_ising import PrivateIsing
+from pgmpy_dp.estimators.private_network import PrivateNetwork
 from pgmpy_dp.estimators.private_pairwise import PrivatePairwise
 from pgmpy_dp.estimators.private_sgd import PrivateSGD
 
@@ -14,8 +16,10 @@ __all__ = [
     "CollectiveMAP",
     "NaiveMLE",
     "PrivateBinaryMRF",
+    "PrivateChowLiu",
     "PrivateIsing",
     "PrivateMarkovChain",
+    "PrivateNetwork",
     "PrivatePairwise",
     "PrivateSGD",
 ]

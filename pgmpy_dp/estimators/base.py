@@ -298,8 +298,24 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         ]
 
 
+def agreed_schema(estimator: Any, table: PrivateTable) -> Schema:
+    """The schema of a table; ValueError where the estimator's own arguments say something else than the table."""
+    for name, own, shared in (
+        ("state_names", estimator.state_names and Schema.coerce(estimator.state_names), table.schema),
+        ("n_records", estimator.n_records, table.n_records),
+    ):
+        if own is not None and own != shared:
+            raise ValueError(f"{name}={own!r} differs from the PrivateTable's {shared!r}; pass {name}=None")
+    if estimator.adjacency != table.adjacency:
+        raise ValueError(
+            f"adjacency={str(estimator.adjacency)!r} differs from the PrivateTable's {str(table.adjacency)!r}; "
+            f"pass adjacency={str(table.adjacency)!r}"
+        )
+    return table.schema
+
+
 def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyMarginals:
-    """The tables of a release as the learning functions take them.
+    """The tables of a release as the learning functions take them, repeated ones merged.
 
     Parameters
     ----------
@@ -321,7 +337,7 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyM
         np.array([noise.scale for noise in noises]),
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
-    )
+    ).merged()
 
 
 def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | None]:

@@ -114,9 +114,11 @@ def test_the_estimators_are_listed_by_tag():
     names = [estimator.__name__ for estimator in list_estimators()]
     fields = ["PrivateBinaryMRF", "PrivateIsing", "PrivatePairwise"]
     given = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
-    assert names == sorted([*given, *fields, "PrivateMarkovChain"])
+    structure = ["PrivateChowLiu", "PrivateNetwork"]
+    assert names == sorted([*given, *fields, *structure, "PrivateMarkovChain"])
     assert [estimator.__name__ for estimator in list_estimators(task="parameters")] == given
     assert [estimator.__name__ for estimator in list_estimators(task="parameters and graph")] == fields
+    assert [estimator.__name__ for estimator in list_estimators(task="structure")] == structure
     assert list_estimators(guarantees="zcdp", adjacency="replace_one") == list_estimators()
     assert [e.__name__ for e in list_estimators() if e not in list_estimators(guarantees="pure")] == ["PrivateSGD"]
     assert [estimator.__name__ for estimator in list_estimators(task="sequences")] == ["PrivateMarkovChain"]

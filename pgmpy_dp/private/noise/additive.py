@@ -15,11 +15,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
     "LARGEST_SCALE",
+    "additive_release",
     "gaussian_release",
     "gaussian_scales",
     "laplace_release",
@@ -34,14 +36,16 @@ _SMALLEST_SCALE = (
 )
 
 
-def laplace_scales(l1: Sequence[float], epsilon: float, weights: Sequence[float] | None = None) -> tuple[float, ...]:
+def laplace_scales(
+    l1: Sequence[float], epsilon: float | Fraction, weights: Sequence[float] | None = None
+) -> tuple[float, ...]:
     """Laplace scales b with ``sum(l1_c / b_c) <= epsilon``, exactly.
 
     Parameters
     ----------
     l1 : sequence of float
         Positive; l1 sensitivity of each table.
-    epsilon : float
+    epsilon : float or Fraction
         Positive.
     weights : sequence of float, optional
         Positive; table c gets the share ``weights[c] / sum(weights)`` of epsilon. Default: equal shares.
@@ -58,10 +62,12 @@ def laplace_scales(l1: Sequence[float], epsilon: float, weights: Sequence[float]
     """
     shares = _shares(len(l1), weights)
     scales = [round_up(Fraction(d) / (s * Fraction(epsilon))) for d, s in zip(l1, shares, strict=True)]
-    return _checked(scales, f"epsilon={epsilon!r}")
+    return _checked(scales, f"epsilon={float(epsilon)!r}")
 
 
-def gaussian_scales(l2: Sequence[float], rho: float, weights: Sequence[float] | None = None) -> tuple[float, ...]:
+def gaussian_scales(
+    l2: Sequence[float], rho: float | Fraction, weights: Sequence[float] | None = None
+) -> tuple[float, ...]:
     """Gaussian scales sigma with ``sum(l2_c**2 / (2 sigma_c**2)) <= rho``, exactly; arguments as `laplace_scales`.
 
     Examples
@@ -71,12 +77,12 @@ def gaussian_scales(l2: Sequence[float], rho: float, weights: Sequence[float] | 
     """
     shares = _shares(len(l2), weights)
     scales = [root_up(Fraction(d) ** 2 / (2 * s * Fraction(rho))) for d, s in zip(l2, shares, strict=True)]
-    return _checked(scales, f"rho={rho!r}")
+    return _checked(scales, f"rho={float(rho)!r}")
 
 
 def laplace_release(
     tables: Sequence[Sensitive],
-    epsilon: float,
+    epsilon: float | Fraction,
     weights: Sequence[float] | None = None,
     seed: np.random.Generator | None = None,
 ) -> tuple[list[np.ndarray], list[Noise]]:
@@ -104,7 +110,7 @@ def laplace_release(
 
 def gaussian_release(
     tables: Sequence[Sensitive],
-    rho: float,
+    rho: float | Fraction,
     weights: Sequence[float] | None = None,
     seed: np.random.Generator | None = None,
 ) -> tuple[list[np.ndarray], list[Noise]]:
@@ -118,6 +124,28 @@ def gaussian_release(
     scales = gaussian_scales([table.l2 for table in tables], rho, weights)
     values = [samplers.discrete_gaussian(t.value, s, seed=seed) for t, s in zip(tables, scales, strict=True)]
     return values, [Noise("discrete_gaussian", s) for s in scales]
+
+
+def additive_release(
+    tables: Sequence[Sensitive],
+    cost: PureDP | ZCDP,
+    share: Fraction,
+    weights: Sequence[float] | None = None,
+    seed: np.random.Generator | None = None,
+) -> tuple[list[np.ndarray], list[Noise]]:
+    """Tables with the noise that costs the given share of `cost`: Gaussian for `ZCDP`, Laplace for `PureDP`.
+
+    Parameters
+    ----------
+    tables, weights, seed
+        As in :func:`laplace_release`.
+    cost : PureDP or ZCDP
+    share : Fraction
+        In (0, 1], exact: shares that add up to 1 cost no more than `cost` together.
+    """
+    if isinstance(cost, ZCDP):
+        return gaussian_release(tables, share * Fraction(cost.rho), weights, seed)
+    return laplace_release(tables, share * Fraction(cost.epsilon), weights, seed)
 
 
 def _shares(count: int, weights: Sequence[float] | None) -> list[Fraction]:

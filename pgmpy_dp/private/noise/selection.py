@@ -53,7 +53,7 @@ def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
     if scale > LARGEST_SCALE:
         raise ValueError(
             f"a budget of {cost} leaves each selection 1/{float(1 / share):.3g} of it, which needs noise of scale "
-            f"{scale:.3g}, beyond {LARGEST_SCALE:.3g}: raise the budget, or take fewer iterations (n_iter)"
+            f"{scale:.3g}, beyond {LARGEST_SCALE:.3g}: raise the budget, or make fewer selections (n_iter, n_rounds)"
         )
     return scale
 

@@ -1,0 +1,285 @@
+"""PrivateNetwork: graph and parameters of a table under one budget, and its short form `learn`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.estimators.base import noisy_marginals, progress_bar
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.structure import BaseStructureEstimator, edge_strengths, network_on_edges
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.learners import network
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema, decode_label
+
+__all__ = ["PrivateNetwork", "learn"]
+
+
+class PrivateNetwork(BaseStructureEstimator):
+    """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
+
+    Tables of single variables are released first. Then, round by round, the pair of variables that the model so far
+    gets most wrong is selected and its table released, until the budget is spent. The final model is learned from all
+    tables as `CollectiveMAP` does; records drawn from it are synthetic data.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone. A delta, however small, is
+        worth a lot here: the cost of many rounds adds up more slowly.
+    state_names : Schema or dict of variable to list of states
+        Public description of the data; its variables are the nodes. Required unless the data come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+        What one record's difference means.
+    n_records : int, optional
+        The number of records, if it is public. Required under "replace_one".
+    required_edges : list of pairs of variables, optional
+        Edges that the graph has in any case; public knowledge, which costs nothing.
+    forbidden_edges : list of pairs of variables, optional
+        Edges that it must not have.
+    max_clique_cells : int
+        No clique of the junction tree has more cells: bounds time and memory.
+    n_rounds : int, optional
+        In how many rounds the budget would be spent if none were larger than the first; default 4 times the number of
+        variables (2 times for a pure budget). Rounds grow once measurements say little new.
+    one_way_share : float in (0, 1)
+        Share of the budget for single variables.
+    selection_share : float in (0, 1)
+        Share of each round for choosing the pair.
+    random_state : int, optional
+        Tests and benchmarks only: reproducible noise protects nobody.
+
+    Attributes
+    ----------
+    graph_ : UndirectedGraph
+        All variables; an edge for each pair whose table was released.
+    model_ : MarkovNetwork
+        The graph with its parameters.
+    edge_scores_ : dict of pair to float
+        How far the two variables are from independence under the model, in total variation.
+    report_ : pandas.DataFrame
+        What was measured when: one row per release of a pair's table, with its share of the budget, the scale of its
+        noise, and how wrong the model was about it before, in total variation.
+    errors_ : pandas.DataFrame
+        For each pair of variables, whether it was measured, and an estimated bound on the error (total variation) of
+        its table, largest first. Before all others come, with nan, pairs of which nothing is known: not measured, and
+        forbidden or too large (`max_clique_cells`) to be selected in any round.
+    release_ : Release
+        The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
+        take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
+    privacy_ : Privacy
+        Guarantee, adjacency and ledger entries.
+    n_records_, n_records_sd_ : float
+        The public number of records, or its estimate from the noisy tables with its standard deviation.
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.network`, which has the
+    proof; the rest is post-processing. The budget is charged whole, as one entry, before anything is counted.
+
+    `errors_` estimates bounds, and guarantees none. Of a measured pair: the noise in its tables, or the misfit of the
+    model if that is larger. Of a pair passed over in the last round that could choose it: the noisy choice is at most
+    ``s log K`` below the best of K scores in expectation (s the scale of its noise), and what it chose was measured, so
+    the pair is wrong by little more than the chosen one plus what measuring it would have added in noise; for large
+    tables that is far too much. docs/structure.md has how often they hold.
+
+    Method: McKenna, Mullins, Sheldon and Miklau (2022), for pairs; fit and shares of the budget are this package's.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rain = rng.random(5000) < 0.3
+    >>> wet = rng.random(5000) < np.where(rain, 0.9, 0.1)
+    >>> data = pd.DataFrame({"rain": rain, "wet": wet, "coin": rng.random(5000) < 0.5})
+    >>> states = {name: [False, True] for name in data}
+    >>> estimator = PrivateNetwork(epsilon=1.0, delta=1e-6, state_names=states).fit(data)
+    >>> estimator.graph_.has_edge("rain", "wet"), round(estimator.edge_scores_["rain", "wet"], 1)
+    (True, 0.3)
+    >>> list(estimator.sample(2).columns)
+    ['rain', 'wet', 'coin']
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        required_edges: list[tuple] | None = None,
+        forbidden_edges: list[tuple] | None = None,
+        max_clique_cells: int = 50_000,
+        n_rounds: int | None = None,
+        one_way_share: float = 0.1,
+        selection_share: float = 0.1,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.state_names = state_names
+        self.adjacency = adjacency
+        self.n_records = n_records
+        self.required_edges = required_edges
+        self.forbidden_edges = forbidden_edges
+        self.max_clique_cells = max_clique_cells
+        self.n_rounds = n_rounds
+        self.one_way_share = one_way_share
+        self.selection_share = selection_share
+        self.random_state = random_state
+        super().__init__()
+
+    def _settings(self) -> network.NetworkSettings:
+        return network.NetworkSettings(
+            required=self.required_edges,  # type: ignore[arg-type]  # any iterable of pairs is accepted, and checked
+            forbidden=self.forbidden_edges,  # type: ignore[arg-type]
+            max_clique_cells=self.max_clique_cells,
+            n_rounds=self.n_rounds,
+            one_way_share=self.one_way_share,
+            selection_share=self.selection_share,
+            random_state=self.random_state,
+        )
+
+    def _run(self, table: PrivateTable, settings: network.NetworkSettings, budget: Budget) -> Release:
+        with progress_bar(f"{type(self).__name__}, rounds") as progress:
+            return network.run(table, settings, budget, progress)
+
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        if "rounds" not in release.public:
+            raise ValueError("release has no rounds: it is not one of PrivateNetwork; learn from it with CollectiveMAP")
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        pairs = [scope for scope in release.scopes if len(scope) == 2]
+        edges = list(dict.fromkeys(pairs))
+        graph, model, fitted = network_on_edges(type(self).__name__, release, edges, privacy)
+        noisy = noisy_marginals(release, release.schema.variables)
+        return {
+            "graph_": graph,
+            "model_": model,
+            "edge_scores_": edge_strengths(fitted, edges),
+            "report_": _report(release, pairs, noisy.n_records),
+            "errors_": _errors(release, noisy, fitted),
+            "release_": release,
+            "privacy_": privacy,
+            "n_records_": noisy.n_records,
+            "n_records_sd_": noisy.n_records_sd,
+            "_is_fitted": True,
+        }
+
+
+def learn(df: Any, budget: Budget, schema: Schema | dict | None = None, **options: Any) -> PrivateNetwork:
+    """Graph and parameters of a table under one budget: the short form of `PrivateNetwork`.
+
+    Parameters
+    ----------
+    df : dataframe or PrivateTable
+        Anything narwhals reads.
+    budget : Budget
+    schema : Schema or dict of variable to list of states
+        Public description of the data; required unless `df` is a `PrivateTable`.
+    **options
+        Further arguments of `PrivateNetwork`.
+
+    Returns
+    -------
+    PrivateNetwork
+        Fitted: ``.model_``, ``.graph_``, ``.report_``, ``.sample(n)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `PrivateNetwork.fit`.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+    >>> learn(data, Budget(epsilon=1.0, delta=1e-6), states).graph_.number_of_edges()
+    1
+    """
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    taken = sorted({"epsilon", "delta", "rho", "state_names"} & set(options))
+    if taken:
+        raise TypeError(f"options has {taken}, which the arguments budget and schema say; drop them")
+    if isinstance(df, PrivateTable):
+        # The table says these itself; a schema that is passed as well must agree.
+        options = {"adjacency": str(df.adjacency), **options}
+    estimator = PrivateNetwork(budget.epsilon, budget.delta, budget.rho, schema, **options)
+    estimator.fit(df)
+    return estimator
+
+
+def _report(release: Release, pairs: list[tuple], n_records: float) -> pd.DataFrame:
+    """One row per measurement of a pair."""
+    rounds = release.public["rounds"]
+    measured = [item for item, scope in zip(release.noise, release.scopes, strict=True) if len(scope) == 2]
+    rows = [
+        {
+            "round": record["round"],
+            "first": first,
+            "second": second,
+            "share": record["share"],
+            "noise_scale": noise.scale if noise is not None else math.nan,
+            "candidates": record["candidates"],
+            "error_before": max(record["misfit"] - record["offset"], 0.0) / (2.0 * n_records),
+            "change": record["change"] / (2.0 * n_records),
+            "repeated": (first, second) in pairs[:k],
+        }
+        for k, ((first, second), record, noise) in enumerate(zip(pairs, rounds, measured, strict=True))
+    ]
+    columns = ["round", "first", "second", "share", "noise_scale", "candidates", "error_before", "change", "repeated"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> pd.DataFrame:
+    """The bound of each pair: from its own table, or from having been passed over in the last round it was in."""
+    schema, n = release.schema, noisy.n_records
+    own = _errors_of_measured(noisy, fitted)
+    rounds = {record["round"]: k for k, record in enumerate(release.public["rounds"])}  # 0 is none: required tables
+    last = dict.fromkeys(map(frozenset, itertools.combinations(schema.variables, 2)), max(rounds, default=0))
+    last |= {frozenset(map(decode_label, pair)): 0 for pair in release.public["settings"]["forbidden"]}
+    last |= {frozenset(map(decode_label, pair)): k for *pair, k in release.public["unavailable"]}
+    rows = []
+    for pair in itertools.combinations(schema.variables, 2):
+        cells = schema.cardinality(pair[0]) * schema.cardinality(pair[1])
+        bounds = [own[frozenset(pair)]] if frozenset(pair) in own else []
+        if last[frozenset(pair)]:
+            bounds.append(_error_when_passed_over(release, rounds[last[frozenset(pair)]], cells))
+        bound = min(min(bounds) / (2.0 * n), 1.0) if bounds else math.nan
+        rows.append((*pair, cells, frozenset(pair) in own, bound))
+    frame = pd.DataFrame(rows, columns=["first", "second", "cells", "measured", "error_bound"])
+    return frame.sort_values("error_bound", ascending=False, kind="stable", ignore_index=True, na_position="first")
+
+
+def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[frozenset, float]:
+    """l1 error, in records, of the model's tables of measured pairs.
+
+    If the model follows the noise, its error is the noise; if it does not fit, it is the misfit; if it is right, both
+    are the noise.
+    """
+    per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
+    misfit = noisy.cliques.split(np.abs(noisy.counts - noisy.n_records * fitted.marginals()))
+    return {
+        frozenset(scope): max(float(table.sum()), table.size * per_scale * float(scale))
+        for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True)
+        if len(scope) == 2
+    }
+
+
+def _error_when_passed_over(release: Release, measurement: int, cells: int) -> float:
+    """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
+    record = release.public["rounds"][measurement]
+    table = release.values[len(release.schema.variables) + measurement]
+    chosen = record["misfit"] - record["offset"] + record["selection_scale"] * math.log(record["candidates"])
+    return max(chosen, 0.0) + cells * record["offset"] / table.size

@@ -1,0 +1,52 @@
+"""How far tables of counts are from public ones: what a structure is selected by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pgmpy_dp.private.sensitive import Sensitive
+
+__all__ = ["misfit_scores"]
+
+_LARGEST = 1 << 60  # sums of absolute differences and offsets stay within 64 bits
+
+
+def misfit_scores(
+    tables: Sequence[Sensitive], expected: Sequence[np.ndarray], offsets: Sequence[float] | None = None
+) -> Sensitive:
+    """Scores ``norm1(n_e - round(m_e)) - floor(offset_e)``, one per table, exact in integers.
+
+    Parameters
+    ----------
+    tables : sequence of Sensitive
+        Exact tables n_e, at least one.
+    expected : sequence of ndarray of float64
+        Public tables m_e of the same shapes: functions of released values and public arguments.
+    offsets : sequence of float, optional
+        Public numbers; default 0.
+
+    Returns
+    -------
+    Sensitive
+        Shape (len(tables),). Its l-infinity sensitivity is the largest l1 sensitivity of a table.
+
+    Notes
+    -----
+    Privacy: m_e is public, and is rounded to integers (and clipped to what 64 bits hold) before any record comes in.
+    So with the same m_e on both sides, ``abs(norm1(n - m) - norm1(n' - m)) <= norm1(n - n')`` holds exactly, by the
+    triangle inequality in integer arithmetic: a score moves by at most the l1 sensitivity of its table, 1 under
+    ``add_remove`` and 2 under ``replace_one``. A difference of floats would only do so up to rounding, which depends on
+    the records. Offsets are the same on both sides and do not matter.
+    """
+    limits = [_LARGEST // max(table.value.size, 1) for table in tables]
+    public = [np.rint(np.clip(m, -limit, limit)).astype(np.int64) for m, limit in zip(expected, limits, strict=True)]
+    floors = [0] * len(tables) if offsets is None else [math.floor(min(offset, _LARGEST)) for offset in offsets]
+    scores = [
+        int(np.abs(table.value - m).sum()) - floor for table, m, floor in zip(tables, public, floors, strict=True)
+    ]
+    l1, linf = math.fsum(table.l1 for table in tables), max(table.l1 for table in tables)
+    # The l1 sensitivities are small whole numbers, whose sum is exact; it bounds the l2 norm too.
+    return Sensitive(np.array(scores, dtype=np.int64), tables[0].adjacency, l1, l1, linf)

@@ -1,0 +1,245 @@
+"""What learning a network spends on what: settings, and everything that follows from public numbers alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.network_estimate import largest_clique
+from pgmpy_dp.private import accounting
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.contingency import table_sensitivity
+from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
+from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
+from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.schema import Schema
+
+__all__ = [
+    "NetworkPlan",
+    "NetworkSettings",
+    "checked_pairs",
+    "expected_noise",
+    "network_plan",
+    "noise_scale",
+    "one_way_weights",
+    "sequential_cost",
+]
+
+Pair = tuple[int, int]
+
+MAX_CLIQUE_CELLS = 50_000
+_MOST_CELLS = 10**8  # of all tables of pairs together, 8 bytes each
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """How to look for a structure, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    required : sequence of pairs of variable names
+        Tables that are measured whatever the records say.
+    forbidden : sequence of pairs of variable names
+        Tables that are never measured.
+    max_clique_cells : int, default 50,000
+        No clique of the junction tree of all measured tables has more cells.
+    n_rounds : int, optional
+        In how many rounds the budget would be spent if no round were larger than the first. Default: 4 times the number
+        of variables for zCDP, 2 times for a pure budget.
+    one_way_share : float in (0, 1), default 0.1
+        Share of the budget for the tables of single variables.
+    selection_share : float in (0, 1), default 0.1
+        Share of each round for selecting its pair; the rest measures it.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable noise. **Not private**; a `ReproducibleNoiseWarning` says so.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the schema.
+    """
+
+    required: tuple[tuple[Hashable, Hashable], ...] = ()
+    forbidden: tuple[tuple[Hashable, Hashable], ...] = ()
+    max_clique_cells: int = MAX_CLIQUE_CELLS
+    n_rounds: int | None = None
+    one_way_share: float = 0.1
+    selection_share: float = 0.1
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("required", "forbidden"):
+            object.__setattr__(self, name, checked_pairs(f"{name}_edges", getattr(self, name)))
+        both = {frozenset(pair) for pair in self.required} & {frozenset(pair) for pair in self.forbidden}
+        if both:
+            raise ValueError(f"required_edges and forbidden_edges both have {sorted(map(tuple, both), key=repr)}")
+        cells = checked_integer("max_clique_cells", self.max_clique_cells, 4)
+        object.__setattr__(self, "max_clique_cells", cells)
+        if self.n_rounds is not None:
+            object.__setattr__(self, "n_rounds", checked_integer("n_rounds", self.n_rounds, 1))
+        for name in ("one_way_share", "selection_share"):
+            share = checked_number(name, getattr(self, name), positive=True, below_one=True)
+            object.__setattr__(self, name, share)
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """Shares of the budget, exact fractions that sum to at most 1; made by :func:`network_plan`.
+
+    Attributes
+    ----------
+    cost : PureDP or ZCDP
+        What everything together costs; its type decides the noise.
+    required, candidates, allowed : tuple of pair of int
+        Positions of the pairs measured first, of those that rounds select from, and of all that are not forbidden.
+    one_way : Fraction
+        For all tables of single variables.
+    each_required : Fraction
+        For each required table.
+    first_round : Fraction
+        For the first round, 0 if there is nothing to select from. The rounds get all that is left.
+    selection : Fraction
+        Part of a round's share.
+    """
+
+    cost: PureDP | ZCDP
+    required: tuple[Pair, ...]
+    candidates: tuple[Pair, ...]
+    allowed: tuple[Pair, ...]
+    one_way: Fraction
+    each_required: Fraction
+    first_round: Fraction
+    selection: Fraction
+
+    @property
+    def rounds(self) -> Fraction:
+        """What the rounds have together."""
+        if not self.candidates:
+            return Fraction(0)
+        return 1 - self.one_way - len(self.required) * self.each_required
+
+
+def network_plan(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkPlan:
+    """Check public arguments, and divide the budget.
+
+    Raises
+    ------
+    ValueError
+        For edges between unknown variables, required tables whose junction tree is too large, more cells than fit
+        in memory, and a budget too small for any selection.
+    """
+    schema.require_discrete(argument="schema")
+    required = _positions(schema, "required_edges", settings.required)
+    forbidden = set(_positions(schema, "forbidden_edges", settings.forbidden))
+    sizes = [schema.cardinality(name) for name in schema.variables]
+    cliques = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
+    cells = largest_clique(cliques, required)
+    if cells > settings.max_clique_cells and required:
+        raise ValueError(
+            f"required_edges need a clique of {cells} cells in the junction tree, more than "
+            f"max_clique_cells={settings.max_clique_cells}; require fewer edges, or raise max_clique_cells"
+        )
+    pairs = [pair for pair in itertools.combinations(range(len(sizes)), 2) if pair not in forbidden]
+    candidates = tuple(pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= settings.max_clique_cells)
+    total = sum(sizes[i] * sizes[j] for i, j in candidates)
+    if total > _MOST_CELLS:
+        raise ValueError(
+            f"the tables of all {len(candidates)} pairs have {total} cells together, more than {_MOST_CELLS}; use "
+            "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
+        )
+    cost = sequential_cost(budget)
+    n_rounds = settings.n_rounds or (4 if isinstance(cost, ZCDP) else 2) * len(sizes)
+    one_way = Fraction(settings.one_way_share) if candidates else Fraction(1)
+    rest = 1 - one_way
+    if set(candidates) <= set(required):  # a public graph: nothing to look for
+        each, first, candidates = rest / max(len(required), 1), Fraction(0), ()
+    else:
+        # Required tables get what a round has, but leave half of the budget to look for others.
+        each = min(rest / n_rounds, rest / (2 * len(required))) if required else Fraction(0)
+        first = (rest - len(required) * each) / n_rounds
+    selection = Fraction(settings.selection_share)
+    _check_scales(cost, adjacency, sizes, one_way, [share for share in (each, first * (1 - selection)) if share])
+    if first:
+        selection_scale(table_sensitivity(adjacency)[0], cost, first * selection)
+    return NetworkPlan(cost, tuple(required), candidates, tuple(pairs), one_way, each, first, selection)
+
+
+def sequential_cost(budget: Budget) -> PureDP | ZCDP:
+    """The guarantee in which the parts of an adaptive release add up: zCDP wherever the budget allows it."""
+    if budget.rho is not None:
+        return ZCDP(budget.rho)
+    assert budget.epsilon is not None
+    return ZCDP(accounting.approx_to_zcdp(budget.epsilon, budget.delta)) if budget.delta else PureDP(budget.epsilon)
+
+
+def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
+    """Shares of the tables of single variables, up to a factor, that make the sum of their expected l1 errors least.
+
+    A table of k cells has the error ``k/sqrt(share)`` under zCDP and ``k/share`` under pure DP.
+    """
+    return [float(k) ** (2 / 3 if isinstance(cost, ZCDP) else 1 / 2) for k in sizes]
+
+
+def noise_scale(cost: PureDP | ZCDP, adjacency: Adjacency, share: Fraction) -> float:
+    """Scale of the noise of one table that gets this share of `cost`."""
+    l1, l2, _ = table_sensitivity(adjacency)
+    if isinstance(cost, ZCDP):
+        return gaussian_scales([l2], share * Fraction(cost.rho))[0]
+    return laplace_scales([l1], share * Fraction(cost.epsilon))[0]
+
+
+def expected_noise(cost: PureDP | ZCDP, scale: float) -> float:
+    """Expected absolute value of the noise in one cell (of its continuous counterpart)."""
+    return scale * math.sqrt(2 / math.pi) if isinstance(cost, ZCDP) else scale
+
+
+def checked_pairs(argument: str, pairs: Any) -> tuple[tuple[Hashable, Hashable], ...]:
+    """Edges as pairs of different names, each once; TypeError or ValueError naming the argument otherwise."""
+    if pairs is None:
+        return ()
+    if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
+        raise TypeError(f"{argument}={pairs!r} is a {type(pairs).__name__}; pass a list of pairs of variable names")
+    found: dict[frozenset, tuple[Hashable, Hashable]] = {}
+    for pair in pairs:
+        if isinstance(pair, str | bytes) or not isinstance(pair, Iterable):
+            raise TypeError(f"{argument} holds {pair!r}, a {type(pair).__name__}; pass pairs of variable names")
+        names = tuple(pair)
+        if len(names) != 2 or names[0] == names[1]:
+            raise ValueError(f"{argument} holds {names!r}; an edge is a pair of different variable names")
+        found.setdefault(frozenset(names), (names[0], names[1]))
+    return tuple(found.values())
+
+
+def _positions(schema: Schema, argument: str, pairs: Iterable[tuple[Hashable, Hashable]]) -> list[Pair]:
+    position = {name: j for j, name in enumerate(schema.variables)}
+    unknown = sorted({repr(name) for pair in pairs for name in pair if name not in position})
+    if unknown:
+        raise ValueError(
+            f"{argument} has the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
+            "add them to the schema (with their states), or remove the edges"
+        )
+    places = [(position[u], position[v]) for u, v in pairs]
+    return [(min(pair), max(pair)) for pair in places]
+
+
+def _check_scales(
+    cost: PureDP | ZCDP, adjacency: Adjacency, sizes: list[int], one_way: Fraction, shares: list[Fraction]
+) -> None:
+    """ValueError where a table would drown in noise, before anything is spent: later rounds have no smaller shares."""
+    l1, l2, _ = table_sensitivity(adjacency)
+    weights = one_way_weights(sizes, cost)
+    if isinstance(cost, ZCDP):
+        gaussian_scales([l2] * len(sizes), one_way * Fraction(cost.rho), weights)
+    else:
+        laplace_scales([l1] * len(sizes), one_way * Fraction(cost.epsilon), weights)
+    for share in shares:
+        noise_scale(cost, adjacency, share)

@@ -1,0 +1,363 @@
+"""The adaptive release: what it charges and says, what it does with awkward data, and attacks on it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.data.pair_scores import misfit_scores
+from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.learners import network
+from pgmpy_dp.private.learners.network import NetworkSettings, run
+from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.noise import additive
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
+from pgmpy_dp.private.sensitive import Release
+from tests.private import audit
+
+STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
+BUDGETS = [Budget(epsilon=1.0), Budget(rho=0.3), Budget(epsilon=1.0, delta=1e-6)]
+
+
+def frame(n=2000, seed=0):
+    """a and b are close, c and d less so, the rest is independent."""
+    rng = np.random.default_rng(seed)
+    a, c = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    b = np.where(rng.random(n) < 0.9, a, 2)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "d": np.where(rng.random(n) < 0.7, c, 1 - c)})
+
+
+def private(data=None, adjacency="add_remove", ledger=None, states=STATES):
+    data = frame() if data is None else data
+    n_records = 2000 if adjacency == "replace_one" else None
+    ledger = Budget(epsilon=1e6, delta=0.5) if ledger is None else ledger
+    return PrivateTable(data, states, adjacency=adjacency, ledger=ledger, n_records=n_records)
+
+
+def total_cost(release, adjacency):
+    """What the published scales cost together, in exact arithmetic, from the textbook's formulas."""
+    factor = 1 if adjacency == "add_remove" else 2
+    cost = Fraction(0)
+    gaussian = isinstance(release.guarantee, ZCDP)
+    for noise in release.noise:
+        scale = Fraction(noise.scale)
+        cost += Fraction(factor) / (2 * scale**2) if gaussian else factor / scale
+    for record in release.public["rounds"]:
+        if record["selection_scale"] is not None:
+            ratio = 2 * factor / Fraction(record["selection_scale"])
+            cost += ratio**2 / 8 if gaussian else ratio
+    return cost
+
+
+class TestCost:
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    @pytest.mark.parametrize("settings", [{}, {"required": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50}], ids=str)
+    def test_published_scales_cost_the_budget_and_no_more(self, adjacency, budget, settings):
+        release = run(private(adjacency=adjacency), NetworkSettings(**settings), budget)
+        if budget.rho is None and not budget.delta:
+            assert release.guarantee == PureDP(1.0)
+            limit = Fraction(1)
+        else:
+            limit = Fraction(budget.rho or approx_to_zcdp(budget.epsilon, budget.delta))
+            assert release.guarantee == ZCDP(float(limit))
+        cost = total_cost(release, adjacency)
+        assert float(cost / limit) > 1 - 1e-9
+        assert cost <= limit
+
+    def test_one_entry_is_charged_and_the_release_says_what_it_is(self, tmp_path):
+        table = private(ledger=Budget(epsilon=1.0))
+        release = run(table, NetworkSettings(n_rounds=3, forbidden=[("a", "c")]), Budget(epsilon=0.4))
+        (entry,) = table.ledger.entries
+        assert (entry.cost, entry.columns) == (PureDP(0.4), tuple(STATES))
+        assert entry.mechanism == release.mechanism == "exponential_noisy_max+discrete_laplace"
+        assert release.kind == "marginals"
+        assert release.scopes[:4] == (("a",), ("b",), ("c",), ("d",))
+        assert len(release.scopes) == 4 + len(release.public["rounds"])
+        assert [v.shape for v in release.values] == [tuple(len(STATES[x]) for x in s) for s in release.scopes]
+        release.save(tmp_path / "release.npz")
+        assert Release.load(tmp_path / "release.npz") == release
+
+    def test_check_charge_count_in_this_order(self, monkeypatch):
+        events = []
+        for name in ("network_plan", "contingency_tables", "additive_release"):
+            true = getattr(network, name)
+            monkeypatch.setattr(network, name, lambda *a, n=name, f=true: events.append(n) or f(*a))
+        charge = Ledger.charge
+        monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
+        run(private(), NetworkSettings(n_rounds=1), Budget(epsilon=1.0))
+        assert events[:3] == ["network_plan", "charge", "contingency_tables"]
+        assert events.count("charge") == 1
+
+    @pytest.mark.parametrize(
+        ("settings", "budget", "message"),
+        [
+            ({}, Budget(epsilon=1.1), "asked"),
+            ({}, Budget(epsilon=1e-14), "bury"),
+            ({"required": [("a", "zzz")]}, Budget(epsilon=0.1), "required_edges has the unknown variables 'zzz'"),
+            ({"forbidden": [("zzz", "a")]}, Budget(epsilon=0.1), "forbidden_edges has the unknown variables 'zzz'"),
+            (
+                {"required": [("a", "b"), ("b", "c"), ("a", "c")], "max_clique_cells": 11},
+                Budget(epsilon=0.1),
+                "required_edges need a clique of 12 cells",
+            ),
+        ],
+    )
+    def test_a_refusal_changes_nothing(self, settings, budget, message):
+        table = private(ledger=Budget(epsilon=1.0))
+        with pytest.raises(ValueError, match=message) as caught:
+            run(table, NetworkSettings(**settings), budget)
+        assert isinstance(caught.value, BudgetExceeded) == (message == "asked")
+        assert table.ledger.entries == ()
+
+    @pytest.mark.parametrize(
+        ("settings", "error", "message"),
+        [
+            ({"required": "ab"}, TypeError, "required_edges='ab'"),
+            ({"required": [("a", "a")]}, ValueError, "pair of different"),
+            ({"required": [("a", "b", "c")]}, ValueError, "pair of different"),
+            ({"forbidden": ["ab"]}, TypeError, "forbidden_edges holds 'ab'"),
+            ({"required": [("a", "b")], "forbidden": [("b", "a")]}, ValueError, "both have"),
+            ({"max_clique_cells": 3}, ValueError, "max_clique_cells=3"),
+            ({"n_rounds": 0}, ValueError, "n_rounds=0"),
+            ({"one_way_share": 0.0}, ValueError, "one_way_share=0"),
+            ({"selection_share": 1.0}, ValueError, "selection_share=1"),
+            ({"random_state": -1}, ValueError, "random_state=-1"),
+        ],
+    )
+    def test_settings(self, settings, error, message):
+        with pytest.raises(error, match=message):
+            NetworkSettings(**settings)
+
+
+class TestChoices:
+    def test_the_strongest_pairs_come_first(self):
+        release = run(private(), NetworkSettings(n_rounds=2), Budget(rho=100.0))
+        assert release.scopes[4:6] == (("a", "b"), ("c", "d"))
+
+    def test_rounds_grow_once_nothing_new_is_found(self):
+        release = run(private(), NetworkSettings(), Budget(rho=1.0))
+        shares = [record["share"] for record in release.public["rounds"]]
+        assert shares == sorted(shares)
+        assert shares[0] == pytest.approx(0.9 / 16)
+        assert len(shares) < 16
+        assert sum(shares) == pytest.approx(0.9)
+
+    def test_required_and_forbidden_pairs(self):
+        settings = NetworkSettings(required=[("d", "a")], forbidden=[("b", "a")], n_rounds=6)
+        release = run(private(), settings, Budget(rho=100.0))
+        assert release.scopes[4] == ("a", "d")
+        assert release.public["rounds"][0]["round"] == 0
+        assert release.scopes[5] == ("c", "d")
+        assert ("a", "b") not in release.scopes
+
+    def test_a_public_graph_gets_the_whole_rest(self):
+        pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")]
+        settings = NetworkSettings(required=pairs[:2], forbidden=pairs[2:])
+        release = run(private(), settings, Budget(rho=1.0))
+        assert release.scopes[4:] == (("a", "b"), ("a", "c"))
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove")) <= 1
+
+    @pytest.mark.parametrize(
+        ("states", "settings"),
+        [({"a": [0, 1]}, {}), ({"a": [0, 1], "c": [0, 1]}, {"forbidden": [("a", "c")]})],
+    )
+    def test_without_pairs_single_variables_get_everything(self, states, settings):
+        release = run(private(states=states), NetworkSettings(**settings), Budget(rho=1.0))
+        assert release.scopes == tuple((name,) for name in states)
+        assert release.public["rounds"] == []
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove")) <= 1
+
+    def test_cliques_stay_below_the_limit(self):
+        rng = np.random.default_rng(3)
+        common = rng.integers(0, 2, 3000)
+        data = pd.DataFrame({f"v{k}": np.where(rng.random(3000) < 0.8, common, 1 - common) for k in range(6)})
+        states = {name: [0, 1] for name in data}
+        for limit, most in ((4, 5), (8, 9), (64, 15)):
+            release = run(private(data, states=states), NetworkSettings(max_clique_cells=limit), Budget(rho=50.0))
+            edges = {scope for scope in release.scopes if len(scope) == 2}
+            assert len(edges) <= most  # of a tree; of a 2-tree; all
+            assert len(edges) >= 5
+
+    def test_only_noisy_tables_are_fitted_to(self):
+        seen = []
+
+        def spy(noisy, before):
+            seen.append(noisy)
+            return estimate_network(noisy, before)
+
+        calls = []
+        release = run(private(), NetworkSettings(), Budget(rho=0.1), lambda: calls.append(1), spy)
+        last = seen[-1]
+        assert last.cliques.scopes == release.scopes
+        np.testing.assert_array_equal(last.counts, np.concatenate([value.ravel() for value in release.values]))
+        for noisy in seen:
+            np.testing.assert_array_equal(noisy.counts, last.counts[: len(noisy.counts)])
+        assert len(calls) == len(seen) - 1 == len(release.public["rounds"])
+
+    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize(
+        "data",
+        [frame(0), frame(1), frame(50).assign(a="outside"), frame(50).assign(b=None)],
+        ids=["empty", "one record", "all outside", "all missing"],
+    )
+    def test_awkward_data_are_released_like_any_other(self, data, adjacency, budget, recwarn):
+        release = run(private(data, adjacency), NetworkSettings(), budget)
+        assert (
+            float(total_cost(release, adjacency))
+            / Fraction(getattr(release.guarantee, "rho", 0) or release.guarantee.epsilon)
+            > 1 - 1e-9
+        )
+        assert not recwarn
+
+    def test_seeded_noise_is_repeatable_marked_and_warns(self):
+        table = private()
+        with pytest.warns(ReproducibleNoiseWarning):
+            first = run(table, NetworkSettings(random_state=5), Budget(rho=0.1))
+        with pytest.warns(ReproducibleNoiseWarning):
+            second = run(table, NetworkSettings(random_state=5), Budget(rho=0.1))
+        assert first == second
+        assert first.reproducible
+        assert not table.ledger.private
+        assert run(table, NetworkSettings(), Budget(rho=0.1)) != run(table, NetworkSettings(), Budget(rho=0.1))
+
+
+# -- attacks -------------------------------------------------------------------------------------
+
+BITS = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+BASE = pd.DataFrame({"a": [0, 0], "b": [0, 0], "c": [0, 1]})
+NEIGHBOURS = {
+    "add_remove": (BASE, pd.concat([BASE, BASE[:1]], ignore_index=True)),
+    "replace_one": (BASE, BASE.assign(a=[1, 0], b=[1, 0])),
+}
+# One record raises some scores and lowers others: it is expected where it enters ab, unexpected elsewhere.
+EXPECTED = {
+    (0, 1): np.array([[9.0, 0.0], [0.0, 0.0]]),
+    (0, 2): np.zeros((2, 2)),
+    (1, 2): np.array([[0.0, 9.0], [0.0, 0.0]]),
+}
+
+
+def fixed(noisy, before):
+    """A public fit: what is chosen then says the most about the exact scores."""
+    return NetworkEstimate(noisy.merged(), np.zeros(noisy.cliques.n_cells), {p: t / 2 for p, t in EXPECTED.items()})
+
+
+def exact_tables(data):
+    return {
+        (i, j): np.histogram2d(data.iloc[:, i], data.iloc[:, j], bins=(2, 2), range=((0, 1),) * 2)[0] for i, j in PAIRS
+    }
+
+
+def audit_run(adjacency, budget, releases, settings):
+    """The likelihood ratio of all that is released: tables, the chosen pair, its table."""
+    singles = [np.stack([np.bincount(d[name], minlength=2) for name in BITS]).ravel() for d in NEIGHBOURS[adjacency]]
+    pairs = [exact_tables(data) for data in NEIGHBOURS[adjacency]]
+    scores = [[np.abs(t[p] - EXPECTED[p]).sum() for p in PAIRS] for t in pairs]
+    used = []
+
+    def draw(dataset, count):
+        outputs = []
+        for _ in range(count):
+            table = PrivateTable(
+                NEIGHBOURS[adjacency][dataset],
+                BITS,
+                adjacency=adjacency,
+                ledger=Budget(epsilon=1e6, delta=0.5),
+                n_records=2,
+            )
+            release = run(table, settings, budget, refit=fixed)
+            used[:] = [release]
+            chosen = PAIRS.index(tuple("abc".index(name) for name in release.scopes[-1]))
+            outputs.append([*np.concatenate([v.ravel() for v in release.values]), chosen])
+        return np.array(outputs)
+
+    def score(outputs):
+        release = used[0]
+        scale = release.public["rounds"][0]["selection_scale"]
+        chosen = outputs[:, -1].astype(int)
+        log_p = [selection_law(np.array(s), scale, isinstance(release.guarantee, ZCDP)) for s in scores]
+        exact = tuple(
+            np.column_stack([np.tile(s, (len(outputs), 1)), np.array([t[p].ravel() for p in PAIRS])[chosen]])
+            for s, t in zip(singles, pairs, strict=True)
+        )
+        scales = np.repeat([n.scale for n in release.noise], [v.size for v in release.values])
+        noise = release.noise[0].distribution
+        return audit.log_ratio(outputs[:, :-1], exact, scales, noise) + (log_p[0] - log_p[1])[chosen]
+
+    bound = audit.rho_bound if budget.rho else audit.epsilon_bound
+    return audit.audit(draw, score, releases=releases, bound=bound)
+
+
+def selection_law(scores, scale, gumbel):
+    """Logarithm of the chance of each; for exponential noise by numerical integration."""
+    if gumbel:
+        return scores / scale - np.logaddexp.reduce(scores / scale)
+    t = np.linspace(scores.max(), scores.max() + 40 * scale, 200_001)
+    chances = []
+    for k, s in enumerate(scores):
+        others = np.delete(scores, k)
+        density = np.exp(-(t - s) / scale) / scale
+        for other in others:
+            density = density * -np.expm1(-(t - other) / scale)
+        chances.append(np.trapezoid(density, t))
+    return np.log(chances)
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("budget", [Budget(epsilon=2.0), Budget(rho=1.0)], ids=str)
+class TestWholeReleases:
+    # Nearly all for one table, where an attack sees most of it.
+    settings = NetworkSettings(n_rounds=1, one_way_share=0.02, selection_share=0.01)
+
+    def test_stay_below_the_claim(self, adjacency, budget):
+        assert audit_run(adjacency, budget, 150, self.settings) <= (budget.rho or budget.epsilon)
+
+    def test_with_a_third_of_the_noise_are_caught(self, adjacency, budget, monkeypatch):
+        for name in ("laplace_scales", "gaussian_scales"):
+            true = getattr(additive, name)
+            monkeypatch.setattr(additive, name, lambda *a, true=true: tuple(scale / 3 for scale in true(*a)))
+        assert audit_run(adjacency, budget, 400, self.settings) > (budget.rho or budget.epsilon)
+
+
+def audit_selection(adjacency, cost, gap, releases, factor=1.0):
+    """The choice alone, as a round makes it: exact scores, their sensitivity, a scale, a noisy maximum.
+
+    One candidate's score rises where the other's falls; `gap` makes the former the rarer one.
+    """
+    names = [("a", "b"), ("b", "c")]
+    expected = [np.array([[9.0 + gap, 0.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 9.0]])]
+    found = []
+    for data in NEIGHBOURS[adjacency]:
+        table = PrivateTable(data, BITS, adjacency=adjacency, ledger=Budget(epsilon=1.0), n_records=2)
+        found.append(misfit_scores(contingency_tables(table, names), expected, [2.0 * gap, 0.0]))
+    scale = factor * selection_scale(found[0].linf, cost, Fraction(1))
+
+    def draw(dataset, count):
+        return noisy_argmax([found[dataset].value] * count, scale, cost)[:, None]
+
+    bound = audit.rho_bound if isinstance(cost, ZCDP) else audit.epsilon_bound
+    towards_first = 1 if adjacency == "replace_one" else -1  # which choice the second dataset makes less often
+    return audit.audit(draw, lambda outputs: towards_first * outputs[:, 0], releases=releases, bound=bound)
+
+
+# Gaps at which one choice is rare enough to tell, and frequent enough to be seen.
+@pytest.mark.parametrize(("adjacency", "gap"), [("add_remove", -4), ("replace_one", -2)])
+@pytest.mark.parametrize("cost", [PureDP(2.0), ZCDP(0.5)], ids=str)
+class TestSelections:
+    def test_stay_below_the_claim(self, adjacency, gap, cost):
+        limit = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
+        assert 0 < audit_selection(adjacency, cost, gap, 5_000) <= limit
+
+    def test_with_a_third_of_the_noise_are_caught(self, adjacency, gap, cost):
+        limit = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
+        assert audit_selection(adjacency, cost, gap, 10_000, factor=1 / 3) > limit
