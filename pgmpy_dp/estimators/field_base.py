@@ -13,7 +13,7 @@ import numpy as np
 from pgmpy.base import UndirectedGraph
 from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.base import schema_and_table
+from pgmpy_dp.estimators.base import progress_bar, schema_and_table
 from pgmpy_dp.estimators.field_fits import FieldFit, edge_scores, field_of
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
@@ -202,7 +202,8 @@ class BaseFieldEstimator(BaseEstimator):
         if method == "moments":
             return self._run_moments(table, budget)
         if method == "frank-wolfe":
-            return frank_wolfe.run(table, self._regressions(), budget)
+            with progress_bar(type(self).__name__) as progress:
+                return frank_wolfe.run(table, self._regressions(), budget, progress)
         steps = {} if self.n_iter is None else {"n_steps": self.n_iter}
         settings = PseudoLikelihoodSettings(
             self._family,
@@ -213,7 +214,8 @@ class BaseFieldEstimator(BaseEstimator):
             random_state=self.random_state,
             **steps,
         )
-        return pseudo_likelihood.run(table, settings, budget)
+        with progress_bar(type(self).__name__) as progress:
+            return pseudo_likelihood.run(table, settings, budget, progress)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""

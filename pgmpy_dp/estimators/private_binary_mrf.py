@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
+from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import BinaryField, RandomField
@@ -194,7 +195,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     def _run(self, method: str, table: PrivateTable, budget: Budget) -> Release:
         if self.objective == "linf":
             settings = HalvesSettings(self._regressions(), self._parities(budget, None))
-            return halves.run(table, settings, budget)
+            with progress_bar(type(self).__name__) as progress:
+                return halves.run(table, settings, budget, progress)
         return super()._run(method, table, budget)
 
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[dict, dict]:

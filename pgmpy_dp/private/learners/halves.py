@@ -6,6 +6,7 @@ of them costs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,12 @@ class HalvesSettings:
             raise ValueError("parities have a random_state; set that of regressions, which is of both")
 
 
-def run(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> Release:
+def run(
+    table: PrivateTable,
+    settings: HalvesSettings,
+    budget: Budget,
+    progress: Callable[[], None] | None = None,
+) -> Release:
     """Release a Frank-Wolfe path from one half of the records and noisy parities from the other.
 
     Parameters
@@ -68,6 +74,8 @@ def run(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> Releas
     settings : HalvesSettings
     budget : Budget
         Of each half, and of both together. It is charged to the table's ledger once, before anything is counted.
+    progress : callable, optional
+        Called without arguments after each step.
 
     Returns
     -------
@@ -122,7 +130,7 @@ def run(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> Releas
         reproducible=seed is not None,
     )
     first, second = random_halves(table, seed)
-    found = descend(first, descent_plan, seed)
+    found = descend(first, descent_plan, seed, progress)
     sums, sums_noise, method = release_parities(second, parity_plan, seed)
     values: list[np.ndarray] = [found.vertices, *sums]
     noise: list[Noise | None] = [None, *sums_noise]

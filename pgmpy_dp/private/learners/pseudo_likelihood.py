@@ -8,7 +8,7 @@ and a gradient with fewer parameters is shorter and needs less noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,7 +112,12 @@ class _Plan:
     count_scale: float | None
 
 
-def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget) -> Release:
+def run(
+    table: PrivateTable,
+    settings: PseudoLikelihoodSettings,
+    budget: Budget,
+    progress: Callable[[], None] | None = None,
+) -> Release:
     """Ascend the pseudo-likelihood by noisy clipped gradients and release the averaged parameters.
 
     Parameters
@@ -122,6 +127,8 @@ def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget)
     settings : PseudoLikelihoodSettings
     budget : Budget
         ``rho``, or ``epsilon`` with ``delta``. It is charged to the table's ledger, whole, before the first noise.
+    progress : callable, optional
+        Called without arguments after each step.
 
     Returns
     -------
@@ -186,7 +193,7 @@ def run(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget)
         values.append(samplers.discrete_gaussian(record_count(table).value, plan.count_scale, seed=seed))
         noise.append(Noise("discrete_gaussian", plan.count_scale))
         records = float(values[0][0])
-    design, theta = _ascend(table, settings, plan, max(records, 1.0), seed)
+    design, theta = _ascend(table, settings, plan, max(records, 1.0), seed, progress)
     flat = _log_potentials(
         design, theta, field_scopes(len(table.schema), settings.order), settings.family == "pairwise"
     )
@@ -237,6 +244,7 @@ def _ascend(
     plan: _Plan,
     records: float,
     seed: np.random.Generator | None,
+    progress: Callable[[], None] | None,
 ) -> tuple[FieldDesign, np.ndarray]:
     """The interactions that are left, and averaged parameters. Between two noisy sums everything is post-processing."""
     codes, counts = distinct(table_codes(table))
@@ -252,6 +260,8 @@ def _ascend(
             theta = _within(theta + settings.learning_rate / records * (noisy * grid.unit), design, settings.width)
             if step >= n_steps - averaged:
                 average += theta / averaged
+            if progress is not None:
+                progress()
         theta = average
         if part < len(plan.steps) - 1:
             design, theta = _without_hidden(design, theta, settings, scale * grid.unit / records, n_steps, records)
