@@ -15,7 +15,7 @@ from pgmpy_dp.models.persistent_gibbs import make_chains
 from pgmpy_dp.models.support import grow_support, matched, shrunk_by_prior
 from pgmpy_dp.solvers.proximal import minimize_proximal
 
-__all__ = ["ContrastFit", "fit_contrasts", "fit_in_box"]
+__all__ = ["ContrastFit", "fit_contrasts"]
 
 _ENUMERATION_LIMIT = 2**16
 """Joint states, of 16 binary or 10 ternary variables; a pass takes a few milliseconds."""
@@ -138,18 +138,6 @@ def fit_contrasts(
         keep, start = keep & ~weak, theta
 
 
-def fit_in_box(
-    effects: Contrasts, target: np.ndarray, scale: np.ndarray, start: ContrastFit, box: np.ndarray
-) -> ContrastFit:
-    """The same on the support of an earlier fit, with a bound of its own for each parameter, shape (n_parameters,)."""
-    chosen, where = effects.restricted(start.support)
-    within = np.clip(start.theta, -box, box)[where]
-    fit = _refit(chosen, target[where], scale[start.support], within, box[where], _REFIT_STEPS)
-    theta = np.zeros(effects.n_parameters)
-    theta[where] = fit.theta
-    return ContrastFit(theta, start.support, fit.converged, fit.status, fit.n_iter, fit.method)
-
-
 def _can_enumerate(effects: Contrasts) -> bool:
     return math.prod(effects.cardinalities) <= _ENUMERATION_LIMIT
 
@@ -187,15 +175,9 @@ def _shrunk(effects: Contrasts, theta: np.ndarray, amounts: np.ndarray) -> np.nd
 
 
 def _refit(
-    effects: Contrasts,
-    target: np.ndarray,
-    scale: np.ndarray,
-    start: np.ndarray,
-    bound: float | np.ndarray,
-    most_steps: int,
+    effects: Contrasts, target: np.ndarray, scale: np.ndarray, start: np.ndarray, bound: float, most_steps: int
 ) -> ContrastFit:
     support = np.ones(len(effects.scopes), dtype=bool)
-    box = np.broadcast_to(bound, effects.n_parameters)
     if _has_exact(effects):
         engine: Enumeration | JunctionTreeMoments
         if _can_enumerate(effects):
@@ -210,9 +192,13 @@ def _refit(
     n_steps = int(np.clip(_REFIT_STEPS * (0.01 / np.median(scale)) ** 2, _REFIT_STEPS, most_steps))
     errors = effects.spread(scale)
     theta, mean = _approximate(
-        effects, target, lambda theta, step: np.clip(shrunk_by_prior(theta, errors, step), -box, box), start, n_steps
+        effects,
+        target,
+        lambda theta, step: np.clip(shrunk_by_prior(theta, errors, step), -bound, bound),
+        start,
+        n_steps,
     )
-    inside = np.abs(theta) < 0.99 * box
+    inside = np.abs(theta) < 0.99 * bound
     misfit = ((mean - target) / errors)[inside]
     error = float(np.sqrt(np.mean(misfit**2))) if misfit.size else 0.0
     status = f"mean features within {error:.2g} standard errors (root mean square) after {n_steps} sweeps"

@@ -21,7 +21,6 @@ References
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -32,16 +31,13 @@ import networkx as nx
 import numpy as np
 
 from pgmpy_dp.models.contrasts import Contrasts
-from pgmpy_dp.models.moment_fit import ContrastFit, fit_contrasts, fit_in_box
+from pgmpy_dp.models.moment_fit import ContrastFit, fit_contrasts
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, parity_subsets
 
 __all__ = ["MomentFit", "match_interactions", "match_ising", "match_parities"]
 
 _LARGEST = 8.0
 """Bound of each parameter where no width is given: odds of e^16, which no count of records tells from certainty."""
-
-_WIDTH_ROUNDS = 5
-"""Refits, at most, of a fit that exceeds the public width; what then still exceeds it is scaled down."""
 
 Field = TypeVar("Field", Ising, Pairwise, BinaryField)
 
@@ -62,7 +58,7 @@ class MomentFit(Generic[Field]):
         Iterations of L-BFGS, or sweeps of the chains, in the last fit.
     method : {"enumeration", "junction tree", "gibbs"}
     bounded : bool
-        Whether the public width holds effects down.
+        Whether effects were scaled down to the public width.
     """
 
     model: Field
@@ -283,48 +279,12 @@ def _fit(
     # No entry of an interaction in contrasts exceeds the largest entry of its table, nor that the width.
     bound = _LARGEST if width is None else min(_LARGEST, width)
     fit = fit_contrasts(chosen, target[where], scale[keep], sparse=sparse, bound=bound)
-    bounded = False
-    if width is not None:
-        fit, bounded = _within_width(chosen, target[where], scale[keep], fit, width)
     theta = np.zeros(effects.n_parameters)
     theta[where] = fit.theta
-    return theta, fit, bounded
-
-
-def _within_width(
-    effects: Contrasts, target: np.ndarray, scale: np.ndarray, fit: ContrastFit, width: float
-) -> tuple[ContrastFit, bool]:
-    """A fit of the public width, and whether that is another one than the given.
-
-    The effects on a variable that exceeds the width are shortened by an equal amount (as its projection on the l1 ball
-    would) to what becomes their bound, and everything is fitted again, so that the other effects make up for it.
-    """
-    box = np.full(effects.n_parameters, np.inf)
-    for _ in range(_WIDTH_ROUNDS):
-        largest = _largest_entries(effects, fit.theta)
-        limit = np.full(len(effects.scopes), np.inf)
-        for i in range(len(effects.cardinalities)):
-            on_i = [s for s, scope in enumerate(effects.scopes) if i in scope and largest[s] > 0]
-            if on_i and largest[on_i].sum() > width:
-                limit[on_i] = np.minimum(limit[on_i], _shortened(largest[on_i], width))
-        if np.isinf(limit).all():
-            break
-        share = np.divide(limit, largest, out=np.full(len(limit), np.inf), where=largest > 0)
-        # In contrasts zeros stay zeros; elsewhere an entry may not grow beyond its share.
-        shares = effects.spread(share)
-        box = np.where(np.isinf(shares), box, np.minimum(box, np.abs(fit.theta) * np.minimum(shares, 1.0)))
-        fit = fit_in_box(effects, target, scale, fit, np.minimum(box, width))
-    factor = _factors_to_width(effects, fit.theta, width)
-    fit = dataclasses.replace(fit, theta=fit.theta * effects.spread(factor))
-    return fit, bool(np.isfinite(box).any() or (factor < 1).any())
-
-
-def _shortened(values: np.ndarray, total: float) -> np.ndarray:
-    """Non-negative values with a larger sum, all shortened by the same amount, at most to 0, to the given sum."""
-    ordered = np.sort(values)[::-1]
-    amounts = (np.cumsum(ordered) - total) / np.arange(1, len(ordered) + 1)
-    amount = amounts[np.flatnonzero(ordered > amounts)[-1]]
-    return np.maximum(0.0, values - amount)
+    if width is None:
+        return theta, fit, False
+    factor = _factors_to_width(effects, theta, width)
+    return theta * effects.spread(factor), fit, bool((factor < 1).any())
 
 
 def _largest_entries(effects: Contrasts, theta: np.ndarray) -> np.ndarray:
@@ -393,5 +353,5 @@ def _check_numbers(noise_sd: float, width: float | None) -> None:
 
 
 def _result(model: Field, fit: ContrastFit, bounded: bool) -> MomentFit[Field]:
-    status = f"{fit.method}: {fit.status}" + ("; held down to the public width" if bounded else "")
+    status = f"{fit.method}: {fit.status}" + ("; scaled down to the public width" if bounded else "")
     return MomentFit(model, fit.converged, status, fit.n_iter, fit.method, bounded)

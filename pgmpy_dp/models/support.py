@@ -32,7 +32,7 @@ def matched(
     engine: Enumeration | JunctionTreeMoments,
     target: np.ndarray,
     start: np.ndarray,
-    bound: float | np.ndarray,
+    bound: float,
     scale: np.ndarray,
     tol: float,
 ) -> Solution:
@@ -46,7 +46,7 @@ def matched(
         penalty, slope = prior(theta, scale)
         return log_partition - theta @ target + penalty, mean - target + slope
 
-    box = np.broadcast_to(bound, start.shape)
+    box = np.full(len(start), bound)
     return minimize_lbfgs(objective, start, max_iter=300, gradient_tol=tol, bounds=(-box, box))
 
 
