@@ -287,30 +287,29 @@ def _fit(
     return theta * effects.spread(factor), fit, bool((factor < 1).any())
 
 
-def _largest_entries(effects: Contrasts, theta: np.ndarray) -> np.ndarray:
-    """Largest absolute entry of the table of each scope."""
-    if all(k == 2 for k in effects.cardinalities):
-        return np.abs(theta)
-    largest = np.zeros(len(effects.scopes))
-    for scope in np.flatnonzero(effects.norms(theta)).tolist():
-        largest[scope] = np.abs(effects.table(theta, scope)).max()
-    return largest
-
-
 def _factors_to_width(effects: Contrasts, theta: np.ndarray, width: float) -> np.ndarray:
     """For each scope the number in (0, 1] by which to scale it so that no variable exceeds the width.
 
-    With w_i the sum of the largest entries of the tables that hold i, a scope is divided by the largest
-    max(1, w_i/width) of its variables: each term of w_i is divided by w_i/width at least.
+    With w_i the largest sum, over the states of variable i, of the largest entries at that state of the tables that
+    hold i, a scope is divided by the largest max(1, w_i/width) of its variables: each term of w_i is divided by
+    w_i/width at least.
     """
-    largest = _largest_entries(effects, theta)
-    total = np.zeros(len(effects.cardinalities))
-    for scope in np.flatnonzero(largest).tolist():
-        total[list(effects.scopes[scope])] += largest[scope]
+    present = np.flatnonzero(effects.norms(theta)).tolist()
+    totals = [np.zeros(k) for k in effects.cardinalities]
+    for s in present:
+        scope = effects.scopes[s]
+        if all(effects.cardinalities[i] == 2 for i in scope):  # then all entries are as large
+            for i in scope:
+                totals[i] += abs(float(theta[effects.starts[s]]))
+            continue
+        table = np.abs(effects.table(theta, s))
+        for axis, i in enumerate(scope):
+            totals[i] += np.moveaxis(table, axis, 0).reshape(len(totals[i]), -1).max(axis=1)
+    total = np.array([at_state.max(initial=0.0) for at_state in totals])
     excess = np.maximum(1.0, total / width * (1 + 1e-12))  # the width must hold after rounding
     factor = np.ones(len(effects.scopes))
-    for scope in np.flatnonzero(largest).tolist():
-        factor[scope] = 1.0 / excess[list(effects.scopes[scope])].max()
+    for s in present:
+        factor[s] = 1.0 / excess[list(effects.scopes[s])].max()
     return factor
 
 
