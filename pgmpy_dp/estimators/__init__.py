@@ -2,20 +2,24 @@
 
 from pgmpy_dp.estimators.collective_em import CollectiveEM
 from pgmpy_dp.estimators.collective_map import CollectiveMAP
+from pgmpy_dp.estimators.edge_voting import EdgeVoting
 from pgmpy_dp.estimators.markov_chain import PrivateMarkovChain
 from pgmpy_dp.estimators.naive_mle import NaiveMLE
 from pgmpy_dp.estimators.private_binary_mrf import PrivateBinaryMRF
 from pgmpy_dp.estimators.private_ising import PrivateIsing
 from pgmpy_dp.estimators.private_pairwise import PrivatePairwise
 from pgmpy_dp.estimators.private_sgd import PrivateSGD
+from pgmpy_dp.estimators.stable_structure import StableStructure
 
 __all__ = [
     "CollectiveEM",
     "CollectiveMAP",
+    "EdgeVoting",
     "NaiveMLE",
     "PrivateBinaryMRF",
     "PrivateIsing",
     "PrivateMarkovChain",
     "PrivatePairwise",
     "PrivateSGD",
+    "StableStructure",
 ]

@@ -23,7 +23,7 @@ def list_estimators(**tags: Any) -> list[type]:
         Tag names and values. A tag that holds several values matches any one of them:
         ``guarantees`` ("pure", "zcdp", "approximate"), ``adjacency`` ("add_remove", "replace_one"),
         ``data_kind`` ("discrete", "sequences"), ``task`` ("parameters" of a given graph, "parameters and graph",
-        "sequences"), ``model_kind`` ("undirected", "chain").
+        "structure", "sequences"), ``model_kind`` ("undirected", "chain").
 
     Returns
     -------
