@@ -1,15 +1,15 @@
 """A graph for each of several disjoint blocks of records, by learners without noise: exact votes, **to be noised**.
 
 Every learner here is a function of one block's records, without state, randomness, messages or warnings, so that a
-record changes the graph of its own block only. It gives each pair of variables a score, an estimate of the size of their
-interaction; pairs with at least eta/2 are edges. Three learners:
+record changes the graph of its own block only. It gives each pair of variables a score, an estimate of the size of
+their interaction; pairs with at least eta/2 are edges. Three learners:
 
 * "logistic": for each variable (and pair of its states) the logistic regression on all others (for order t on products
   of up to t - 1 of them) of smallest loss among those of l1 norm at most twice the width (times the largest number of
   states, where one has more than two). Wu, Sanghavi and Dimakis 2019; Klivans and Meka 2017 for t > 2.
 * "inverse-covariance": with K the inverse of the covariance of the signs, arsinh(2 abs(K_ij))/2, which on a tree
-  without fields is abs(A_ij). Much faster, and needs fewer records; but on graphs with cycles K is only nearly sparse (Loh and
-  Wainwright 2013), so that it can fail with strong interactions however many the records.
+  without fields is abs(A_ij). Much faster, and needs fewer records; but on graphs with cycles K is only nearly
+  sparse (Loh and Wainwright 2013), so that it can fail with strong interactions however many the records.
 * "chow-liu": the spanning tree of largest mutual information (Chow and Liu 1968); the score of its edges is the largest
   entry of the centred log-table of the pair, which in a tree-shaped model is the pair's own interaction.
 """
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.special import expit
+from scipy.special import expit, xlogy
 from threadpoolctl import ThreadpoolController
 
 from pgmpy_dp.models.nodewise import field_from_regressions
@@ -222,7 +222,7 @@ def _tree_scores(codes: np.ndarray, cardinalities: tuple[int, ...]) -> np.ndarra
     one_hot[np.arange(n)[:, np.newaxis], starts[:-1] + codes] = 1.0
     counts = one_hot.T @ one_hot  # of all pairs of states; integers below 2**53, exact
     single = np.diagonal(counts)
-    terms = np.where(counts > 0, counts * np.log(n * counts / np.outer(single, single)), 0.0) / n
+    terms = (xlogy(counts, n * counts) - xlogy(counts, np.outer(single, single))) / n
     information = np.add.reduceat(np.add.reduceat(terms, starts[:-1], axis=0), starts[:-1], axis=1)
     information[information < 1e-12] = 0.0  # rounding errors of 0 are no edges
     tree = minimum_spanning_tree(csr_array(-np.triu(information, 1))).tocoo()
