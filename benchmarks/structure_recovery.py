@@ -6,8 +6,9 @@
     python -m benchmarks.structure_recovery --mode full          # p up to 100, 10 populations: hours
 
 Ising models without fields, of equal sizes of the weights with random signs, on uniform trees (.5), grids and random
-3-regular graphs (.4); epsilon = 1, delta = 1e-6, add_remove with a public number of records. Methods are
-told the width and the size of the weights; EdgeVoting also a bound on the number of edges. Noise comes from seeds: nothing here is private.
+3-regular graphs (.4); epsilon = 1, delta = 1e-6, add_remove with a public number of records. Methods are told the width
+and the size of the weights; EdgeVoting also a bound on the number of edges. Noise comes from seeds: nothing here is
+private.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 WEIGHTS = {"tree": 0.5, "grid": 0.4, "regular": 0.4}
 MODES = {
     # kinds, numbers of variables, records, populations
-    "quick": (("tree", "grid", "regular"), (10,), (1000, 4000, 8000, 16_000, 32_000), 4),
+    "quick": (("tree", "grid", "regular"), (10, 20), (1000, 2000, 4000, 8000, 16_000, 32_000), 8),
     "full": (("tree", "grid", "regular"), (10, 20, 50, 100), tuple(500 * 2**k for k in range(9)), 10),
 }
 

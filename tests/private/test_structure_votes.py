@@ -388,6 +388,7 @@ class TestVotes:
         ({"order": 3}, (2, 2, 3), r"\['v2'\] other numbers of states"),
         ({"learner": "inverse-covariance"}, (2, 3), r"\['v1'\] other numbers of states"),
         ({"order": 4}, (2,) * 120, "more than 10000000"),
+        ({"learner": "chow-liu"}, (6000, 6000), "144000000 cells"),
         ({"max_edges": 0}, (2, 2), "max_edges=0"),
         ({"n_workers": 0}, (2, 2), "n_workers=0"),
         ({}, (2,), "at least two"),

@@ -46,6 +46,7 @@ MAX_BLOCKS = 1 << 16
 """More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""
 
 _MAX_WEIGHTS = 10**7
+_MAX_CELLS = 10**8
 _MAX_ITER, _STEP_TOL = 300, 1e-4
 
 
@@ -182,6 +183,11 @@ def plan_blocks(schema: Schema, settings: BlockSettings) -> BlockLearner:
                 f"the regressions have {n_weights} weights, more than {_MAX_WEIGHTS}; lower order={settings.order!r}, "
                 "merge states or drop variables"
             )
+    if learner == "chow-liu" and sum(sizes) ** 2 > _MAX_CELLS:
+        raise ValueError(
+            f"the tables of all pairs have {sum(sizes) ** 2} cells, more than {_MAX_CELLS}; merge states or drop "
+            "variables"
+        )
     most = p - 1 if learner == "chow-liu" else math.comb(p, 2)
     most = most if settings.max_edges is None else min(most, settings.max_edges)
     return BlockLearner(learner, sizes, settings.width, settings.min_edge_weight, settings.order, most)
