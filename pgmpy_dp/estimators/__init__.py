@@ -2,6 +2,7 @@
 
 from pgmpy_dp.estimators.collective_em import CollectiveEM
 from pgmpy_dp.estimators.collective_map import CollectiveMAP
+from pgmpy_dp.estimators.edge_voting import EdgeVoting
 from pgmpy_dp.estimators.markov_chain import PrivateMarkovChain
 from pgmpy_dp.estimators.naive_mle import NaiveMLE
 from pgmpy_dp.estimators.private_binary_mrf import PrivateBinaryMRF
@@ -10,10 +11,12 @@ from pgmpy_dp.estimators.private_ising import PrivateIsing
 from pgmpy_dp.estimators.private_network import PrivateNetwork
 from pgmpy_dp.estimators.private_pairwise import PrivatePairwise
 from pgmpy_dp.estimators.private_sgd import PrivateSGD
+from pgmpy_dp.estimators.stable_structure import StableStructure
 
 __all__ = [
     "CollectiveEM",
     "CollectiveMAP",
+    "EdgeVoting",
     "NaiveMLE",
     "PrivateBinaryMRF",
     "PrivateChowLiu",
@@ -22,4 +25,5 @@ __all__ = [
     "PrivateNetwork",
     "PrivatePairwise",
     "PrivateSGD",
+    "StableStructure",
 ]

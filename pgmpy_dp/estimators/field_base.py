@@ -14,11 +14,11 @@ from pgmpy.base import UndirectedGraph
 from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.base import progress_bar, schema_and_table
-from pgmpy_dp.estimators.field_fits import FieldFit, edge_scores, field_of
+from pgmpy_dp.estimators.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.inference import Inference
-from pgmpy_dp.models.random_fields import RandomField
+from pgmpy_dp.models.random_fields import RandomField, edge_scores
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import checked_number

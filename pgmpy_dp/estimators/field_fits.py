@@ -11,14 +11,8 @@ import numpy as np
 
 from pgmpy_dp.models.field_design import field_scopes
 from pgmpy_dp.models.moment_matching import match_interactions, match_parities
-from pgmpy_dp.models.nodewise import (
-    binary_field_from_regressions,
-    ising_from_regressions,
-    node_monomials,
-    pairwise_from_regressions,
-    state_pairs,
-)
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField
+from pgmpy_dp.models.nodewise import field_from_regressions
+from pgmpy_dp.models.random_fields import BinaryField, Pairwise, RandomField
 from pgmpy_dp.private.data.parities import Subsets, parity_count, parity_sensitivity
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.learners import frank_wolfe, halves, interactions, pseudo_likelihood
@@ -27,7 +21,7 @@ from pgmpy_dp.private.learners.public_graph import edge_positions, released_edge
 from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.sensitive import Noise, Release
 
-__all__ = ["FieldFit", "edge_scores", "field_of"]
+__all__ = ["FieldFit", "field_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,30 +109,6 @@ def _edges(release: Release, graph: Iterable[Iterable[Hashable]] | None) -> list
                 f"graph has the edges {lacking[:5]}, which the release was not made for; pass graph=None or fewer edges"
             )
     return edges
-
-
-def edge_scores(field: RandomField) -> np.ndarray:
-    """Largest absolute interaction of each pair of variables, shape (p, p), symmetric.
-
-    Of an Ising model |A_ij|, of a pairwise one the largest entry of the centred |W_ij|, of a binary field the largest
-    coefficient of a product that holds both.
-    """
-    if isinstance(field, Ising):
-        return np.abs(field.weights)
-    scores = np.zeros((field.n_variables, field.n_variables))
-    if isinstance(field, Pairwise):
-        for (i, j), table in field.centred().weights.items():
-            scores[i, j] = scores[j, i] = np.abs(table).max()
-        return scores
-    return _by_pair(field.n_variables, {scope: abs(value) for scope, value in field.coefficients.items()})
-
-
-def _by_pair(p: int, values: dict[tuple[int, ...], float]) -> np.ndarray:
-    largest = np.zeros((p, p))
-    for scope, value in values.items():
-        for i, j in itertools.permutations(scope, 2):
-            largest[i, j] = max(largest[i, j], value)
-    return largest
 
 
 def _count(release: Release, place: int) -> tuple[float, float]:
@@ -245,24 +215,7 @@ def _from_weights(
 ) -> tuple[RandomField, np.ndarray]:
     """Zhang et al. (2020), Algorithms 2 to 5; features that a graph leaves out count as zeros."""
     layout, weights = frank_wolfe.regressions_of(release), frank_wolfe.regression_weights(release)
-    sizes, order = layout.cardinalities, release.public["order"]
-    p = len(sizes)
-    if layout.family == "ising":
-        square = np.zeros((p, p))
-        square[layout.nodes] = weights
-        return ising_from_regressions(square)
-    if layout.family == "pairwise":
-        row = {label: r for r, label in enumerate(state_pairs(sizes))}
-        labels = zip(layout.nodes.tolist(), *layout.pairs.T.tolist(), strict=True)
-        whole = np.zeros((len(row), weights.shape[1]))
-        whole[[row[label] for label in labels]] = weights
-        return pairwise_from_regressions(sizes, whole[:, :-1], whole[:, -1])
-    column = {monomial: c for c, monomial in enumerate(layout.features)}
-    whole = np.zeros((p, len(node_monomials(p, order, 0))))
-    for r, i in enumerate(layout.nodes.tolist()):
-        whole[i] = weights[r, [column[monomial] for monomial in node_monomials(p, order, i)]]
-    field, apart = binary_field_from_regressions(whole, order, parity_means)
-    return field, _by_pair(p, apart)
+    return field_from_regressions(layout, weights, release.public["order"], parity_means)
 
 
 def _of_pseudo_likelihood(release: Release, family: str) -> FieldFit:

@@ -22,15 +22,58 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField, by_pair
+from pgmpy_dp.models.regression_layout import RegressionLayout
 
 __all__ = [
     "binary_field_from_regressions",
+    "field_from_regressions",
     "ising_from_regressions",
     "node_monomials",
     "pairwise_from_regressions",
     "state_pairs",
 ]
+
+
+def field_from_regressions(
+    layout: RegressionLayout,
+    weights: np.ndarray,
+    order: int = 2,
+    parity_means: Mapping[tuple[int, ...], float] | None = None,
+) -> tuple[RandomField, np.ndarray]:
+    """Field from the regressions of a layout (Algorithms 2 to 5); those that a graph has none of count as zeros.
+
+    Parameters
+    ----------
+    layout : RegressionLayout
+    weights : ndarray of shape (n_regressions, n_columns)
+    order : int
+        Of a "binary" layout.
+    parity_means : mapping, optional
+        For "binary" layouts, see :func:`binary_field_from_regressions`.
+
+    Returns
+    -------
+    field : Ising, Pairwise or BinaryField
+    disagreement : ndarray of shape (p, p)
+    """
+    sizes, p = layout.cardinalities, len(layout.cardinalities)
+    if layout.family == "ising":
+        square = np.zeros((p, p))
+        square[layout.nodes] = weights
+        return ising_from_regressions(square)
+    if layout.family == "pairwise":
+        row = {label: r for r, label in enumerate(state_pairs(sizes))}
+        labels = zip(layout.nodes.tolist(), *layout.pairs.T.tolist(), strict=True)
+        whole = np.zeros((len(row), weights.shape[1]))
+        whole[[row[label] for label in labels]] = weights
+        return pairwise_from_regressions(sizes, whole[:, :-1], whole[:, -1])
+    column = {monomial: c for c, monomial in enumerate(layout.features)}
+    whole = np.zeros((p, len(node_monomials(p, order, 0))))
+    for r, i in enumerate(layout.nodes.tolist()):
+        whole[i] = weights[r, [column[monomial] for monomial in node_monomials(p, order, i)]]
+    field, apart = binary_field_from_regressions(whole, order, parity_means)
+    return field, by_pair(p, apart)
 
 
 def ising_from_regressions(weights: np.ndarray) -> tuple[Ising, np.ndarray]:

@@ -21,11 +21,23 @@ References
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
+
+import numpy as np
 
 from pgmpy_dp.models.binary_fields import BinaryField, Ising
 from pgmpy_dp.models.pairwise_field import Pairwise
 
-__all__ = ["BinaryField", "Ising", "Pairwise", "RandomField", "as_polynomial", "parity_subsets"]
+__all__ = [
+    "BinaryField",
+    "Ising",
+    "Pairwise",
+    "RandomField",
+    "as_polynomial",
+    "by_pair",
+    "edge_scores",
+    "parity_subsets",
+]
 
 RandomField = Ising | Pairwise | BinaryField
 
@@ -48,3 +60,35 @@ def as_polynomial(field: RandomField) -> BinaryField | None:
     if isinstance(field, Pairwise):
         return as_polynomial(field.to_ising()) if set(field.cardinalities) <= {2} else None
     return field.to_binary_field()
+
+
+def edge_scores(field: RandomField) -> np.ndarray:
+    """Largest absolute interaction of each pair of variables, shape (p, p), symmetric.
+
+    Of an Ising model |A_ij|, of a pairwise one the largest entry of the centred |W_ij|, of a binary field the largest
+    coefficient of a product that holds both.
+
+    Examples
+    --------
+    >>> edge_scores(BinaryField(3, {(0,): 5.0, (0, 1): 0.2, (0, 1, 2): -0.5}))
+    array([[0. , 0.5, 0.5],
+           [0.5, 0. , 0.5],
+           [0.5, 0.5, 0. ]])
+    """
+    if isinstance(field, Ising):
+        return np.abs(field.weights)
+    scores = np.zeros((field.n_variables, field.n_variables))
+    if isinstance(field, Pairwise):
+        for (i, j), table in field.centred().weights.items():
+            scores[i, j] = scores[j, i] = np.abs(table).max()
+        return scores
+    return by_pair(field.n_variables, {scope: abs(value) for scope, value in field.coefficients.items()})
+
+
+def by_pair(p: int, values: Mapping[tuple[int, ...], float]) -> np.ndarray:
+    """Largest of the non-negative values of the sets that hold both of a pair of positions, shape (p, p)."""
+    largest = np.zeros((p, p))
+    for scope, value in values.items():
+        for i, j in itertools.permutations(scope, 2):
+            largest[i, j] = max(largest[i, j], value)
+    return largest

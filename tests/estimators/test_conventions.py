@@ -114,13 +114,15 @@ def test_the_estimators_are_listed_by_tag():
     names = [estimator.__name__ for estimator in list_estimators()]
     fields = ["PrivateBinaryMRF", "PrivateIsing", "PrivatePairwise"]
     given = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
-    structure = ["PrivateChowLiu", "PrivateNetwork"]
+    structure = ["EdgeVoting", "PrivateChowLiu", "PrivateNetwork", "StableStructure"]
     assert names == sorted([*given, *fields, *structure, "PrivateMarkovChain"])
     assert [estimator.__name__ for estimator in list_estimators(task="parameters")] == given
     assert [estimator.__name__ for estimator in list_estimators(task="parameters and graph")] == fields
     assert [estimator.__name__ for estimator in list_estimators(task="structure")] == structure
-    assert list_estimators(guarantees="zcdp", adjacency="replace_one") == list_estimators()
-    assert [e.__name__ for e in list_estimators() if e not in list_estimators(guarantees="pure")] == ["PrivateSGD"]
+    assert list_estimators(guarantees="approximate", adjacency="replace_one") == list_estimators()
+    for guarantee, lacking in (("zcdp", ["StableStructure"]), ("pure", ["PrivateSGD", "StableStructure"])):
+        able = list_estimators(guarantees=guarantee)
+        assert [e.__name__ for e in list_estimators() if e not in able] == lacking
     assert [estimator.__name__ for estimator in list_estimators(task="sequences")] == ["PrivateMarkovChain"]
     assert list_estimators(guarantees="none at all") == []
     with pytest.raises(ValueError, match="colour"):

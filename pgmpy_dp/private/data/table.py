@@ -12,7 +12,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import count, table_sensitivity
 from pgmpy_dp.private.data.frame import encode
 from pgmpy_dp.private.ledger import Budget, Ledger
-from pgmpy_dp.private.noise.subsampling import poisson_sample
+from pgmpy_dp.private.noise.subsampling import uniform_parts
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
 
@@ -22,6 +22,7 @@ __all__ = [
     "checked_public_count",
     "contingency_tables",
     "random_halves",
+    "random_parts",
     "table_codes",
 ]
 
@@ -133,32 +134,46 @@ def table_codes(table: PrivateTable) -> np.ndarray:
 
 
 def random_halves(table: PrivateTable, seed: np.random.Generator | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of the kept records, each assigned to one of two parts by a fair coin of its own.
+    """Two random parts, see :func:`random_parts`: codes of shapes (n_1, p) and (n - n_1, p)."""
+    first, second = random_parts(table, 2, seed)
+    return first, second
+
+
+def random_parts(table: PrivateTable, n_parts: int, seed: np.random.Generator | None = None) -> list[np.ndarray]:
+    """Codes of the kept records, each assigned to one of several parts by a uniform draw of its own.
 
     Parameters
     ----------
     table : PrivateTable
+    n_parts : int
+        At least 1.
     seed : numpy.random.Generator, optional
-        For tests and benchmarks only: the coins are then known, and the parts **not private**.
+        For tests and benchmarks only: the draws are then known, and the parts **not private**.
 
     Returns
     -------
-    two ndarrays, shapes (n_1, p) and (n - n_1, p)
-        The sizes of the parts are private, also where the number of records is public.
+    list of n_parts ndarrays, shapes (n_k, p)
+        Records keep their order. The sizes of the parts are private, also where the number of records is public.
 
     Notes
     -----
-    Privacy (parallel composition): if mechanism A satisfies rho-zCDP, or epsilon-DP, under the table's adjacency, and B
-    too, then running A on one part and B on the other satisfies it together. Give neighbouring tables the same coins:
-    the one record that differs is in the same part in both, whatever it holds, and the other part is the same. So given
-    the coins the pair of outputs satisfies it. The coins are independent of the records, hence have one distribution
-    under both tables, and averaging over them keeps the guarantee (joint quasi-convexity of Renyi divergences). Coins
-    are drawn for kept records; a record that is outside the schema in one of the tables has a coin in the other only,
-    which changes nothing for the others. A and B may be chosen one after the other, B by A's output.
+    Privacy
+        *One part differs.* Give neighbouring tables the same draws: the one record that differs is in the same part in
+        both, whatever it holds, and the other parts are the same, under add_remove and under replace_one. The draws are
+        independent of the records, hence have one distribution under both tables, and a guarantee that holds given the
+        draws holds on average over them: for (epsilon, delta) by linearity in the probabilities, for zCDP by joint
+        quasi-convexity of Renyi divergences. Draws are made for kept records; a record that is outside the schema in
+        one of the tables has a draw in the other only, which changes nothing for the others. (Parts by a hash of the
+        content, or by position among the kept records, would change two parts, or many.)
+
+        *Parallel composition.* If mechanism A satisfies rho-zCDP, or epsilon-DP, under the table's adjacency, and B
+        too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
+        other, B by A's output.
     """
-    in_first = np.zeros(len(table._codes), dtype=bool)
-    in_first[poisson_sample(len(table._codes), 0.5, seed=seed)] = True
-    return table._codes[in_first], table._codes[~in_first]
+    part = uniform_parts(len(table._codes), n_parts, seed=seed)
+    order = np.argsort(part, kind="stable")
+    ends = np.cumsum(np.bincount(part, minlength=n_parts))
+    return np.split(table._codes[order], ends[:-1])
 
 
 def checked_public_count(name: str, value: Any, adjacency: Adjacency) -> int | None:

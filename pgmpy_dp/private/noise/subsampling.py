@@ -1,4 +1,4 @@
-"""Poisson subsampling: each record takes part by a coin of its own, exactly distributed."""
+"""Random parts of the records: each takes part, or goes to one of several parts, by an exact draw of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-__all__ = ["RATE_UNIT", "poisson_sample", "rounded_rate"]
+__all__ = ["RATE_UNIT", "poisson_sample", "rounded_rate", "uniform_parts"]
 
 RATE_UNIT = 1 << 16
 """Rates are multiples of 1/RATE_UNIT, so that a coin is a comparison of two random bytes with an integer."""
@@ -67,3 +67,39 @@ def poisson_sample(n: int, rate: float, *, seed: np.random.Generator | None = No
             heads[tied[second < low]] = True
         chosen.append(start + np.flatnonzero(heads))
     return np.concatenate(chosen) if chosen else np.empty(0, dtype=np.intp)
+
+
+def uniform_parts(n: int, parts: int, *, seed: np.random.Generator | None = None) -> np.ndarray:
+    """The part of each of n records: independent, uniform on ``0 .. parts - 1``.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    parts : int
+        In 1 .. 2**32.
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only: draw from this generator, **not privately**.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Notes
+    -----
+    Privacy: a draw is 32 of the operating system's random bits, of no other draw, taken modulo `parts`; numbers from
+    the largest multiple of `parts` on are drawn again, so the result is exactly uniform. What is drawn again has bits
+    of its own too, so no record's part depends on how many others there are or on what they hold.
+    """
+    if not 1 <= parts <= 2**32:
+        raise ValueError(f"parts={parts!r} must be between 1 and 2**32")
+    random_bytes = os.urandom if seed is None else seed.bytes
+    end = 2**32 - 2**32 % parts
+    drawn = np.empty(n, dtype=np.int64)
+    for start in range(0, n, _CHUNK):
+        chunk = drawn[start : start + _CHUNK]
+        chunk[:] = np.frombuffer(random_bytes(4 * chunk.size), dtype=np.uint32)
+        while (again := np.flatnonzero(chunk >= end)).size:
+            chunk[again] = np.frombuffer(random_bytes(4 * again.size), dtype=np.uint32)
+        chunk %= parts
+    return drawn

@@ -1,0 +1,150 @@
+"""EdgeVoting: edges that a majority of blocks of the records have, by noisy counts."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pgmpy_dp.estimators.block_votes import BaseBlockVotes, graph_on
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.learners import edge_voting
+from pgmpy_dp.private.learners.block_graphs import BlockSettings
+from pgmpy_dp.private.learners.edge_voting import VotingSettings, edge_frequencies
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["EdgeVoting"]
+
+
+class EdgeVoting(BaseBlockVotes):
+    """The edges that more than half of many disjoint blocks of records have in their graphs, by noisy counts.
+
+    For data in which no whole graph is stable, or budgets without a delta. It always has a result, and shows how sure
+    each edge is; it needs more blocks than :class:`StableStructure`, the more the more edges a block's graph may have.
+
+    Parameters
+    ----------
+    width : float
+        Public bound lambda > 0 on the width of the model, for the learner "logistic".
+    min_edge_weight : float
+        Public lower bound eta > 0 on the size of the interactions that are there.
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    max_edges : int, optional
+        Public bound s on the edges of a block's graph, which keeps its strongest: noise grows with the root of
+        ``min(2 s, p(p-1)/2)``, for a pure epsilon with that number. It must come from elsewhere than the records.
+        Default: no bound; with "chow-liu" p - 1.
+    n_blocks : int, optional
+        Number of blocks. Default: from the noise, so that an edge of nine blocks in ten is told from one of one in ten.
+    noise : {"auto", "laplace", "gaussian"}
+        Noise of the counts; "auto" takes what suits the budget.
+    learner, order, state_names, adjacency, n_records, n_workers, random_state
+        As in :class:`StableStructure`.
+
+    Attributes
+    ----------
+    graph_ : pgmpy.base.UndirectedGraph
+    edge_frequencies_ : ndarray of shape (p, p)
+        Noisy share of the blocks that have the edge; unbiased, so it may lie outside of [0, 1]. Edges have more than
+        1/2.
+    frequency_sd_ : float
+        Standard deviation of the noise in each share.
+    edge_scores_ : ndarray of shape (p, p)
+        The same shares.
+    n_blocks_ : int
+    release_ : Release
+    privacy_ : Privacy
+
+    Notes
+    -----
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.edge_voting`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.random(12_000) < 0.5
+    >>> b, c = (np.where(rng.random(12_000) < 0.85, a, ~a) for _ in range(2))
+    >>> data = pd.DataFrame({"b": b, "a": a, "c": c})
+    >>> states = {name: [False, True] for name in data}
+    >>> estimator = EdgeVoting(1.8, 0.6, epsilon=2.0, learner="chow-liu", state_names=states).fit(data)
+    >>> sorted(sorted(edge) for edge in estimator.graph_.edges)
+    [['a', 'b'], ['a', 'c']]
+    """
+
+    _kind: ClassVar[str] = "edge_votes"
+
+    def __init__(
+        self,
+        width: float,
+        min_edge_weight: float,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        max_edges: int | None = None,
+        n_blocks: int | None = None,
+        noise: str = "auto",
+        learner: str = "auto",
+        order: int = 2,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        n_workers: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.width = width
+        self.min_edge_weight = min_edge_weight
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.max_edges = max_edges
+        self.n_blocks = n_blocks
+        self.noise = noise
+        self.learner = learner
+        self.order = order
+        self.state_names = state_names
+        self.adjacency = adjacency
+        self.n_records = n_records
+        self.n_workers = n_workers
+        self.random_state = random_state
+        super().__init__()
+
+    def _budget(self) -> Budget:
+        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+    def _blocks(self) -> BlockSettings:
+        return dataclasses.replace(super()._blocks(), max_edges=self.max_edges)
+
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
+        settings = VotingSettings(self._blocks(), self.n_blocks, self.noise, self.random_state)
+        return edge_voting.run(table, settings, budget)
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        shares = edge_frequencies(release)
+        edges = ((int(i), int(j)) for i, j in np.argwhere(np.triu(shares > 0.5, 1)))
+        (noise,) = release.noise
+        assert noise is not None  # counts plus noise
+        return {
+            "graph_": graph_on(release.schema.variables, edges),
+            "edge_frequencies_": shares,
+            "frequency_sd_": noise.variance**0.5 / release.public["n_blocks"],
+            "edge_scores_": shares.copy(),
+            "n_blocks_": int(release.public["n_blocks"]),
+            "release_": release,
+            "privacy_": privacy,
+            "_is_fitted": True,
+        }
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        states = {"rain": ["no", "yes"], "wet": [False, True]}
+        given = {"width": 2.0, "min_edge_weight": 0.4, "state_names": states}
+        return [
+            {**given, "epsilon": 1.0},
+            {**given, "rho": 0.1, "max_edges": 1, "adjacency": "replace_one", "n_records": 100},
+        ]

@@ -1,0 +1,276 @@
+"""A graph for each of several disjoint blocks of records, by learners without noise: exact votes, **to be noised**.
+
+Every learner here is a function of one block's records, without state, randomness, messages or warnings, so that a
+record changes the graph of its own block only. It gives each pair of variables a score, an estimate of the size of
+their interaction; pairs with at least eta/2 are edges. Three learners:
+
+* "logistic": for each variable (and pair of its states) the logistic regression on all others (for order t on products
+  of up to t - 1 of them) of smallest loss among those of l1 norm at most twice the width (times the largest number of
+  states, where one has more than two). Wu, Sanghavi and Dimakis 2019; Klivans and Meka 2017 for t > 2.
+* "inverse-covariance": with K the inverse of the covariance of the signs, arsinh(2 abs(K_ij))/2, which on a tree
+  without fields is abs(A_ij). Much faster, and needs fewer records; but on graphs with cycles K is only nearly
+  sparse (Loh and Wainwright 2013), so that it can fail with strong interactions however many the records.
+* "chow-liu": the spanning tree of largest mutual information (Chow and Liu 1968); the score of its edges is the largest
+  entry of the centred log-table of the pair, which in a tree-shaped model is the pair's own interaction.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.special import expit, xlogy
+from threadpoolctl import ThreadpoolController
+
+from pgmpy_dp.models.nodewise import field_from_regressions
+from pgmpy_dp.models.random_fields import edge_scores
+from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout, weight_count
+from pgmpy_dp.private.data.regressions import feature_rows
+from pgmpy_dp.private.guarantee import checked_number
+from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.solvers.proximal import minimize_proximal
+
+__all__ = ["LEARNERS", "MAX_BLOCKS", "BlockLearner", "BlockSettings", "block_graphs", "blocks_public", "plan_blocks"]
+
+LEARNERS = ("auto", "logistic", "inverse-covariance", "chow-liu")
+MAX_BLOCKS = 1 << 16
+"""More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""
+
+_MAX_WEIGHTS = 10**7
+_MAX_CELLS = 10**8
+_MAX_ITER, _STEP_TOL = 300, 1e-4
+
+
+@dataclass(frozen=True)
+class BlockSettings:
+    """How a block's graph is learned, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    width : float
+        Positive: public bound lambda on the width of the model; "logistic" uses it.
+    min_edge_weight : float
+        Positive: public lower bound eta on the size of the interactions that are there.
+    learner : {"auto", "logistic", "inverse-covariance", "chow-liu"}
+        See the module. "auto": "inverse-covariance" for binary variables and order 2, else "logistic".
+    order : int, default 2
+        Largest number of variables of an interaction; above 2 for "logistic" and binary variables only.
+    max_edges : int, optional
+        s: a block's graph keeps its s pairs of largest score. Default: no limit beyond that of the learner.
+    n_workers : int, optional
+        Threads. Default: up to 4. The result does not depend on it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the schema.
+    """
+
+    width: float
+    min_edge_weight: float
+    learner: str = "auto"
+    order: int = 2
+    max_edges: int | None = None
+    n_workers: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("width", "min_edge_weight"):
+            object.__setattr__(self, name, checked_number(name, getattr(self, name), positive=True))
+        if self.learner not in LEARNERS:
+            raise ValueError(f"learner={self.learner!r} is not supported; use one of {LEARNERS}")
+        object.__setattr__(self, "order", checked_integer("order", self.order, 2))
+        if self.order > 2 and self.learner not in ("auto", "logistic"):
+            raise ValueError(f"order={self.order!r} with learner={self.learner!r}, which has order 2; use 'logistic'")
+        for name in ("max_edges", "n_workers"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, checked_integer(name, getattr(self, name), 1))
+
+
+@dataclass(frozen=True)
+class BlockLearner:
+    """From the codes of a block to its graph; from public numbers alone, see :func:`plan_blocks`.
+
+    Attributes
+    ----------
+    learner : {"logistic", "inverse-covariance", "chow-liu"}
+    cardinalities : tuple of int
+    width, min_edge_weight : float
+    order : int
+    max_edges : int
+        No graph has more.
+    """
+
+    learner: str
+    cardinalities: tuple[int, ...]
+    width: float
+    min_edge_weight: float
+    order: int
+    max_edges: int
+
+    @property
+    def n_pairs(self) -> int:
+        """Of variables; pair e of the positions ``np.triu_indices(p, 1)`` is called e."""
+        return math.comb(len(self.cardinalities), 2)
+
+    @cached_property
+    def _layout(self) -> RegressionLayout:
+        family = "binary" if self.order > 2 else "ising" if set(self.cardinalities) == {2} else "pairwise"
+        return regression_layout(family, self.cardinalities, self.order)
+
+    def graph(self, codes: np.ndarray) -> tuple[int, ...]:
+        """The edges of a block's graph, as increasing pair numbers; none without records.
+
+        A block whose learner fails has no edges either: an exception would tell of its records.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return self._edges(self.scores(codes)) if len(codes) else ()
+        except Exception:
+            return ()
+
+    def scores(self, codes: np.ndarray) -> np.ndarray:
+        """Score of each pair, shape (p, p), of one or more records."""
+        if self.learner == "chow-liu":
+            return _tree_scores(codes, self.cardinalities)
+        if self.learner == "inverse-covariance":
+            return _inverse_covariance_scores(codes)
+        radius = 2.0 * self.width * (max(self.cardinalities) if self._layout.family == "pairwise" else 1)
+        weights = _regressions(codes, self._layout, radius)
+        return edge_scores(field_from_regressions(self._layout, weights, self.order)[0])
+
+    def _edges(self, scores: np.ndarray) -> tuple[int, ...]:
+        flat = scores[np.triu_indices(len(scores), 1)]
+        if not np.isfinite(flat).all():
+            return ()
+        chosen = np.argsort(-flat, kind="stable")[: self.max_edges]
+        return tuple(sorted(chosen[flat[chosen] >= self.min_edge_weight / 2.0].tolist()))
+
+
+def plan_blocks(schema: Schema, settings: BlockSettings) -> BlockLearner:
+    """Check the settings against a schema; ValueError where they do not go together."""
+    schema.require_discrete(argument="schema")
+    sizes = tuple(schema.cardinality(name) for name in schema.variables)
+    p = len(sizes)
+    if p < 2:
+        raise ValueError(f"schema declares the variables {list(schema.variables)}; a graph needs at least two")
+    binary = set(sizes) == {2}
+    learner = settings.learner
+    if learner == "auto":
+        learner = "inverse-covariance" if binary and settings.order == 2 else "logistic"
+    if not binary and (learner == "inverse-covariance" or settings.order > 2):
+        other = [name for name in schema.variables if schema.cardinality(name) != 2]
+        raise ValueError(
+            f"learner={learner!r} with order={settings.order!r} is for binary variables, and the schema gives "
+            f"{other[:5]} other numbers of states; use learner='logistic' or 'chow-liu' with order=2, or merge states"
+        )
+    if settings.order > p:
+        raise ValueError(f"order={settings.order!r} is more than the {p} variables; pass at most as many")
+    if learner == "logistic":
+        n_weights = weight_count(
+            "binary" if settings.order > 2 else "ising" if binary else "pairwise", sizes, settings.order
+        )
+        if n_weights > _MAX_WEIGHTS:
+            raise ValueError(
+                f"the regressions have {n_weights} weights, more than {_MAX_WEIGHTS}; lower order={settings.order!r}, "
+                "merge states or drop variables"
+            )
+    if learner == "chow-liu" and sum(sizes) ** 2 > _MAX_CELLS:
+        raise ValueError(
+            f"the tables of all pairs have {sum(sizes) ** 2} cells, more than {_MAX_CELLS}; merge states or drop "
+            "variables"
+        )
+    most = p - 1 if learner == "chow-liu" else math.comb(p, 2)
+    most = most if settings.max_edges is None else min(most, settings.max_edges)
+    return BlockLearner(learner, sizes, settings.width, settings.min_edge_weight, settings.order, most)
+
+
+def blocks_public(learner: BlockLearner) -> dict[str, Any]:
+    """JSON-able settings of a release."""
+    names = ("learner", "width", "min_edge_weight", "order", "max_edges")
+    return {name: getattr(learner, name) for name in names}
+
+
+def block_graphs(blocks: Sequence[np.ndarray], learner: BlockLearner, n_workers: int | None = None) -> list[tuple]:
+    """The graph of each block, exact: **to be noised**.
+
+    Each is a function of its block alone: which thread works on it, and when, changes nothing, because a thread's
+    products of matrices run on one thread of their own.
+    """
+    workers = min(4, os.cpu_count() or 1) if n_workers is None else n_workers
+    with ThreadpoolController().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(learner.graph, blocks))
+
+
+def _inverse_covariance_scores(codes: np.ndarray) -> np.ndarray:
+    n, p = codes.shape
+    z = 2.0 * codes - 1.0
+    mean = z.mean(axis=0)
+    # One part in n of the identity: a constant column then has no edges, and the inverse exists.
+    inverse = np.linalg.inv(z.T @ z / n - np.outer(mean, mean) + np.eye(p) / n)
+    scores = np.arcsinh(np.abs(inverse + inverse.T)) / 2.0
+    np.fill_diagonal(scores, 0.0)
+    return scores
+
+
+def _tree_scores(codes: np.ndarray, cardinalities: tuple[int, ...]) -> np.ndarray:
+    n, p = codes.shape
+    starts = np.cumsum([0, *cardinalities])
+    one_hot = np.zeros((n, starts[-1]))
+    one_hot[np.arange(n)[:, np.newaxis], starts[:-1] + codes] = 1.0
+    counts = one_hot.T @ one_hot  # of all pairs of states; integers below 2**53, exact
+    single = np.diagonal(counts)
+    terms = (xlogy(counts, n * counts) - xlogy(counts, np.outer(single, single))) / n
+    information = np.add.reduceat(np.add.reduceat(terms, starts[:-1], axis=0), starts[:-1], axis=1)
+    information[information < 1e-12] = 0.0  # rounding errors of 0 are no edges
+    tree = minimum_spanning_tree(csr_array(-np.triu(information, 1))).tocoo()
+    scores = np.zeros((p, p))
+    for i, j in zip(tree.row.tolist(), tree.col.tolist(), strict=True):
+        table = np.log(counts[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] + 0.5)
+        table = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+        scores[i, j] = scores[j, i] = np.abs(table).max()
+    return scores
+
+
+def _regressions(codes: np.ndarray, layout: RegressionLayout, radius: float) -> np.ndarray:
+    """Weights of all regressions, shape (n_regressions, n_columns): least mean loss with l1 norm at most `radius`."""
+    features = feature_rows(codes, layout).astype(np.float64)
+    used = np.zeros((layout.n_regressions, len(features)), dtype=bool)
+    rows = np.arange(layout.n_regressions)[:, np.newaxis]
+    column = np.maximum(layout.columns, 0)
+    np.logical_or.at(used, (np.broadcast_to(rows, column.shape), column), layout.columns >= 0)
+    states = codes.T[layout.nodes]
+    up, down = states == layout.pairs[:, :1], states == layout.pairs[:, 1:]
+    sign = up.astype(np.float64) - down  # 0: the record takes no part
+    share = np.abs(sign) / np.maximum(np.abs(sign).sum(axis=1, keepdims=True), 1.0)
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        margins = sign * (flat.reshape(used.shape) @ features)
+        slopes = -share * sign * expit(-margins)
+        value = float((share * np.logaddexp(0.0, -margins)).sum())
+        return value, np.where(used, slopes @ features.T, 0.0).ravel()
+
+    def projected(flat: np.ndarray, step: float) -> np.ndarray:
+        return _onto_l1_balls(flat.reshape(used.shape), radius).ravel()
+
+    found = minimize_proximal(loss, projected, np.zeros(used.size), max_iter=_MAX_ITER, step_tol=_STEP_TOL)
+    weights = found.x.reshape(used.shape)
+    return np.where(layout.columns >= 0, weights[rows, column], 0.0)
+
+
+def _onto_l1_balls(rows: np.ndarray, radius: float) -> np.ndarray:
+    """Euclidean projection of each row onto the l1 ball (Duchi, Shalev-Shwartz, Singer and Chandra 2008)."""
+    sizes = np.abs(rows)
+    ordered = -np.sort(-sizes, axis=1)
+    shifts = (np.cumsum(ordered, axis=1) - radius) / np.arange(1, rows.shape[1] + 1)
+    last = (ordered > shifts).sum(axis=1) - 1
+    shift = np.maximum(shifts[np.arange(len(rows)), last], 0.0)
+    return np.sign(rows) * np.maximum(sizes - shift[:, np.newaxis], 0.0)

@@ -1,0 +1,176 @@
+"""The graph that most of several disjoint blocks of records agree on, released only where it is stable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pgmpy_dp.private.data.table import PrivateTable, random_parts
+from pgmpy_dp.private.guarantee import ApproxDP
+from pgmpy_dp.private.learners.block_graphs import MAX_BLOCKS, BlockSettings, block_graphs, blocks_public, plan_blocks
+from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise.distance_test import distance_test, noisy_mode
+from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["StableGraph", "StableSettings", "run", "stable_graph"]
+
+
+@dataclass(frozen=True)
+class StableSettings:
+    """How the blocks vote, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    blocks : BlockSettings
+    n_blocks : int, optional
+        M. Default: ``4 ln(1/delta)/epsilon``, rounded up: where nine blocks in ten agree, the graph is then
+        released with probability above .99. Fewer blocks have more records each, and must agree more: below about
+        ``2 ln(1/delta)/epsilon`` not even all of them are enough.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable blocks and noise. The release **is not private**.
+    """
+
+    blocks: BlockSettings
+    n_blocks: int | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.blocks, BlockSettings):
+            raise TypeError(f"blocks={self.blocks!r} is a {type(self.blocks).__name__}; pass BlockSettings")
+        if self.n_blocks is not None:
+            object.__setattr__(self, "n_blocks", checked_integer("n_blocks", self.n_blocks, 1))
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+
+
+def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Release:
+    """Release the graph that has the most blocks' votes, or that none is stable.
+
+    Parameters
+    ----------
+    table : PrivateTable
+    settings : StableSettings
+    budget : Budget
+        Of (epsilon, delta). It is charged to the table's ledger before the records are looked at, and spent whatever
+        the outcome.
+
+    Returns
+    -------
+    Release
+        ``kind="stable_structure"``: ``values[0]`` the noisy distance to the nearest change of the graph, shape (1,);
+        ``values[1]`` the graph's edges as positions, shape (n_edges, 2), empty where no graph is stable.
+        :func:`stable_graph` reads it.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For a budget without a delta, settings that do not suit the schema, too many blocks. All depend on public
+        arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* Under add_remove and replace_one one block's records change, by draws that are independent of the
+        records (:func:`~pgmpy_dp.private.data.table.random_parts`), and a block's graph is a function of its records,
+        so one vote changes, at most. Blocks have defined graphs whatever they hold, none at all included.
+
+        *Guarantee.* (epsilon, delta)-DP by the distance test on the votes, given the draws, and so on average over
+        them: :mod:`pgmpy_dp.private.noise.distance_test` has the proof.
+
+        *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Lemma 6.1; Vadhan 2017, Proposition 3.4.
+
+        *Side channels.* That no graph is stable is an outcome, not an error. Running time depends on the records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0, 1] * 3000, "b": [0, 1] * 2900 + [1, 0] * 100, "c": [0, 0, 1, 1] * 1500})
+    >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(epsilon=2.0, delta=1e-3))
+    >>> release = run(table, StableSettings(BlockSettings(2.5, 1.5, "chow-liu")), Budget(epsilon=2.0, delta=1e-3))
+    >>> release.values[1].tolist(), str(table.ledger.spent)
+    ([[0, 1]], '(2, 0.001)-DP')
+    """
+    if not isinstance(table, PrivateTable):
+        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass Budget(epsilon=..., delta=...)")
+    if budget.epsilon is None or not budget.delta:
+        raise ValueError(
+            f"the budget is {budget}, and a test of stability needs an epsilon and a delta above 0: pass both, or use "
+            "edge votes, which take any budget"
+        )
+    learner = plan_blocks(table.schema, settings.blocks)
+    test = distance_test(budget.epsilon, budget.delta)
+    n_blocks = settings.n_blocks
+    if n_blocks is None:
+        n_blocks = math.ceil(min(4.0 * math.log(1.0 / budget.delta) / budget.epsilon, MAX_BLOCKS + 1))
+    if n_blocks > MAX_BLOCKS:
+        raise ValueError(f"n_blocks={settings.n_blocks!r} asks for more than {MAX_BLOCKS} blocks; raise epsilon")
+    seed = seeded_generator(settings.random_state)
+    cost = ApproxDP(budget.epsilon, budget.delta)
+    table.ledger.charge(
+        cost,
+        what=f"a stable graph of {len(table.schema)} variables, by the votes of {n_blocks} blocks",
+        columns=table.schema.variables,
+        mechanism="distance_test",
+        adjacency=table.adjacency,
+        reproducible=seed is not None,
+    )
+    votes = block_graphs(random_parts(table, n_blocks, seed), learner, settings.blocks.n_workers)
+    noisy, mode = noisy_mode(votes, test, seed)
+    pairs = np.transpose(np.triu_indices(len(table.schema), 1))
+    return Release(
+        kind="stable_structure",
+        values=(np.array([noisy]), pairs[list(mode or ())].reshape(-1, 2)),
+        noise=(test.noise, None),
+        public={
+            "schema": table.schema.to_dict(),
+            "n_records": table.n_records,
+            "n_blocks": n_blocks,
+            "threshold": test.threshold,
+            "settings": {**blocks_public(learner), "budget": budget.guarantee.to_dict()},
+        },
+        adjacency=table.adjacency,
+        guarantee=cost,
+        mechanism="distance_test",
+        reproducible=seed is not None,
+    )
+
+
+@dataclass(frozen=True)
+class StableGraph:
+    """What a release of kind "stable_structure" says.
+
+    Attributes
+    ----------
+    schema : Schema
+    edges : tuple of pairs of int, or None
+        Positions of the variables; None where no graph is stable.
+    noisy_distance : int
+        How many votes would have to change before the graph can, about.
+    threshold : int
+        Smallest noisy distance of a release.
+    n_blocks : int
+    """
+
+    schema: Schema
+    edges: tuple[tuple[int, int], ...] | None
+    noisy_distance: int
+    threshold: int
+    n_blocks: int
+
+
+def stable_graph(release: Release) -> StableGraph:
+    """Read a release of this learner; ValueError for another kind. Post-processing."""
+    if release.kind != "stable_structure":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'stable_structure'")
+    noisy, threshold = int(release.values[0][0]), int(release.public["threshold"])
+    edges = tuple((int(i), int(j)) for i, j in release.values[1]) if noisy >= threshold else None
+    return StableGraph(release.schema, edges, noisy, threshold, int(release.public["n_blocks"]))
