@@ -288,29 +288,45 @@ def _fit(
 
 
 def _factors_to_width(effects: Contrasts, theta: np.ndarray, width: float) -> np.ndarray:
-    """For each scope the number in (0, 1] by which to scale it so that no variable exceeds the width.
+    """For each scope the number in [0, 1] by which to scale it so that no variable exceeds the width.
 
-    With w_i the largest sum, over the states of variable i, of the largest entries at that state of the tables that
-    hold i, a scope is divided by the largest max(1, w_i/width) of its variables: each term of w_i is divided by
-    w_i/width at least.
+    The tables on a variable that exceeds it lose the same amount of their largest entries, at most all: of binary
+    variables this is the projection on the l1 ball. So weak interactions, which are noise more often, go first. A table
+    on several such variables loses the most that one of them asks for.
     """
-    present = np.flatnonzero(effects.norms(theta)).tolist()
-    totals = [np.zeros(k) for k in effects.cardinalities]
-    for s in present:
+    on: list[list[tuple[int, np.ndarray]]] = [[] for _ in effects.cardinalities]
+    for s in np.flatnonzero(effects.norms(theta)).tolist():
         scope = effects.scopes[s]
         if all(effects.cardinalities[i] == 2 for i in scope):  # then all entries are as large
             for i in scope:
-                totals[i] += abs(float(theta[effects.starts[s]]))
+                on[i].append((s, np.full(2, abs(float(theta[effects.starts[s]])))))
             continue
         table = np.abs(effects.table(theta, s))
         for axis, i in enumerate(scope):
-            totals[i] += np.moveaxis(table, axis, 0).reshape(len(totals[i]), -1).max(axis=1)
-    total = np.array([at_state.max(initial=0.0) for at_state in totals])
-    excess = np.maximum(1.0, total / width * (1 + 1e-12))  # the width must hold after rounding
+            on[i].append((s, np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1).max(axis=1)))
     factor = np.ones(len(effects.scopes))
-    for s in present:
-        factor[s] = 1.0 / excess[list(effects.scopes[s])].max()
+    for scopes in (scopes for scopes in on if scopes):
+        places = [s for s, _ in scopes]
+        at_state = np.array([entries for _, entries in scopes])
+        factor[places] = np.minimum(factor[places], _shortened(at_state, width * (1 - 1e-12)))  # also after rounding
     return factor
+
+
+def _shortened(at_state: np.ndarray, width: float) -> np.ndarray:
+    """Factors for tables, by their largest entries at each state, shape (tables, states), that sum to the width."""
+    largest = at_state.max(axis=1)
+    low, high = 0.0, float(largest.max())
+
+    def factors(amount: float) -> np.ndarray:
+        return np.maximum(0.0, 1.0 - amount / largest)
+
+    if float(at_state.sum(axis=0).max()) <= width:
+        return np.ones(len(largest))
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        fits = float((factors(middle) @ at_state).max()) <= width
+        low, high = (low, middle) if fits else (middle, high)
+    return factors(high)
 
 
 def _largest_features(effects: Contrasts) -> np.ndarray:
