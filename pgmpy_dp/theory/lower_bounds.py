@@ -163,7 +163,8 @@ def block_model_recovery(n: int, degree: float, gamma: float, error: float, fail
     e^(2 epsilon) - 1 = Omega(log(1/zeta)/(gamma d) + log(1/beta)/(zeta n gamma d)), with constant 1, for a learner
     that errs on at most a share zeta of the vertices with probability 1 - beta, in two balanced communities x in
     {-1, 1}^n with an edge between i and j with probability (1 + gamma x_i x_j) d/n. A bound on epsilon, not on n: at
-    constant 1 epsilon is ``log1p(value)/2``.
+    constant 1 epsilon is ``log1p(value)/2``. The expression was derived again from the paper's packing argument, whose
+    display was not legible in the copy at hand; compare it with the paper before you cite it.
 
     Parameters
     ----------
