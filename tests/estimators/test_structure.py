@@ -12,7 +12,7 @@ import pytest
 import sklearn.base
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, learn, list_estimators
+from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, learn
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork, structure
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -40,7 +40,7 @@ def records(n=5000, seed=0):
     )
 
 
-@pytest.fixture(params=list_estimators(task="structure"), ids=lambda estimator: estimator.__name__)
+@pytest.fixture(params=[PrivateChowLiu, PrivateNetwork], ids=lambda estimator: estimator.__name__)
 def estimator_class(request):
     return request.param
 

@@ -50,8 +50,8 @@ def test_each_half_is_released_at_the_cost_that_is_charged_once(adjacency, budge
         monkeypatch.setattr(
             halves,
             name,
-            lambda codes, plan, seed, f=true: (
-                events.append("count") or seen.append(codes) or plans.append(plan) or f(codes, plan, seed)
+            lambda codes, plan, *rest, f=true: (
+                events.append("count") or seen.append(codes) or plans.append(plan) or f(codes, plan, *rest)
             ),
         )
     charge = Ledger.charge
@@ -73,7 +73,9 @@ def test_each_half_is_released_at_the_cost_that_is_charged_once(adjacency, budge
 def test_halves_are_new_coins_each_time(monkeypatch):
     seen = []
     true = halves.descend
-    monkeypatch.setattr(halves, "descend", lambda codes, plan, seed: seen.append(len(codes)) or true(codes, plan, seed))
+    monkeypatch.setattr(
+        halves, "descend", lambda codes, plan, *rest: seen.append(len(codes)) or true(codes, plan, *rest)
+    )
     for _ in range(8):
         run(private(), settings(n_iter=3), Budget(rho=1.0))
     assert len(set(seen)) > 1

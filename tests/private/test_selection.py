@@ -100,7 +100,7 @@ class TestScales:
 
     @pytest.mark.parametrize("cost", [ZCDP(1e-40), PureDP(1e-30)])
     def test_impossible_budgets_are_refused(self, cost):
-        with pytest.raises(ValueError, match=r"needs noise of scale .* raise the budget, or take fewer"):
+        with pytest.raises(ValueError, match=r"needs noise of scale .* raise the budget, or make fewer"):
             selection_scale(1.0, cost, Fraction(1, 10))
 
     def test_seeds_repeat_and_the_exact_path_does_not(self):
