@@ -22,7 +22,7 @@ from pgmpy.parameter_estimator import BaseParameterEstimator
 from tqdm.auto import tqdm
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import Inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
@@ -185,12 +185,8 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
                 data, schema.subset(graph.nodes), adjacency=self.adjacency, ledger=budget, n_records=self.n_records
             )
         release = self._run(table, settings, budget)
-        try:
+        with handed_over(release):
             learned = self._learned(graph, release, Privacy.of(release, table.ledger.entries))
-        except BaseException as error:
-            error.release = release  # type: ignore[attr-defined]
-            error.add_note("The release was made and paid for: pass this exception's .release to fit_release")
-            raise
         self.__dict__.update(learned)
         return self
 
@@ -209,8 +205,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         self
         """
         graph = _checked_graph(model)
-        if not isinstance(release, Release):
-            raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+        require_release(release)
         if release.kind != self._release_kind:
             raise ValueError(
                 f"release has kind {release.kind!r}, this estimator needs one of kind {self._release_kind!r}"

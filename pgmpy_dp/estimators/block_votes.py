@@ -10,7 +10,7 @@ from pgmpy.base import UndirectedGraph
 from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.base import schema_and_table
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.learners.block_graphs import BlockSettings, plan_blocks
@@ -94,12 +94,8 @@ class BaseBlockVotes(BaseEstimator):
         if table is None:
             table = PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
         release = self._run(table, budget)
-        try:
+        with handed_over(release):
             learned = self._learned(release, Privacy.of(release, table.ledger.entries))
-        except BaseException as error:
-            error.release = release  # type: ignore[attr-defined]
-            error.add_note("The release was made and paid for: pass this exception's .release to fit_release")
-            raise
         self.__dict__.update(learned)
         return self
 
@@ -120,8 +116,7 @@ class BaseBlockVotes(BaseEstimator):
         TypeError, ValueError
             For what is no release of this estimator.
         """
-        if not isinstance(release, Release):
-            raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+        require_release(release)
         if release.kind != self._kind:
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {self._kind!r}")
         if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:

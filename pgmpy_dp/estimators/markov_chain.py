@@ -16,7 +16,7 @@ from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.markov_chain import ChainFit, MarkovChain, fit_chain, map_chain, noisy_chain_tables
 from pgmpy_dp.models.maximum_likelihood import naive_mle
@@ -239,12 +239,8 @@ class PrivateMarkovChain(BaseEstimator):
             release = chain_gradient.run(release_of, settings, budget)
         else:
             release = chain.run(release_of, settings, budget)
-        try:
+        with handed_over(release):
             learned = self._learned(release, Privacy.of(release, release_of.ledger.entries))
-        except BaseException as error:
-            error.release = release  # type: ignore[attr-defined]
-            error.add_note("A release was made and paid for: pass this exception's .release to fit_release")
-            raise
         self.__dict__.update(learned)
         return self
 
@@ -259,8 +255,7 @@ class PrivateMarkovChain(BaseEstimator):
         TypeError, ValueError
             For what is no release of a chain, and for tables with ``method="sgd"``.
         """
-        if not isinstance(release, Release):
-            raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+        require_release(release)
         if release.kind not in _KINDS:
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind 'chain'")
         self._check_method()

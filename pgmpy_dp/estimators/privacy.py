@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["Privacy"]
+__all__ = ["Privacy", "handed_over", "require_release"]
 
 
 @dataclass(frozen=True)
@@ -83,3 +84,20 @@ class Privacy:
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
         text = f"{self.guarantee} under {self.adjacency}{whose} ({self.mechanism})"
         return text + " with reproducible noise: NOT PRIVATE" if self.reproducible else text
+
+
+@contextmanager
+def handed_over(release: Release) -> Iterator[None]:
+    """Learning from a release that is paid for: an exception has it as its attribute ``release``."""
+    try:
+        yield
+    except BaseException as error:
+        error.release = release  # type: ignore[attr-defined]
+        error.add_note("The release was made and paid for: pass this exception's .release to fit_release")
+        raise
+
+
+def require_release(release: object) -> None:
+    """TypeError for what is no release."""
+    if not isinstance(release, Release):
+        raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")

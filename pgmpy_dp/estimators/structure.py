@@ -12,7 +12,7 @@ from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.base import Progress, noisy_marginals, progress_bar, schema_and_table
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -88,12 +88,8 @@ class BaseStructureEstimator(BaseEstimator):
             schema.require_discrete(argument="state_names")
             table = PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
         release = self._run(table, settings, budget)
-        try:
+        with handed_over(release):
             learned = self._learned(release, Privacy.of(release, table.ledger.entries))
-        except BaseException as error:
-            error.release = release  # type: ignore[attr-defined]
-            error.add_note("The release was made and paid for: pass this exception's .release to fit_release")
-            raise
         self.__dict__.update(learned)
         return self
 
@@ -105,8 +101,7 @@ class BaseStructureEstimator(BaseEstimator):
         TypeError, ValueError
             For what is no release of this learner.
         """
-        if not isinstance(release, Release):
-            raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+        require_release(release)
         self._settings()
         self._check_release(release)
         self.__dict__.update(self._learned(release, Privacy.of(release)))

@@ -19,7 +19,7 @@ from pgmpy_dp.private.learners.block_graphs import (
     blocks_public,
     plan_blocks,
 )
-from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost
+from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost, require_table_and_budget
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import (
     gaussian_release,
@@ -149,10 +149,7 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
     >>> (edge_frequencies(release) > 0.5).tolist(), str(table.ledger.left)
     ([[False, True, False], [True, False, False], [False, False, False]], '0-DP')
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_table_and_budget(table, budget)
     learner = plan_blocks(table.schema, settings.blocks)
     l1, l2, _ = vote_sensitivity(learner.n_pairs, learner.max_edges)
     cost = noise_and_cost([l1], [l2], [learner.n_pairs], settings.noise, None, budget)

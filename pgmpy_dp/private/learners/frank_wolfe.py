@@ -18,6 +18,7 @@ from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, resid
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.private.learners.marginals import require_table_and_budget
 from pgmpy_dp.private.learners.public_graph import encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
@@ -115,10 +116,7 @@ def run(
     >>> regressions_of(release).features, bool((regression_weights(release)[[0, 1], [1, 0]] > 1.0).all())
     (((0,), (1,), ()), True)
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     made = frank_wolfe_plan(table.schema, table.adjacency, table.n_records, settings, budget)
     mechanism = "gumbel_noisy_max" if isinstance(made.cost, ZCDP) else "exponential_noisy_max"
     seed = seeded_generator(settings.random_state)

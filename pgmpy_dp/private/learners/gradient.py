@@ -17,7 +17,7 @@ from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.learners.ascent import PARAMETER_UNIT, AscentSettings, ascend, make_plan
-from pgmpy_dp.private.learners.marginals import MarginalSettings, require_scopes
+from pgmpy_dp.private.learners.marginals import MarginalSettings, require_scopes, require_table_and_budget
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Release
@@ -123,10 +123,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     >>> round(float(1 / (1 + np.exp(theta[0] - theta[1]))), 1)
     0.1
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     cliques = _cliques(table, settings)
     engine = SumProduct(cliques, memory_limit=settings.memory_limit)
     clip_norm = math.sqrt(cliques.n_cliques) if settings.clip_norm is None else settings.clip_norm

@@ -17,6 +17,7 @@ from pgmpy_dp.private.data.table import PrivateTable, random_halves
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners.frank_wolfe import descend
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.private.learners.marginals import require_table_and_budget
 from pgmpy_dp.private.learners.parities import ParityPlan, ParitySettings, plan_parities, release_parities
 from pgmpy_dp.private.learners.public_graph import encoded_graph
 from pgmpy_dp.private.ledger import Budget
@@ -114,10 +115,7 @@ def run(
     >>> str(table.ledger.left), parities_part(release).values[0].shape
     ('0-zCDP', (3,))
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     descent_plan, parity_plan = _plans(table, settings, budget)
     mechanism = f"frank_wolfe_and_{parity_plan.mechanism}"
     seed = seeded_generator(settings.regressions.random_state)

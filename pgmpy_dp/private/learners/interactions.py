@@ -19,7 +19,7 @@ from pgmpy_dp.private.data.interactions import (
 )
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost
+from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost, require_table_and_budget
 from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
@@ -153,10 +153,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     >>> [value.shape for value in release.values], str(release.guarantee), str(table.ledger.left)
     ([(5,), (6,), (1,)], '0.5-zCDP', '0.5-zCDP')
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_table_and_budget(table, budget)
     plan = plan_interactions(table.schema, table.adjacency, table.n_records, settings, budget)
     seed = seeded_generator(settings.random_state)
     table.ledger.charge(

@@ -19,7 +19,15 @@ from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["NOISES", "MarginalSettings", "checked_integer", "noise_and_cost", "require_scopes", "run"]
+__all__ = [
+    "NOISES",
+    "MarginalSettings",
+    "checked_integer",
+    "noise_and_cost",
+    "require_scopes",
+    "require_table_and_budget",
+    "run",
+]
 
 NOISES = ("auto", "laplace", "gaussian")
 
@@ -117,10 +125,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     >>> release.values[0].shape, str(release.guarantee), release.noise[0].scale, str(table.ledger.left)
     ((2, 2), '0.5-DP', 2.0, '0.5-DP')
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_table_and_budget(table, budget)
     sizes = _table_sizes(table.schema, settings)
     cost = _cost(table, settings, budget, sizes)
     mechanism = "discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian"
@@ -207,6 +212,16 @@ def noise_and_cost(
         )
         costs.append((variance, ZCDP(rho)))
     return min(costs, key=lambda item: item[0])[1]
+
+
+def require_table_and_budget(
+    table: object, budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)"
+) -> None:
+    """TypeError for a table or a budget that is none; `example` is what the message tells to pass as the budget."""
+    if not isinstance(table, PrivateTable):
+        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass {example}")
 
 
 def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None:

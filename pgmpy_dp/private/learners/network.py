@@ -17,6 +17,7 @@ from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.learners.marginals import require_table_and_budget
 from pgmpy_dp.private.learners.network_plan import (
     NetworkPlan,
     NetworkSettings,
@@ -120,10 +121,7 @@ def run(
     >>> release.scopes[:4], str(release.guarantee), str(table.ledger.left)
     ((('a',), ('b',), ('c',), ('a', 'b')), '1-zCDP', '0-zCDP')
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_table_and_budget(table, budget)
     plan = network_plan(table.schema, table.adjacency, settings, budget)
     gaussian = isinstance(plan.cost, ZCDP)
     mechanism = "gumbel_noisy_max+discrete_gaussian" if gaussian else "exponential_noisy_max+discrete_laplace"

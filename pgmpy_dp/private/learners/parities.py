@@ -21,7 +21,7 @@ from pgmpy_dp.private.data.parities import (
 )
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer, noise_and_cost
+from pgmpy_dp.private.learners.marginals import checked_integer, noise_and_cost, require_table_and_budget
 from pgmpy_dp.private.learners.parity_rounds import default_rounds, measurement_scale, pmw_answers, sepfem_answers
 from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
@@ -190,10 +190,7 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     >>> release.values[0].shape, release.noise[0].scale, str(table.ledger.left)
     ((3,), 2.0, '0.5-zCDP')
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     plan = plan_parities(table.schema, table.adjacency, table.n_records, settings, budget)
     seed = seeded_generator(settings.random_state)
     table.ledger.charge(

@@ -21,7 +21,7 @@ from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid,
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, checked_number
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.learners.marginals import checked_integer, require_table_and_budget
 from pgmpy_dp.private.learners.public_graph import edge_positions, encoded_graph
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
@@ -173,10 +173,7 @@ def run(
     >>> bool(interaction > 1)
     True
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     plan = _plan(table, settings, budget)
     seed = samplers.seeded_generator(settings.random_state)
     table.ledger.charge(

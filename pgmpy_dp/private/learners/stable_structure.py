@@ -10,7 +10,7 @@ import numpy as np
 from pgmpy_dp.private.data.table import PrivateTable, random_parts
 from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.learners.block_graphs import MAX_BLOCKS, BlockSettings, block_graphs, blocks_public, plan_blocks
-from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.learners.marginals import checked_integer, require_table_and_budget
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.distance_test import distance_test, noisy_mode
 from pgmpy_dp.private.noise.samplers import seeded_generator
@@ -97,10 +97,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
     >>> release.values[1].tolist(), str(table.ledger.spent)
     ([[0, 1]], '(2, 0.001)-DP')
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass Budget(epsilon=..., delta=...)")
+    require_table_and_budget(table, budget, "Budget(epsilon=..., delta=...)")
     if budget.epsilon is None or not budget.delta:
         raise ValueError(
             f"the budget is {budget}, and a test of stability needs an epsilon and a delta above 0: pass both, or use "

@@ -13,7 +13,7 @@ import numpy as np
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.learners.marginals import checked_integer, require_table_and_budget
 from pgmpy_dp.private.learners.network_plan import one_way_weights, sequential_cost
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import additive_release, gaussian_scales, laplace_scales
@@ -118,10 +118,7 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
     >>> run(table, TreeSettings(n_edges=1), Budget(rho=1.0)).scopes
     (('a',), ('b',), ('c',), ('a', 'b'))
     """
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_table_and_budget(table, budget)
     n_edges, shares, cost = _plan(table, settings, budget)
     one_way, selection, measuring = shares
     gaussian = isinstance(cost, ZCDP)
