@@ -16,7 +16,7 @@ from skbase.base import BaseEstimator
 from pgmpy_dp.estimators.base import progress_bar, schema_and_table
 from pgmpy_dp.estimators.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import RandomField, edge_scores
 from pgmpy_dp.private.budget import Budget
@@ -58,22 +58,40 @@ class BaseFieldEstimator(BaseEstimator):
     _family: ClassVar[str]
     _moment_kind: ClassVar[str]
 
-    # Set by the constructors of the subclasses.
-    width: float
-    epsilon: float | None
-    delta: float
-    rho: float | None
-    state_names: Schema | dict | None
-    adjacency: str
-    n_records: int | None
-    method: str
-    graph: Any
-    n_iter: int | None
-    sparse: bool
-    min_edge_weight: float | None
-    inference: Inference
-    memory_limit: int
-    random_state: int | None
+    def __init__(
+        self,
+        width: float,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        method: str = "auto",
+        graph: Any = None,
+        n_iter: int | None = None,
+        sparse: bool = True,
+        min_edge_weight: float | None = None,
+        inference: Inference = "auto",
+        memory_limit: int = FIELD_MEMORY_LIMIT,
+        random_state: int | None = None,
+    ) -> None:
+        self.width = width
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.state_names = state_names
+        self.adjacency = adjacency
+        self.n_records = n_records
+        self.method = method
+        self.graph = graph
+        self.n_iter = n_iter
+        self.sparse = sparse
+        self.min_edge_weight = min_edge_weight
+        self.inference = inference
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        super().__init__()
 
     @abstractmethod
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
@@ -121,12 +139,8 @@ class BaseFieldEstimator(BaseEstimator):
         if table is None:
             table = PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
         release = self._run(method, table, budget)
-        try:
+        with handed_over(release):
             learned = self._learned(release, Privacy.of(release, table.ledger.entries))
-        except BaseException as error:
-            error.release = release  # type: ignore[attr-defined]
-            error.add_note("The release was made and paid for: pass this exception's .release to fit_release")
-            raise
         self.__dict__.update(learned)
         return self
 
@@ -142,8 +156,7 @@ class BaseFieldEstimator(BaseEstimator):
         -------
         self
         """
-        if not isinstance(release, Release):
-            raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+        require_release(release)
         kinds = self._release_kinds()
         if release.kind not in kinds:
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of {kinds}")

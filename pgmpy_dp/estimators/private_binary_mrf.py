@@ -143,25 +143,26 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         memory_limit: int = FIELD_MEMORY_LIMIT,
         random_state: int | None = None,
     ) -> None:
-        self.width = width
         self.order = order
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.method = method
         self.objective = objective
         self.queries = queries
-        self.graph = graph
-        self.n_iter = n_iter
-        self.sparse = sparse
-        self.min_edge_weight = min_edge_weight
-        self.inference = inference
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        super().__init__()
+        super().__init__(
+            width,
+            epsilon,
+            delta,
+            rho,
+            state_names,
+            adjacency,
+            n_records,
+            method,
+            graph,
+            n_iter,
+            sparse,
+            min_edge_weight,
+            inference,
+            memory_limit,
+            random_state,
+        )
 
     @property
     def _order(self) -> int:

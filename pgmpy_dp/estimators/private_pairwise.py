@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
-from pgmpy_dp.estimators.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
-from pgmpy_dp.models.inference import Inference
+from pgmpy_dp.estimators.field_base import BaseFieldEstimator
 from pgmpy_dp.models.random_fields import Pairwise, RandomField
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.learners import interactions
 from pgmpy_dp.private.learners.interactions import InteractionSettings
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
 
 __all__ = ["PrivatePairwise"]
 
@@ -105,41 +103,6 @@ class PrivatePairwise(BaseFieldEstimator):
 
     _family: ClassVar[str] = "pairwise"
     _moment_kind: ClassVar[str] = "interactions"
-
-    def __init__(
-        self,
-        width: float,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        method: str = "auto",
-        graph: Any = None,
-        n_iter: int | None = None,
-        sparse: bool = True,
-        min_edge_weight: float | None = None,
-        inference: Inference = "auto",
-        memory_limit: int = FIELD_MEMORY_LIMIT,
-        random_state: int | None = None,
-    ) -> None:
-        self.width = width
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.method = method
-        self.graph = graph
-        self.n_iter = n_iter
-        self.sparse = sparse
-        self.min_edge_weight = min_edge_weight
-        self.inference = inference
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        super().__init__()
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
         return interactions.run(table, InteractionSettings(graph=self.graph, random_state=self.random_state), budget)
