@@ -121,7 +121,8 @@ def _quietly(read: Callable[..., Any], *arguments: Any) -> Any:
 
 def column_names(data: Any) -> list[Hashable]:
     """Names of a dataframe's columns, which are public; TypeError for what is no dataframe, ValueError for repeats."""
-    names: list[Hashable] = list(data.columns) if nw.dependencies.is_pandas_dataframe(data) else list(_narwhals(data)[1])
+    is_pandas = nw.dependencies.is_pandas_dataframe(data)
+    names: list[Hashable] = list(data.columns if is_pandas else _narwhals(data)[1])
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
