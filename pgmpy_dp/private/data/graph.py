@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.frame import column_names, read_edge_list, read_keys
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.noise.subsampling import uniform_parts
+from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["PrivateGraph", "adjacency_matrix", "random_edge_halves"]
+__all__ = ["PrivateGraph", "adjacency_matrix", "edge_count", "neighbour_sums", "random_edge_halves"]
 
 MAX_VERTICES = 2**31 - 1  # so that a pair of vertices is one integer of 64 bits, and a degree one of 32
 
@@ -122,6 +125,44 @@ def random_edge_halves(
     second = uniform_parts(upper.nnz, 2, seed=seed).astype(bool)
     first_half, second_half = (_symmetric((upper.row[part], upper.col[part]), subject.n) for part in (~second, second))
     return first_half, second_half
+
+
+def edge_count(matrix: sp.csr_array) -> Sensitive:
+    """Number of edges of an adjacency matrix, shape (1,); one edge changes it by 1."""
+    return Sensitive(np.array([matrix.nnz // 2], dtype=np.int64), Adjacency.EDGE, 1.0, 1.0, 1.0)
+
+
+def neighbour_sums(matrix: sp.csr_array, marks: np.ndarray) -> Sensitive:
+    """For each vertex the sum of its neighbours' marks, ``A U``.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (n, n)
+        Adjacency matrix.
+    marks : ndarray of int, shape (n, columns)
+        U, public. Each row is one sign with zeros, so that its norms are at most 1: signs of two communities in one
+        column, or indicators of any number of communities in as many.
+
+    Returns
+    -------
+    Sensitive
+        Value of shape (n, columns).
+
+    Raises
+    ------
+    ValueError
+        For marks of another kind, which are public.
+
+    Notes
+    -----
+    Privacy: an edge {i, j} more adds row j of U to row i of the sums, and row i of U to row j. Each of these has one
+    entry of size 1 at most, so the sums move by at most 2 in l1 norm, sqrt(2) in l2 norm and 1 in any entry, for any
+    number of communities.
+    """
+    u = np.asarray(marks)
+    if u.ndim != 2 or len(u) != matrix.shape[0] or (np.abs(u).sum(axis=1) > 1).any() or u.dtype.kind not in "iu":
+        raise ValueError(f"marks of shape {u.shape} must be integers with at most one 1 or -1 in each of the rows")
+    return Sensitive((matrix @ u).astype(np.int64), Adjacency.EDGE, 2.0, root_up(Fraction(2)), 1.0)
 
 
 def _read(graph: Any, declared: Sequence[Hashable] | None) -> tuple[Sequence[Hashable], tuple[np.ndarray, np.ndarray]]:

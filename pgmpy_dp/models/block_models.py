@@ -1,0 +1,163 @@
+"""Graphs with planted communities, made up and public, and how far found communities are from the planted ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
+
+__all__ = ["degree_weights", "error_rate", "planted_labels", "sample_block_model"]
+
+
+def planted_labels(n: int, shares: int | Sequence[float], rng: np.random.Generator) -> np.ndarray:
+    """Communities of n vertices in random order.
+
+    Parameters
+    ----------
+    n : int
+    shares : int or sequence of float
+        A number of communities of equal size (up to one), or the size of each, up to a common factor.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+
+    Examples
+    --------
+    >>> np.bincount(planted_labels(10, [3, 2], np.random.default_rng(0))).tolist()
+    [6, 4]
+    """
+    weights = np.ones(shares) if isinstance(shares, int) else np.asarray(shares, dtype=float)
+    if weights.ndim != 1 or weights.size == 0 or (weights <= 0).any():
+        raise ValueError(f"shares={shares!r} must be a positive number of communities, or a list of positive sizes")
+    ends = np.rint(n * np.cumsum(weights) / weights.sum()).astype(int)
+    return rng.permutation(np.repeat(np.arange(weights.size), np.diff(ends, prepend=0)))
+
+
+def degree_weights(n: int, rng: np.random.Generator, spread: float = 0.5, largest: float = 4.0) -> np.ndarray:
+    """Log-normal weights of mean 1 for a degree-corrected block model, shape (n,); none above about `largest`.
+
+    Examples
+    --------
+    >>> weights = degree_weights(1000, np.random.default_rng(0))
+    >>> bool(abs(weights.mean() - 1) < 1e-12), bool(weights.max() < 6)
+    (True, True)
+    """
+    weights = np.minimum(rng.lognormal(sigma=spread, size=n), largest)
+    return weights / weights.mean()
+
+
+def sample_block_model(
+    labels: np.ndarray, degree: float, bias: float, rng: np.random.Generator, weights: np.ndarray | None = None
+) -> sp.csr_array:
+    """A graph whose edges are independent, given the communities.
+
+    The pair i < j of vertices is an edge with probability ``w_i w_j (d/n) (1 + gamma)`` in one community, and
+    ``w_i w_j (d/n) (1 - gamma/(k-1))`` across two of k (Chen et al. 2023, section 5, for k = 2; degree-corrected by
+    the weights w: Karrer and Newman 2011).
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n,)
+        In 0 .. k-1.
+    degree : float
+        d, about the average degree where communities have one size.
+    bias : float
+        gamma, in [-1, 1] for two communities.
+    rng : numpy.random.Generator
+    weights : ndarray, shape (n,), optional
+        Positive. Default: 1.
+
+    Returns
+    -------
+    scipy.sparse.csr_array of int8, shape (n, n)
+        Symmetric, with zero diagonal. Time and memory grow with the edges, not with the pairs.
+
+    Raises
+    ------
+    ValueError
+        Where a probability is outside of [0, 1].
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> graph = sample_block_model(planted_labels(1000, 2, rng), 20.0, 0.8, rng)
+    >>> bool(abs(graph.sum() / 1000 - 20) < 1)
+    True
+    """
+    labels = np.asarray(labels)
+    n, k = labels.size, int(labels.max(initial=0)) + 1
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    members = [np.flatnonzero(labels == c) for c in range(k)]
+    rows, cols = [], []
+    for a in range(k):
+        for b in range(a, k):
+            tilt = 1.0 + bias if a == b else 1.0 - bias / (k - 1)
+            ends = _pairs(members[a], members[b], a == b, tilt * degree / n, w, rng)
+            rows.append(ends[0])
+            cols.append(ends[1])
+    i, j = np.concatenate(rows), np.concatenate(cols)
+    entries = np.ones(2 * i.size, dtype=np.int8)
+    return sp.csr_array((entries, (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(n, n))
+
+
+def error_rate(found: np.ndarray, truth: np.ndarray) -> float:
+    """Share of vertices with a wrong label, under the renaming of the found labels that makes it smallest.
+
+    Parameters
+    ----------
+    found, truth : ndarray of int, shape (n,)
+        Labels from 0 on. For two communities the renamings are the two signs.
+
+    Examples
+    --------
+    >>> error_rate(np.array([1, 1, 0, 0]), np.array([0, 0, 1, 0]))
+    0.25
+    """
+    found, truth = np.asarray(found), np.asarray(truth)
+    k = int(max(found.max(initial=0), truth.max(initial=0))) + 1
+    agreement = np.zeros((k, k), dtype=np.int64)
+    np.add.at(agreement, (found, truth), 1)
+    matched = linear_sum_assignment(agreement, maximize=True)
+    return 1.0 - float(agreement[matched].sum()) / max(1, found.size)
+
+
+def _pairs(
+    first: np.ndarray, second: np.ndarray, same: bool, probability: float, w: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Independent edges between two communities, or inside of one: candidates of one probability, then thinned."""
+    largest = (w[first].max(initial=0.0), w[second].max(initial=0.0))
+    most = probability * largest[0] * largest[1]
+    if not 0.0 <= most <= 1.0:
+        raise ValueError(
+            f"degree, bias and weights give a pair the probability {most if most > 1 else probability:.3g}; it must "
+            "be in [0, 1]"
+        )
+    places = len(first) * (len(first) - 1) // 2 if same else len(first) * len(second)
+    codes = _distinct(places, int(rng.binomial(places, most)) if places else 0, rng)
+    if same:
+        # Place (i, j), j < i, of the lower triangle is i (i-1)/2 + j; the root may be off by one at large numbers.
+        i = ((1.0 + np.sqrt(1.0 + 8.0 * codes)) / 2.0).astype(np.int64)
+        i -= i * (i - 1) // 2 > codes
+        i += i * (i + 1) // 2 <= codes
+        u, v = first[i], first[codes - i * (i - 1) // 2]
+    else:
+        u, v = first[codes // max(1, len(second))], second[codes % max(1, len(second))]
+    if largest[0] * largest[1] != 0.0 and (w[u] != largest[0]).any() or (w[v] != largest[1]).any():
+        kept = rng.random(u.size) * largest[0] * largest[1] < w[u] * w[v]
+        u, v = u[kept], v[kept]
+    return u, v
+
+
+def _distinct(places: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """A uniform set of `count` of the numbers 0 .. places-1."""
+    if count > places // 4:
+        return rng.permutation(places)[:count] if places < 2**26 else rng.choice(places, count, replace=False)
+    chosen = np.unique(rng.integers(places, size=math.ceil(1.2 * count) + 16)) if count else np.empty(0, np.int64)
+    while chosen.size < count:
+        chosen = np.unique(np.concatenate([chosen, rng.integers(places, size=count)]))
+    return rng.permutation(chosen)[:count]

@@ -1,0 +1,162 @@
+"""Communities from released numbers: pure functions of noisy sums over neighbours, or of a noisy matrix.
+
+Labels are written as *marks*, shape (n, 1) with signs +1 and -1 for two communities, or (n, k) with one 1 in each row
+for more. A row has l1 norm 1 in both forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse.linalg
+from sklearn.cluster import KMeans
+
+__all__ = [
+    "balanced",
+    "combined",
+    "community_scores",
+    "labels_of",
+    "marks_of",
+    "power_communities",
+    "random_labels",
+    "spectral_labels",
+]
+
+
+def random_labels(n: int, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Independent uniform labels, shape (n,)."""
+    return rng.integers(k, size=n)
+
+
+def marks_of(labels: np.ndarray, k: int) -> np.ndarray:
+    """Marks of labels in 0 .. k-1, int32: label 0 is +1 where there are two.
+
+    Examples
+    --------
+    >>> marks_of(np.array([0, 1, 1]), 2).ravel().tolist(), marks_of(np.array([2, 0]), 3).tolist()
+    ([1, -1, -1], [[0, 0, 1], [1, 0, 0]])
+    """
+    labels = np.asarray(labels)
+    if k == 2:
+        return (1 - 2 * labels).astype(np.int32)[:, None]
+    return (labels[:, None] == np.arange(k)).astype(np.int32)
+
+
+def labels_of(sums: np.ndarray) -> np.ndarray:
+    """The label that the sums of each row favour; ties go to the smaller one.
+
+    Examples
+    --------
+    >>> labels_of(np.array([[0.5], [-2.0], [0.0]])).tolist(), labels_of(np.array([[0.0, 2.0, 1.0]])).tolist()
+    ([0, 1, 0], [1])
+    """
+    return (sums[:, 0] < 0).astype(np.int64) if sums.shape[1] == 1 else sums.argmax(axis=1)
+
+
+def community_scores(sums: np.ndarray) -> np.ndarray:
+    """How much speaks for each label, shape (n, k): for two communities, half the sum and its negative."""
+    return np.hstack([sums, -sums]) / 2.0 if sums.shape[1] == 1 else np.asarray(sums, dtype=float)
+
+
+def balanced(sums: np.ndarray, marks: np.ndarray, degree: float) -> np.ndarray:
+    """Sums over neighbours less what a graph without communities has of them, ``d/n`` for each other vertex.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (n, columns)
+        ``A U`` plus noise.
+    marks : ndarray, shape (n, columns)
+        U.
+    degree : float
+        d.
+    """
+    return sums - degree / len(marks) * (marks.sum(axis=0) - marks)
+
+
+def combined(marks: Sequence[np.ndarray], sums: Sequence[np.ndarray], labels: np.ndarray, k: int) -> np.ndarray:
+    """All rounds of a noisy power iteration as one: each weighted by how much its marks agree with the outcome.
+
+    Round t has the sums ``y_t = A u_t + noise``, with equal noise in all rounds. If x is the truth, y_t is about
+    ``gamma d m_t x`` with ``m_t = u_t x/n``, so that the weights m_t are those of least squares (for more communities a
+    matrix, the covariance of marks). x is not known: `labels` stand in for it, and are replaced by the outcome, thrice.
+
+    Parameters
+    ----------
+    marks, sums : sequence of ndarray, shape (n, columns)
+        Of each round; sums balanced (:func:`balanced`).
+    labels : ndarray of int, shape (n,)
+        A first outcome.
+    k : int
+
+    Returns
+    -------
+    ndarray, shape (n, columns)
+    """
+    total = np.zeros(marks[0].shape)
+    for _ in range(3):
+        found = marks_of(labels, k).astype(np.float64)
+        total[:] = 0.0
+        for u, y in zip(marks, sums, strict=True):
+            agreement = u.T @ found / len(found) - np.outer(u.mean(axis=0), found.mean(axis=0))
+            total += y @ agreement
+        labels = labels_of(total)
+    return total
+
+
+def power_communities(matrix: np.ndarray, labels: np.ndarray, k: int, n_iter: int = 30) -> np.ndarray:
+    """Generalised power method: each vertex takes the label of the largest sum, until nothing changes.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n, n)
+        Symmetric, of mean about 0, positive for pairs that speak for one community.
+    labels : ndarray of int, shape (n,)
+        The start.
+    k, n_iter : int
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+
+    Notes
+    -----
+    For two communities ``x <- sign(M x)`` (Boumal 2016; Wang, Zhou and So 2021).
+    """
+    for _ in range(n_iter):
+        following = labels_of(matrix @ marks_of(labels, k).astype(matrix.dtype))
+        if np.array_equal(following, labels):
+            break
+        labels = following
+    return labels
+
+
+def spectral_labels(matrix: np.ndarray, k: int) -> np.ndarray:
+    """Labels by the leading eigenvectors of a symmetric matrix: the sign of one, or k-means on k - 1.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n, n)
+        As in :func:`power_communities`.
+    k : int
+        At most n.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+    """
+    vectors = _leading(matrix, k - 1)
+    if k == 2:
+        return labels_of(vectors)
+    return KMeans(k, n_init=10, random_state=0).fit(vectors).labels_.astype(np.int64)
+
+
+def _leading(matrix: np.ndarray, count: int) -> np.ndarray:
+    n = len(matrix)
+    if n > 500:
+        start = np.random.default_rng(0).standard_normal(n)  # a fixed start: the same matrix has the same labels
+        try:
+            return scipy.sparse.linalg.eigsh(matrix, count, which="LA", v0=start, tol=1e-3)[1]
+        except scipy.sparse.linalg.ArpackError:
+            pass
+    return np.linalg.eigh(matrix.astype(np.float64))[1][:, -count:]
