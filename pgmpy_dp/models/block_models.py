@@ -56,9 +56,9 @@ def sample_block_model(
 ) -> sp.csr_array:
     """A graph whose edges are independent, given the communities.
 
-    The pair i < j of vertices is an edge with probability ``w_i w_j (d/n) (1 + gamma)`` in one community, and
-    ``w_i w_j (d/n) (1 - gamma/(k-1))`` across two of k (Chen et al. 2023, section 5, for k = 2; degree-corrected by
-    the weights w: Karrer and Newman 2011).
+    The pair i < j of vertices is an edge with probability ``w_i w_j (d/n) (1 + (k-1) gamma)`` in one of k communities,
+    and ``w_i w_j (d/n) (1 - gamma)`` across two (Chen et al. 2023, section 5, for k = 2; degree-corrected by the
+    weights w: Karrer and Newman 2011).
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def sample_block_model(
     degree : float
         d, about the average degree where communities have one size.
     bias : float
-        gamma, in [-1, 1] for two communities.
+        gamma, in [-1/(k-1), 1].
     rng : numpy.random.Generator
     weights : ndarray, shape (n,), optional
         Positive. Default: 1.
@@ -96,7 +96,7 @@ def sample_block_model(
     rows, cols = [], []
     for a in range(k):
         for b in range(a, k):
-            tilt = 1.0 + bias if a == b else 1.0 - bias / (k - 1)
+            tilt = 1.0 + (k - 1) * bias if a == b else 1.0 - bias
             ends = _pairs(members[a], members[b], a == b, tilt * degree / n, w, rng)
             rows.append(ends[0])
             cols.append(ends[1])
