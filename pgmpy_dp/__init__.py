@@ -16,6 +16,7 @@ _HOME = {
     "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
     "PrivateSequences": "pgmpy_dp.private.data.sequences",
     "PrivateTable": "pgmpy_dp.private.data.table",
+    "PrivateVectors": "pgmpy_dp.private.data.vectors",
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
     "learn": "pgmpy_dp.estimators.private_network",
@@ -30,6 +31,7 @@ __all__ = [
     "MarkovNetwork",
     "PrivateSequences",
     "PrivateTable",
+    "PrivateVectors",
     "Release",
     "Schema",
     "__version__",
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable
+    from pgmpy_dp.private.data.vectors import PrivateVectors
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Bounds, Schema

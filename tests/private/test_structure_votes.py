@@ -298,24 +298,26 @@ class TestReleases:
 class TestStable:
     def test_a_clear_graph_is_released_and_costs_the_budget(self):
         subject = private(ledger=BUDGET)
-        release = stable_structure.run(subject, StableSettings(BLOCKS), BUDGET)
+        release = stable_structure.run(subject, StableSettings(BLOCKS, random_state=0), BUDGET)
         found = stable_graph(release)
         assert found.edges == EDGES and found.n_blocks == math.ceil(4 * math.log(100)) and found.threshold == 5
         assert release.guarantee == ApproxDP(1.0, 1e-2) == subject.ledger.spent
 
     def test_no_stable_structure_costs_the_same(self):
         subject = private(np.random.default_rng(0).integers(0, 2, (60, 4)), ledger=BUDGET)
-        release = stable_structure.run(subject, StableSettings(BLOCKS, n_blocks=8), BUDGET)
+        release = stable_structure.run(subject, StableSettings(BLOCKS, n_blocks=8, random_state=0), BUDGET)
         found = stable_graph(release)
         assert found.edges is None and found.noisy_distance < found.threshold and release.values[1].shape == (0, 2)
         assert [entry.cost for entry in subject.ledger.entries] == [ApproxDP(1.0, 1e-2)]
 
     def test_an_empty_graph_is_not_no_graph(self):
         codes = np.random.default_rng(0).integers(0, 2, (8000, 4))
-        found = stable_graph(stable_structure.run(private(codes), StableSettings(BLOCKS), BUDGET))
+        found = stable_graph(stable_structure.run(private(codes), StableSettings(BLOCKS, random_state=0), BUDGET))
         assert found.edges == () and found.noisy_distance >= found.threshold
         # So do more blocks than records: nearly all blocks are empty, and agree.
-        found = stable_graph(stable_structure.run(private(CODES[:2]), StableSettings(BLOCKS, n_blocks=99), BUDGET))
+        found = stable_graph(
+            stable_structure.run(private(CODES[:2]), StableSettings(BLOCKS, n_blocks=99, random_state=0), BUDGET)
+        )
         assert found.edges == ()
 
     def test_default_blocks_release_nine_in_ten_almost_surely(self):
@@ -331,7 +333,7 @@ class TestStable:
     def test_it_needs_a_delta(self, budget):
         subject = private()
         with pytest.raises(ValueError, match="delta above 0"):
-            stable_structure.run(subject, StableSettings(BLOCKS), budget)
+            stable_structure.run(subject, StableSettings(BLOCKS, random_state=0), budget)
         assert subject.ledger.entries == ()
 
 

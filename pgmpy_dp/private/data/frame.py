@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -24,7 +24,7 @@ import pandas as pd
 
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["encode", "n_rows", "read_keys"]
+__all__ = ["column_names", "encode", "n_rows", "read_keys", "read_numbers"]
 
 _NEVER = -1
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
@@ -60,11 +60,8 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
     [[0], [1]]
     """
     schema.require_discrete()
-    with warnings.catch_warnings():
-        # A library's warning about odd cells would be an output that depends on records.
-        warnings.simplefilter("ignore")
-        columns = _columns(data, schema.variables)
-        encoded = [_encode_column(c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
+    columns = _quietly(_columns, data, schema.variables)
+    encoded = [_quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
     keep = np.ones(len(encoded[0]), dtype=bool)
     for codes in encoded:
         keep &= codes != _NEVER
@@ -112,9 +109,82 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
     >>> positions.tolist(), keys
     ([0, 0, 1], [('number', 7.0), ('number', 8.0)])
     """
+    return [_quietly(_keyed, column) for column in _quietly(_columns, data, names)]
+
+
+def _quietly(read: Callable[..., Any], *arguments: Any) -> Any:
+    """Call without warnings: a library's warning about odd cells would be an output that depends on records."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as in `encode`
-        return [_keyed(column) for column in _columns(data, names)]
+        warnings.simplefilter("ignore")
+        return read(*arguments)
+
+
+def column_names(data: Any) -> list[Hashable]:
+    """Names of a dataframe's columns, which are public; TypeError for what is no dataframe, ValueError for repeats."""
+    is_pandas = nw.dependencies.is_pandas_dataframe(data)
+    names: list[Hashable] = list(data.columns if is_pandas else _narwhals(data)[1])
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
+    return names
+
+
+def read_numbers(
+    data: Any, names: Sequence[Hashable], key: Hashable | None = None
+) -> tuple[np.ndarray, tuple[np.ndarray, list[tuple]] | None]:
+    """Columns as floating-point numbers, and optionally one more as keys, row by row the same.
+
+    Each cell is read on its own: a number, a truth value (0 or 1) or the text of a number gives that number, anything
+    else NaN. An array has its columns read by position.
+
+    Parameters
+    ----------
+    data : dataframe, or array of shape (rows, columns)
+        A dataframe as in :func:`encode`; an array of any type.
+    names : sequence of hashable
+        Columns to read; of an array: all of its columns, in order.
+    key : hashable, optional
+        A further column, of a dataframe. It is read in the same pass: an engine may give rows in another order next
+        time.
+
+    Returns
+    -------
+    numbers : ndarray of float64, shape (rows, len(names))
+        Column-major.
+    keys : tuple or None
+        As :func:`read_keys` gives for `key`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`encode`; also for an array without two axes or with another number of columns.
+
+    Examples
+    --------
+    >>> read_numbers(pd.DataFrame({"x": [1, 2], "y": ["3.5", "?"]}), ["x", "y"])[0].tolist()
+    [[1.0, 3.5], [2.0, nan]]
+    """
+    if isinstance(data, np.ndarray):
+        if data.ndim != 2 or data.shape[1] != len(names):
+            raise ValueError(
+                f"data has the shape {data.shape}, and {len(names)} columns are to be read; pass an array of shape "
+                f"(records, {len(names)}), or columns with a name for each of its columns"
+            )
+        columns = [data[:, j] for j in range(len(names))]
+    else:
+        columns = _quietly(_columns, data, [*names, *([] if key is None else [key])])
+    result = np.empty((len(columns[0]), len(names)), order="F")
+    for j in range(len(names)):
+        result[:, j] = _quietly(_numbers, columns[j])
+    return result, None if key is None else _quietly(_keyed, columns[-1])
+
+
+def _numbers(column: np.ndarray | pd.Categorical) -> np.ndarray:
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return column.astype(np.float64)
+    positions, keys = _keyed(column if isinstance(column, pd.Categorical) else column.astype(object))
+    values = [float(key[1]) if key[0] == "number" else np.nan for key in keys]
+    return np.array(values, dtype=np.float64)[positions]
 
 
 def _keyed(column: np.ndarray | pd.Categorical) -> tuple[np.ndarray, list[tuple]]:
@@ -137,23 +207,26 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
     if nw.dependencies.is_pandas_dataframe(data):
         positions = _positions(list(data.columns), names)
         return [_from_pandas(data.iloc[:, position]) for position in positions]
+    frame, available = _narwhals(data)
+    wanted = [available[position] for position in _positions(available, names)]
+    frame = frame.select(wanted)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return [_from_narwhals(frame.get_column(name)) for name in wanted]
+
+
+def _narwhals(data: Any) -> tuple[Any, list[str]]:
+    """A frame of narwhals and the names of its columns."""
     try:
         frame = nw.from_native(data)
-        available = frame.collect_schema().names()
+        return frame, frame.collect_schema().names()
     except TypeError:
         raise TypeError(
             f"data is a {type(data).__name__}, not a dataframe; pass a pandas, polars or pyarrow table, a DuckDB "
             "relation, or e.g. pandas.DataFrame(data, columns=[...])"
         ) from None
     except nw.exceptions.DuplicateError:
-        raise ValueError(
-            f"data has several columns of the same name; rename or remove them ({names} are read)"
-        ) from None
-    wanted = [available[position] for position in _positions(available, names)]
-    frame = frame.select(wanted)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    return [_from_narwhals(frame.get_column(name)) for name in wanted]
+        raise ValueError("data has several columns of the same name; rename or remove all but one of each") from None
 
 
 def _positions(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pgmpy_dp.private.data.contributions import (
     share_table,
 )
 from pgmpy_dp.private.data.frame import read_keys
-from pgmpy_dp.private.data.table import checked_ledger, checked_public_count
+from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
@@ -27,7 +27,7 @@ _OUTSIDE = -1
 _MISSING = match_key(None)
 
 
-class PrivateSequences:
+class PrivateSequences(PrivateData):
     """Users with their sequences of visited states, behind a schema, an adjacency and a ledger.
 
     Like :class:`~pgmpy_dp.private.data.table.PrivateTable` it shows no records, prints only public facts and refuses to
@@ -80,7 +80,7 @@ class PrivateSequences:
     PrivateSequences(2 states, unit='user', adjacency='add_remove', n_users=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_adjacency", "_codes", "_ledger", "_lengths", "_n_users", "_owner", "_schema", "_unit")
+    __slots__ = ("_codes", "_lengths", "_n_users", "_owner", "_schema", "_unit")
 
     def __init__(
         self,
@@ -99,9 +99,8 @@ class PrivateSequences:
         if unit is None:
             raise TypeError("unit=None names no column; pass the column that says whose row it is, e.g. unit='user'")
         self._unit = decode_label(encode_label(unit))
-        self._adjacency = Adjacency.parse(adjacency, allowed=(Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE))
+        super().__init__(adjacency, ledger)
         self._n_users = checked_public_count("n_users", n_users, self._adjacency)
-        self._ledger = checked_ledger(ledger, self._adjacency)
         self._owner, self._lengths, self._codes = read_sequences(
             data, self._schema, unit=unit, sequence=sequence, order=order, separator=separator
         )
@@ -117,16 +116,6 @@ class PrivateSequences:
         return self._unit
 
     @property
-    def adjacency(self) -> Adjacency:
-        """How neighbours differ in a user."""
-        return self._adjacency
-
-    @property
-    def ledger(self) -> Ledger:
-        """What was spent on these users and what is left."""
-        return self._ledger
-
-    @property
     def n_users(self) -> int | None:
         """The declared public number of users, or None."""
         return self._n_users
@@ -136,12 +125,6 @@ class PrivateSequences:
             f"PrivateSequences({self._schema.cardinality(self._schema.variables[0])} states, unit={self._unit!r}, "
             f"adjacency={str(self._adjacency)!r}, n_users={self._n_users}, "
             f"spent {self._ledger.spent} of {self._ledger.budget})"
-        )
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            "PrivateSequences cannot be copied or pickled: it holds private records; keep the Release, or make it "
-            "again from the data with a loaded Ledger"
         )
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Hashable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import count, table_sensitivity
 from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.noise.subsampling import uniform_parts
 from pgmpy_dp.private.sensitive import Sensitive
@@ -18,16 +18,15 @@ from pgmpy_dp.schema import Schema
 
 __all__ = [
     "PrivateTable",
-    "checked_ledger",
-    "checked_public_count",
     "contingency_tables",
     "random_halves",
     "random_parts",
+    "record_parts",
     "table_codes",
 ]
 
 
-class PrivateTable:
+class PrivateTable(PrivateData):
     """Records that several estimators may learn from, with one ledger for all of them.
 
     It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. The
@@ -61,7 +60,7 @@ class PrivateTable:
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_adjacency", "_codes", "_ledger", "_n_records", "_schema")
+    __slots__ = ("_codes", "_n_records", "_schema")
 
     def __init__(
         self,
@@ -74,25 +73,14 @@ class PrivateTable:
     ) -> None:
         self._schema = Schema.coerce(schema, argument="schema")
         self._schema.require_discrete(argument="schema")
-        self._adjacency = Adjacency.parse(adjacency, allowed=(Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE))
+        super().__init__(adjacency, ledger)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
-        self._ledger = checked_ledger(ledger, self._adjacency)
         self._codes = encode(data, self._schema)
 
     @property
     def schema(self) -> Schema:
         """Public description of the variables."""
         return self._schema
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Which tables count as neighbours of this one."""
-        return self._adjacency
-
-    @property
-    def ledger(self) -> Ledger:
-        """What was spent on these records and what is left."""
-        return self._ledger
 
     @property
     def n_records(self) -> int | None:
@@ -103,12 +91,6 @@ class PrivateTable:
         return (
             f"PrivateTable({len(self._schema)} variables, adjacency={str(self._adjacency)!r}, "
             f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
-        )
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            "a PrivateTable cannot be copied or pickled: it holds private records; keep the Release, or make the table "
-            "again from the data with a loaded Ledger"
         )
 
 
@@ -170,40 +152,12 @@ def random_parts(table: PrivateTable, n_parts: int, seed: np.random.Generator | 
         too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
         other, B by A's output.
     """
-    part = uniform_parts(len(table._codes), n_parts, seed=seed)
+    return record_parts(table._codes, n_parts, seed)
+
+
+def record_parts(records: np.ndarray, n_parts: int, seed: np.random.Generator | None = None) -> list[np.ndarray]:
+    """Rows of an array, each in one of several parts by a uniform draw of its own; see :func:`random_parts`."""
+    part = uniform_parts(len(records), n_parts, seed=seed)
     order = np.argsort(part, kind="stable")
     ends = np.cumsum(np.bincount(part, minlength=n_parts))
-    return np.split(table._codes[order], ends[:-1])
-
-
-def checked_public_count(name: str, value: Any, adjacency: Adjacency) -> int | None:
-    """The public number of records or users that the argument `name` declares, or None under ``add_remove``."""
-    if value is None:
-        if adjacency == Adjacency.REPLACE_ONE:
-            raise ValueError(
-                f"{name}=None with adjacency='replace_one', under which this number is public; "
-                f"pass {name}, or use adjacency='add_remove'"
-            )
-        return None
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a public whole number or None")
-    if value < 0:
-        raise ValueError(f"{name}={value!r} is negative; pass a public whole number or None")
-    return int(value)
-
-
-def checked_ledger(ledger: Ledger | Budget | None, adjacency: Adjacency) -> Ledger:
-    """The ledger of some data: one of its own for a Budget, else the given one if its adjacency is the same."""
-    if isinstance(ledger, Budget):
-        return Ledger(ledger, adjacency=adjacency)
-    if not isinstance(ledger, Ledger):
-        raise TypeError(
-            f"ledger={ledger!r} is a {type(ledger).__name__}; pass the Budget that may be spent on these records, "
-            "e.g. ledger=Budget(epsilon=1.0), or the Ledger that they have already"
-        )
-    if ledger.adjacency is not None and ledger.adjacency != adjacency:
-        raise ValueError(
-            f"adjacency={str(adjacency)!r} differs from the ledger's {str(ledger.adjacency)!r}; use the ledger's, "
-            "or a ledger of its own"
-        )
-    return ledger
+    return np.split(records[order], ends[:-1])

@@ -1,0 +1,95 @@
+"""What all private data have in common: an adjacency, a ledger, and silence about their records."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.ledger import Budget, Ledger
+
+__all__ = ["PrivateData", "checked_public_count"]
+
+
+class PrivateData:
+    """Records behind an adjacency and a ledger; abstract.
+
+    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled.
+
+    Parameters
+    ----------
+    adjacency : str
+    ledger : Ledger or Budget
+        What may be spent on these records, by everything together. A Budget starts a new ledger.
+    allowed : iterable of str
+        The adjacencies that this kind of data can have.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a ledger that is none, or that is of another adjacency.
+    """
+
+    __slots__ = ("_adjacency", "_ledger")
+
+    def __init__(
+        self,
+        adjacency: str,
+        ledger: Ledger | Budget | None,
+        allowed: Iterable[str] = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE),
+    ) -> None:
+        self._adjacency = Adjacency.parse(adjacency, allowed=allowed)
+        self._ledger = _checked_ledger(ledger, self._adjacency)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data count as neighbours of these."""
+        return self._adjacency
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spent on these records and what is left."""
+        return self._ledger
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(
+            f"a {name} cannot be copied or pickled: it holds private records; keep the Release, or make the {name} "
+            "again from the data with a loaded Ledger"
+        )
+
+
+def checked_public_count(name: str, value: Any, adjacency: Adjacency) -> int | None:
+    """The public number of records or users that the argument `name` declares, or None under ``add_remove``."""
+    if value is None:
+        if adjacency == Adjacency.REPLACE_ONE:
+            raise ValueError(
+                f"{name}=None with adjacency='replace_one', under which this number is public; "
+                f"pass {name}, or use adjacency='add_remove'"
+            )
+        return None
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a public whole number or None")
+    if value < 0:
+        raise ValueError(f"{name}={value!r} is negative; pass a public whole number or None")
+    return int(value)
+
+
+def _checked_ledger(ledger: Ledger | Budget | None, adjacency: Adjacency) -> Ledger:
+    """The ledger of some data: one of its own for a Budget, else the given one if its adjacency is the same."""
+    if isinstance(ledger, Budget):
+        return Ledger(ledger, adjacency=adjacency)
+    if not isinstance(ledger, Ledger):
+        raise TypeError(
+            f"ledger={ledger!r} is a {type(ledger).__name__}; pass the Budget that may be spent on these records, "
+            "e.g. ledger=Budget(epsilon=1.0), or the Ledger that they have already"
+        )
+    if ledger.adjacency is not None and ledger.adjacency != adjacency:
+        raise ValueError(
+            f"adjacency={str(adjacency)!r} differs from the ledger's {str(ledger.adjacency)!r}; use the ledger's, "
+            "or a ledger of its own"
+        )
+    return ledger

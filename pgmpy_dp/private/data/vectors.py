@@ -1,0 +1,150 @@
+"""Private records of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.frame import column_names, read_numbers
+from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
+from pgmpy_dp.private.data.table import record_parts
+from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.schema import decode_label, encode_label, match_key
+
+__all__ = ["PrivateVectors", "random_vector_parts", "vector_rows"]
+
+_MISSING = match_key(None)
+
+
+class PrivateVectors(PrivateData):
+    """Records of d numbers each, with one ledger for everything that is learned from them.
+
+    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled.
+
+    Parameters
+    ----------
+    data : array of shape (n, d), or dataframe
+        Anything narwhals reads. A record with a value that is not a finite number (missing, infinite, a text) is
+        dropped, in silence. Nothing is scaled or centred: ranges and norms are for the learners to clip to public
+        bounds.
+    columns : sequence of hashable, optional
+        Of a dataframe: the columns to read; default: all but `unit`. Of an array: names for its columns; default 0, 1,
+        ...
+    adjacency : {"add_remove", "replace_one"}, default "add_remove"
+    ledger : Ledger or Budget
+        What may be spent on these records, by everything together. A Budget starts a new ledger.
+    n_records : int, optional
+        The number of records, or of units where there is a `unit`, if it is public. Required under ``replace_one``,
+        which takes it to be. It is believed, never compared with the data.
+    unit : hashable, optional
+        Column of a dataframe that says whose record it is: neighbours then differ in everything that carries one value
+        of it, however many records that is. Values are compared like states
+        (:func:`pgmpy_dp.schema.match_key`); records without one belong to nobody and are dropped. Default: each
+        record is a unit of its own.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments and missing columns, before anything is spent. Nothing is raised because of a record.
+
+    Notes
+    -----
+    How many records were dropped is private, also where the number of records is public.
+
+    Examples
+    --------
+    >>> PrivateVectors(np.ones((5, 2)), ["x", "y"], ledger=Budget(epsilon=1.0))
+    PrivateVectors(2 columns, unit=None, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
+    """
+
+    __slots__ = ("_columns", "_n_records", "_owner", "_rows", "_unit")
+
+    def __init__(
+        self,
+        data: Any,
+        columns: Sequence[Hashable] | None = None,
+        *,
+        adjacency: str = Adjacency.ADD_REMOVE,
+        ledger: Ledger | Budget | None = None,
+        n_records: int | None = None,
+        unit: Hashable | None = None,
+    ) -> None:
+        super().__init__(adjacency, ledger)
+        self._n_records = checked_public_count("n_records", n_records, self._adjacency)
+        self._unit = None if unit is None else decode_label(encode_label(unit))
+        self._columns = _checked_columns(data, columns, unit)
+        rows, keyed = read_numbers(data, self._columns, unit)
+        keep = np.isfinite(rows).all(axis=1)
+        owner = None
+        if keyed is not None:
+            owner, keys = keyed
+            keep &= np.array([key != _MISSING for key in keys], dtype=bool)[owner]
+            owner = owner[keep]
+        self._owner = owner
+        self._rows = np.ascontiguousarray(rows[keep])
+
+    @property
+    def columns(self) -> tuple[Hashable, ...]:
+        """Names of the numbers of a record, in order."""
+        return self._columns
+
+    @property
+    def n_records(self) -> int | None:
+        """The declared public number of records (of units, where there is a `unit`), or None."""
+        return self._n_records
+
+    @property
+    def unit(self) -> Hashable | None:
+        """The column whose values are protected as a whole; None for single records."""
+        return self._unit
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivateVectors({len(self._columns)} columns, unit={self._unit!r}, adjacency={str(self._adjacency)!r}, "
+            f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
+        )
+
+
+def vector_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray | None]:
+    """Kept records, shape (n, d), and whose each is (None: its own), for learners inside the boundary; read only."""
+    return data._rows, data._owner
+
+
+def random_vector_parts(
+    data: PrivateVectors, n_parts: int, seed: np.random.Generator | None = None
+) -> list[np.ndarray]:
+    """The kept records, each assigned to one of several parts by a uniform draw of its own.
+
+    As :func:`~pgmpy_dp.private.data.table.random_parts`, which has the proof, with rows of shape (n_k, d). For data
+    whose units are single records; ValueError otherwise, for a unit's records would be in several parts.
+    """
+    if data._owner is not None:
+        raise ValueError(
+            f"the data protect whole units (unit={data._unit!r}), and a random part is of single records; pass data "
+            "with unit=None"
+        )
+    return record_parts(data._rows, n_parts, seed)
+
+
+def _checked_columns(data: Any, columns: Sequence[Hashable] | None, unit: Hashable | None) -> tuple[Hashable, ...]:
+    if isinstance(data, np.ndarray) and unit is not None:
+        raise TypeError(f"unit={unit!r} names a column, and data is an array without names; pass a dataframe")
+    if columns is None:
+        if isinstance(data, np.ndarray):
+            columns = range(data.shape[1] if data.ndim == 2 else 0)
+        else:
+            columns = [name for name in column_names(data) if name != unit]
+    elif isinstance(columns, str | bytes) or not isinstance(columns, Sequence | np.ndarray):
+        raise TypeError(f"columns={columns!r} is a {type(columns).__name__}; pass a list of names")
+    checked = tuple(decode_label(encode_label(name)) for name in columns)
+    if not checked:
+        raise ValueError("data has no columns to read; pass an array of shape (records, columns), or columns")
+    repeated = [name for name in set(checked) if checked.count(name) > 1]
+    if repeated or unit in checked:
+        raise ValueError(
+            f"columns={checked!r} must name each column once, and not the unit {unit!r}; drop what is too many"
+        )
+    return checked
