@@ -59,7 +59,10 @@ def newton(target: np.ndarray, tolerance: float, start: np.ndarray | None, devic
             step = point.newton_step()
             slope, length = float(step @ point.gradient), 1.0
             while True:
-                following = _Point(torch, matrix, point.y + length * step)
+                try:
+                    following = _Point(torch, matrix, point.y + length * step)
+                except torch.linalg.LinAlgError:  # LAPACK gave up, which it does not say when it will
+                    return _ended(best, tolerance, count)
                 count += 1
                 # Below this the decrease is lost in the rounding of theta: then the gradient tells.
                 rounding = 1e-13 * (abs(point.theta) + float(point.y.abs().sum()) / n)
@@ -71,6 +74,10 @@ def newton(target: np.ndarray, tolerance: float, start: np.ndarray | None, devic
             candidate = _projection(point, count)
             stalled = 0 if candidate.distance < 0.9 * best.distance or length < 1.0 else stalled + 1
             best = min(best, candidate, key=lambda item: item.distance)
+    return _ended(best, tolerance, count)
+
+
+def _ended(best: Projection, tolerance: float, count: int) -> Projection:
     converged = best.distance <= tolerance
     status = "newton: tolerance reached" if converged else "newton: no further progress"
     return Projection(best.y, best.factor, best.distance, converged, status, count)

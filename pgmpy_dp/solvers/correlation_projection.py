@@ -25,6 +25,7 @@ What they return is an approximation; how far from the projection it is, and a p
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -247,10 +248,8 @@ def _descent(target: np.ndarray | SparseMinusConstant, tolerance: float, start: 
         gradient = np.einsum("ij,ij->i", factor, factor) - 1.0 / n
         return n * (0.5 * float(values @ values) - float(y.sum()) / n), n * gradient
 
-    try:
+    with contextlib.suppress(_Stop):
         minimize_lbfgs(objective, y, max_iter=_DUAL_STEPS, gradient_tol=0.0, memory=30)
-    except _Stop:
-        pass
     # Once more, accurately: a certificate counts what the eigenpairs missed, the square root of it.
     found = pairs(best.y, tolerance=0.0)
     if found is None:

@@ -1,7 +1,7 @@
 """How far an approximate projection is from the exact one, proved from the numbers at hand and not from the solver.
 
-X* is the projection of a symmetric Y on K = {X >= 0 (semidefinite), X_ii = 1/n}. From **any** y in R^n and **any** n x k
-matrix P, whatever made them, let
+X* is the projection of a symmetric Y on K = {X >= 0 (semidefinite), X_ii = 1/n}. From **any** y in R^n and **any**
+matrix P of n rows and k columns, whatever made them, let
 
     X_y = P P',    N = X_y - Y - Diag(y),    X_f = P P' with row and column i scaled by (n X_y,ii)^(-1/2),
 
@@ -23,19 +23,19 @@ with P P' = (Y + Diag(y))_+, all of a, b and r are 0.)
 
 Rounding
 --------
-Y, y and P are taken for what they are, exactly: floats. u = 2^-53, g(m) = m u/(1 - m u) bounds m roundings in a row, and
-holds for sums of m products in any order (Higham 2002, section 3.1). What floating point adds:
+Y, y and P are taken for what they are, exactly: floats. u = 2^-53, g(m) = m u/(1 - m u) bounds m roundings in a row,
+and holds for sums of m products in any order (Higham 2002, section 3.1). What floating point adds:
 
 * *X*, the matrix that is released, is the computed F F', F the rows of P scaled. A row's scale is wrong by a relative
   (k + 8) u at most and a product of two rows, of length 1/sqrt(n) each, by g(k)/n, so ``||X - X_f||_F <= dX = g(4k +
   40)``. It is added to eta, so the bound is for X itself.
-* *N* computed differs by ``dN = g(k) ||P||_F^2 + 2u ||N||_F``, from P P' and the subtraction, in Frobenius norm and thus
-  in every eigenvalue and, since ||X_f||_F <= 1, in b.
+* *N* computed differs by ``dN = g(k) ||P||_F^2 + 2u ||N||_F``, from P P' and the subtraction, in Frobenius norm and
+  thus in every eigenvalue and, since ||X_f||_F <= 1, in b.
 * *a* and *b* are computed from X instead of X_f, which costs dX in a and ||N||_F dX in b; *a* is a root of n^2 squares
   (relative g(n^2)); *b* sums blocks of 64 products and adds those exactly, which costs ``g(66) ||N||_F ||X||_F``.
-* *r* is not read off computed eigenvalues. A Cholesky factorisation of N + shift I that runs to its end proves N + shift
-  I + E >= 0 for a perturbation E bounded below, in :func:`eigenvalue_floor`. It assumes that matrix products are sums
-  of products in some order (BLAS; no Strassen).
+* *r* is not read off computed eigenvalues. A Cholesky factorisation of N + shift I that runs to its end proves
+  N + shift I + E >= 0 for a perturbation E bounded below, in :func:`eigenvalue_floor`. It assumes that matrix
+  products are sums of products in some order (BLAS; no Strassen).
 
 All of it together is near 1e-12 for n in the thousands, eta's floor its root.
 """
@@ -99,7 +99,7 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray |
     Examples
     --------
     >>> target = np.array([[0.0, 2.0, -2.0], [2.0, 0.0, -2.0], [-2.0, -2.0, 0.0]])
-    >>> poor, good = certified_projection(target, np.zeros(3)), certified_projection(target, np.full(3, -3 - 2 / 3))
+    >>> poor, good = certified_projection(target, np.zeros(3)), certified_projection(target, np.full(3, -3.0))
     >>> np.round(3 * good.value).tolist(), good.distance < 1e-6 < poor.distance
     ([[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]], True)
     """
