@@ -33,9 +33,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_array, csr_matrix
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
 from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.learners.certificates import CertifiedPoint, certified_projection
 from pgmpy_dp.private.learners.convex_program import (
@@ -58,7 +59,8 @@ _KIND = "block_projection"
 class BlockProjection:
     """The projection as a stable program, for :func:`pgmpy_dp.private.learners.convex_program.release`.
 
-    Its records are the graph's adjacency matrix, scipy sparse, shape (n, n), symmetric, of zeros and ones.
+    Its records are a :class:`~pgmpy_dp.private.data.graph.PrivateGraph`, or inside the boundary an adjacency matrix:
+    scipy sparse, shape (n, n), symmetric, of zeros and ones, without a diagonal.
 
     Parameters
     ----------
@@ -94,13 +96,13 @@ class BlockProjection:
     Examples
     --------
     >>> from pgmpy_dp.private.learners.convex_program import release
-    >>> from pgmpy_dp.private.ledger import Budget, Ledger
+    >>> from pgmpy_dp.private.ledger import Budget
     >>> cliques = np.kron(np.eye(2), np.ones((30, 30))) - np.eye(60)
     >>> program = BlockProjection(60, degree=30.0, bias=1.0)
     >>> round(program.sensitivity, 4), round(BlockProjection(60, 30.0, 1.0, analysis="published").sensitivity, 4)
     (0.0408, 0.1155)
     >>> budget = Budget(epsilon=8.0, delta=1e-6)
-    >>> noisy = released_matrix(release(program, csr_matrix(cliques), budget, Ledger(budget)))
+    >>> noisy = released_matrix(release(program, PrivateGraph(cliques, ledger=budget), budget))
     >>> noisy.shape, bool((noisy[:30, :30].mean() > 0) and (noisy[:30, 30:].mean() < 0))
     ((60, 60), True)
     """
@@ -188,16 +190,23 @@ class BlockProjection:
         names = ("n", "degree", "bias", "n_communities", "theta", "analysis", "tolerance")
         return {name: getattr(self, name) for name in names}
 
-    def solve(self, records: csr_matrix) -> CertifiedPoint:
+    def check(self, records: PrivateGraph | csr_array) -> None:
+        """ValueError for another number of vertices."""
+        n = records.n if isinstance(records, PrivateGraph) else records.shape[0]
+        if n != self.n:
+            raise ValueError(f"the graph has {n} vertices, and the program was made for n={self.n}")
+
+    def solve(self, records: PrivateGraph | csr_array) -> CertifiedPoint:
         """Descent, and Newton where it stops early; half the distance is left for what the certificate adds."""
         return self._certified(records, 0.5, "auto")
 
-    def fallback(self, records: csr_matrix) -> CertifiedPoint:
+    def fallback(self, records: PrivateGraph | csr_array) -> CertifiedPoint:
         """Newton's method to the floor of its arithmetic."""
         return self._certified(records, 1e-4, "newton")
 
-    def _certified(self, records: csr_matrix, share: float, method: str) -> CertifiedPoint:
-        target = SparseMinusConstant(records, self.scale, self.scale * self.degree / self.n)
+    def _certified(self, records: PrivateGraph | csr_array, share: float, method: str) -> CertifiedPoint:
+        matrix = adjacency_matrix(records) if isinstance(records, PrivateGraph) else records
+        target = SparseMinusConstant(csr_matrix(matrix), self.scale, self.scale * self.degree / self.n)
         tolerance = share * self.distance * math.sqrt(2.0)
         found = project_correlation(target, tolerance=tolerance, method=method, device=self.device)
         point = certified_projection(target.toarray(), found.y, found.factor)

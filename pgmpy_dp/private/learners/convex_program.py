@@ -31,9 +31,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.learners.certificates import CertifiedPoint
 from pgmpy_dp.private.learners.marginals import checked_integer
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid, with_noise
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Release
@@ -95,6 +96,10 @@ class StableProgram(Protocol[Records]):
         """JSON-able description for the release: everything that a reader of it needs."""
         ...
 
+    def check(self, records: Records) -> None:
+        """Raise ValueError where *public* facts of the data, such as a number of vertices, do not suit the program."""
+        ...
+
     def solve(self, records: Records) -> CertifiedPoint:
         """A point of shape (m,) and its certificate. Raises, warns and logs nothing that depends on the records."""
         ...
@@ -136,10 +141,9 @@ def certified_solution(program: StableProgram[Records], records: Records) -> np.
 
 
 def release(
-    program: StableProgram[Records],
-    records: Records,
+    program: StableProgram,
+    records: PrivateData,
     budget: Budget,
-    ledger: Ledger,
     *,
     columns: Iterable[Hashable] = (),
     random_state: int | None = None,
@@ -149,12 +153,10 @@ def release(
     Parameters
     ----------
     program : StableProgram
-    records : object
-        What the program's solvers take.
+    records : PrivateData
+        Of the kind that the program reads; their ledger pays.
     budget : Budget
         What this release spends: rho, or epsilon with a delta. Charged before the records are looked at.
-    ledger : Ledger
-        Of the records.
     columns : iterable, optional
         Names for the ledger's entry.
     random_state : int, optional
@@ -187,11 +189,17 @@ def release(
     """
     if not isinstance(program, StableProgram):
         raise TypeError(f"program is a {type(program).__name__}; pass a StableProgram: see its attributes and methods")
-    if not isinstance(ledger, Ledger):
-        raise TypeError(f"ledger={ledger!r} is a {type(ledger).__name__}; pass the Ledger of the records")
+    if not isinstance(records, PrivateData):
+        raise TypeError(f"records is a {type(records).__name__}; pass private data, e.g. a PrivateGraph")
+    if records.adjacency != program.adjacency:
+        raise ValueError(
+            f"the program's sensitivity is for adjacency={str(program.adjacency)!r}, and the records have "
+            f"{str(records.adjacency)!r}; pass others, or derive it for theirs"
+        )
+    program.check(records)
     plan = noise_plan(program, budget)
     seed = seeded_generator(random_state)
-    ledger.charge(
+    records.ledger.charge(
         plan.cost,
         what=f"the optimum of a convex program ({program.name}, {plan.size} numbers)",
         columns=columns,
