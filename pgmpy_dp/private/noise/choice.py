@@ -52,7 +52,7 @@ def flip_rate(epsilon: float | Fraction) -> float:
     Examples
     --------
     >>> flip_rate(1.0), flip_rate(1e-9)
-    (0.2689666748046875, 0.5)
+    (0.268951416015625, 0.5)
     """
     share = RATE_UNIT / (1 + exponential_below(epsilon))
     return min(RATE_UNIT // 2, -((-share).__floor__())) / RATE_UNIT
