@@ -6,6 +6,7 @@ from pgmpy_dp.estimators.edge_voting import EdgeVoting
 from pgmpy_dp.estimators.markov_chain import PrivateMarkovChain
 from pgmpy_dp.estimators.naive_mle import NaiveMLE
 from pgmpy_dp.estimators.private_binary_mrf import PrivateBinaryMRF
+from pgmpy_dp.estimators.private_block_model import PrivateBlockModel
 from pgmpy_dp.estimators.private_chow_liu import PrivateChowLiu
 from pgmpy_dp.estimators.private_ising import PrivateIsing
 from pgmpy_dp.estimators.private_network import PrivateNetwork
@@ -19,6 +20,7 @@ __all__ = [
     "EdgeVoting",
     "NaiveMLE",
     "PrivateBinaryMRF",
+    "PrivateBlockModel",
     "PrivateChowLiu",
     "PrivateIsing",
     "PrivateMarkovChain",

@@ -123,7 +123,7 @@ def error_rate(found: np.ndarray, truth: np.ndarray) -> float:
     agreement = np.zeros((k, k), dtype=np.int64)
     np.add.at(agreement, (found, truth), 1)
     matched = linear_sum_assignment(agreement, maximize=True)
-    return 1.0 - float(agreement[matched].sum()) / max(1, found.size)
+    return (found.size - int(agreement[matched].sum())) / max(1, found.size)
 
 
 def _pairs(
@@ -147,7 +147,7 @@ def _pairs(
         u, v = first[i], first[codes - i * (i - 1) // 2]
     else:
         u, v = first[codes // max(1, len(second))], second[codes % max(1, len(second))]
-    if largest[0] * largest[1] != 0.0 and (w[u] != largest[0]).any() or (w[v] != largest[1]).any():
+    if (largest[0] * largest[1] != 0.0 and (w[u] != largest[0]).any()) or (w[v] != largest[1]).any():
         kept = rng.random(u.size) * largest[0] * largest[1] < w[u] * w[v]
         u, v = u[kept], v[kept]
     return u, v

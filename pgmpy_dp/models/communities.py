@@ -6,11 +6,13 @@ for more. A row has l1 norm 1 in both forms.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse.linalg
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
     "balanced",
@@ -148,7 +150,9 @@ def spectral_labels(matrix: np.ndarray, k: int) -> np.ndarray:
     vectors = _leading(matrix, k - 1)
     if k == 2:
         return labels_of(vectors)
-    return KMeans(k, n_init=10, random_state=0).fit(vectors).labels_.astype(np.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than communities: some stay empty
+        return KMeans(k, n_init=10, random_state=0).fit(vectors).labels_.astype(np.int64)
 
 
 def _leading(matrix: np.ndarray, count: int) -> np.ndarray:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
 import scipy.sparse as sp
 
 from pgmpy_dp.models.communities import community_scores, marks_of

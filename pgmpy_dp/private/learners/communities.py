@@ -146,7 +146,7 @@ def communities_release(
     reproducible: bool,
     public: Mapping[str, Any],
 ) -> Release:
-    """A release of kind "communities": labels, scores in units of ``public["unit"]``, and the noisy number of edges.
+    """A release of kind "communities": labels, scores in units of ``public["score_unit"]``, and the noisy number of edges.
 
     All of it is post-processing of what was paid for: `labels` and `scores` must be noisy already.
     """
@@ -162,7 +162,7 @@ def communities_release(
             "nodes": nodes,
             "n_communities": settings.n_communities,
             "degree": degree,
-            "unit": SCORE_UNIT,
+            "score_unit": SCORE_UNIT,
             "settings": {"degree": settings.degree, "budget": budget.guarantee.to_dict(), **public},
         },
         adjacency=Adjacency.EDGE,
@@ -179,7 +179,7 @@ def communities(release: Release) -> Communities:
     nodes, degree = release.public["nodes"], release.public["degree"]
     n = int(release.public["n"])
     names = range(n) if nodes is None else tuple(decode_label(node) for node in nodes)
-    scores = release.values[1] * float(release.public["unit"])
+    scores = release.values[1] * float(release.public["score_unit"])
     return Communities(names, release.values[0], scores, None if degree is None else float(degree))
 
 

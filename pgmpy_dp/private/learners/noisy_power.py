@@ -7,6 +7,7 @@ with the graph, and a round is one product with a sparse matrix.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -30,7 +31,7 @@ from pgmpy_dp.private.noise.additive import additive_release, gaussian_scales, l
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["NoisyPowerSettings", "run"]
+__all__ = ["NoisyPowerSettings", "round_deviation", "run"]
 
 # Chosen on the block models of docs/block-models.md. Rounds are dear under pure epsilon, where noise grows like T.
 _ROUNDS = {"gaussian": 20, "laplace": 8}
@@ -163,6 +164,15 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
         reproducible=seed is not None,
         public={"method": "noisy-power", "noise": settings.noise, "n_rounds": n_rounds},
     )
+
+
+def round_deviation(budget: Budget) -> float:
+    """Standard deviation of the noise that a vertex's sum has in one of the default rounds; infinite if impossible."""
+    try:
+        cost, n_rounds = _plan(NoisyPowerSettings(), budget)
+    except ValueError:
+        return math.inf
+    return math.sqrt(n_rounds / information(n_rounds, cost))
 
 
 def _plan(settings: NoisyPowerSettings, budget: Budget) -> tuple[PureDP | ZCDP, int]:

@@ -25,7 +25,7 @@ from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["MAX_DENSE_VERTICES", "ResponseSettings", "randomised_graph", "run"]
+__all__ = ["MAX_DENSE_VERTICES", "ResponseSettings", "answer_deviation", "randomised_graph", "run"]
 
 MAX_DENSE_VERTICES = 10_000
 """Every pair answers, so that time and memory grow with their number: 10,000 vertices take 1 GB and a minute."""
@@ -145,6 +145,15 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         reproducible=seed is not None,
         public={"method": "randomized-response", "vote": settings.vote, "flip_rate": rate},
     )
+
+
+def answer_deviation(n: int, settings: ResponseSettings, budget: Budget) -> float:
+    """Standard deviation of the noise that a vertex's sum over all n answers has; infinite if they say nothing."""
+    try:
+        _, rate = _plan(settings, budget)
+    except ValueError:
+        return math.inf
+    return math.inf if rate == 0.5 else math.sqrt(n * rate * (1.0 - rate)) / (1.0 - 2.0 * rate)
 
 
 def randomised_graph(matrix: sp.csr_array, rate: float, seed: np.random.Generator | None = None) -> np.ndarray:

@@ -103,7 +103,9 @@ def _enumerate(edges: Edges, law: SignLaw, seed: np.random.Generator | None) -> 
     cells = np.flatnonzero(counts)
     m = len(edges)
     weights = [
-        int(counts[key]) * law.agree ** (m - int(key) // (n + 1)) * law.disagree ** (int(key) // (n + 1))
+        int(counts[key])
+        * law.agree ** (m - int(key) // (n + 1))
+        * law.disagree ** (int(key) // (n + 1))
         * law.sizes[int(key) % (n + 1)]
         for key in cells
     ]
@@ -159,9 +161,7 @@ class _Elimination:
         product_of_roots = prod((bucket.message[()] for bucket in self._roots), start=fixed)
         shift = sum(labels.values())
         coefficients = [self._coefficient(product_of_roots, c) for c in range(len(self._law.sizes) - shift)]
-        return [
-            f * weight for f, weight in zip(self._law.sizes, [0] * shift + coefficients, strict=True)
-        ]
+        return [f * weight for f, weight in zip(self._law.sizes, [0] * shift + coefficients, strict=True)]
 
     def sample(self, labels: dict[int, int], n_ones: int, seed: np.random.Generator | None) -> dict[int, int]:
         """Labels of all vertices given those, and given the number of ones; after `total` of the same labels."""
@@ -176,9 +176,7 @@ class _Elimination:
                     [self._coefficient(here, c) * self._coefficient(rest, ones - c) for c in range(ones + 1)], seed
                 )
                 ones -= of_it
-                weights = [
-                    self._coefficient(prod(self._factors(bucket, b, labels)), of_it - b) for b in (0, 1)
-                ]
+                weights = [self._coefficient(prod(self._factors(bucket, b, labels)), of_it - b) for b in (0, 1)]
                 labels[bucket.vertex] = weighted_choice(weights, seed)
                 pending.append((bucket.inner, of_it - labels[bucket.vertex]))
         return labels

@@ -1,0 +1,305 @@
+"""Communities of block models and of real graphs: errors of every private method, thresholds, speed.
+
+::
+
+    python -m benchmarks.block_models --out benchmarks/results            # about ten minutes on two idle cores
+    python -m benchmarks.block_models --part scaling                      # one part: its rows, without a report
+
+Shares of vertices with the right label, up to the names of the communities, on average over graphs. Noise comes from
+seeds: nothing here is private. Degrees are estimated inside the budgets; the bias is told to the projections.
+Real graphs but karate are read from a folder (``--data``) and left out where it has none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.machine import describe_machine, peak_rss, single_thread
+
+if __name__ == "__main__":
+    single_thread()  # before numpy is imported
+
+import networkx as nx
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.report import markdown_table
+from pgmpy_dp import Budget, PrivateGraph
+from pgmpy_dp.models.block_models import degree_weights, error_rate, planted_labels, sample_block_model
+from pgmpy_dp.private.learners import block_exponential, block_sdp, noisy_power, randomised_response
+from pgmpy_dp.private.learners.block_exponential import ExponentialSettings
+from pgmpy_dp.private.learners.block_sdp import ProjectionSettings
+from pgmpy_dp.private.learners.communities import communities
+from pgmpy_dp.private.learners.noisy_power import NoisyPowerSettings
+from pgmpy_dp.private.learners.randomised_response import ResponseSettings
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+
+DELTA = 1e-6
+Method = Callable[[sp.csr_array, int, float, float, int], np.ndarray]
+"""Adjacency matrix, communities, epsilon, bias and seed to labels."""
+
+
+def learner(run: Callable, settings: Callable, delta: float = DELTA, **options: object) -> Method:
+    """A method of the table: a learner with its settings."""
+
+    def labels(graph: sp.csr_array, k: int, epsilon: float, bias: float, seed: int) -> np.ndarray:
+        budget = Budget(epsilon=epsilon, delta=delta)
+        given = {"bias": bias} if settings is ProjectionSettings else {}
+        chosen = settings(n_communities=k, random_state=seed, **given, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+            return communities(run(PrivateGraph(graph, ledger=budget), chosen, budget)).labels
+
+    return labels
+
+
+METHODS: dict[str, Method] = {
+    "RR": learner(randomised_response.run, ResponseSettings, 0.0, vote=False),
+    "RR + vote": learner(randomised_response.run, ResponseSettings, 0.0),
+    "W published": learner(block_sdp.run, ProjectionSettings, vote=False, analysis="published"),
+    "W tight": learner(block_sdp.run, ProjectionSettings, vote=False),
+    "W + vote": learner(block_sdp.run, ProjectionSettings),
+    "E (split)": learner(block_sdp.run, ProjectionSettings, split=True),
+    "NPM Gaussian": learner(noisy_power.run, NoisyPowerSettings, noise="gaussian"),
+    "NPM Laplace": learner(noisy_power.run, NoisyPowerSettings, 0.0, noise="laplace"),
+    "exponential": learner(block_exponential.run, ExponentialSettings, 0.0),
+}
+PROJECTIONS = ("W published", "W tight", "W + vote", "E (split)")
+FAST = ("RR", "RR + vote", "NPM Gaussian", "NPM Laplace")
+
+
+def right(methods: Sequence[str], epsilon: float, graphs: int, make: Callable, k: int = 2, bias: float = 0.8) -> list:
+    """Shares of right labels of each method: (mean, least, share of graphs without an error)."""
+    rows = []
+    for name in methods:
+        count = min(graphs, 3) if name in PROJECTIONS else graphs
+        shares = []
+        for seed in range(count):
+            labels, graph = make(np.random.default_rng([seed, 77]))
+            shares.append(1.0 - error_rate(METHODS[name](graph, k, epsilon, bias, seed), labels))
+        rows.append((float(np.mean(shares)), min(shares), float(np.mean(np.array(shares) == 1.0))))
+    return rows
+
+
+def planted(n: int, degree: float, bias: float, k: int | list = 2, spread: float = 0.0) -> Callable:
+    """A maker of labels and graphs."""
+
+    def make(rng: np.random.Generator) -> tuple[np.ndarray, sp.csr_array]:
+        labels = planted_labels(n, k, rng)
+        weights = degree_weights(n, rng, spread) if spread else None
+        return labels, sample_block_model(labels, degree, bias, rng, weights)
+
+    return make
+
+
+def table(head: list[str], rows: list[list]) -> str:
+    """Markdown, with numbers of three digits."""
+    return markdown_table(head, [[f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in rows])
+
+
+def accuracy(_: Path) -> str:
+    """The models of the design, one row each."""
+    cases = [
+        (500, 200, 0.8, 0.25),
+        (1000, 40, 0.8, 2.0),
+        (1000, 100, 0.8, 0.5),
+        (2000, 100, 0.8, 0.5),
+        (4000, 100, 0.5, 1.0),
+    ]
+    methods, body = (*FAST[:2], "W published", "W tight", "W + vote", *FAST[2:]), []
+    for n, d, bias, epsilon in cases:
+        used = [m for m in methods if m not in PROJECTIONS or n <= 1000]
+        found = dict(zip(used, right(used, epsilon, 10, planted(n, d, bias), bias=bias), strict=True))
+        body.append([f"{n}, {d}, {bias}", epsilon, *(found[m][0] if m in found else "-" for m in methods)])
+        print(body[-1], flush=True)
+    return "## Two communities of equal size\n\n" + table(["n, d, gamma", "epsilon", *methods], body)
+
+
+def other_models(_: Path) -> str:
+    """More communities, unequal sizes, unequal degrees."""
+    cases = {
+        "600 vertices, k = 3, d = 120, gamma = .4": (planted(600, 120, 0.4, 3), 3, 0.4, (1.0, 2.0, 4.0)),
+        "1000, sizes 3 : 1, d = 100, gamma = .7": (planted(1000, 100, 0.7, [3, 1]), 2, 0.7, (1.0,)),
+        "1000, degree-corrected (log-normal .5), d = 100, gamma = .7": (
+            planted(1000, 100, 0.7, 2, 0.5),
+            2,
+            0.7,
+            (1.0,),
+        ),
+        "2000, k = 5, d = 200, gamma = .2": (planted(2000, 200, 0.2, 5), 5, 0.2, (1.0, 4.0)),
+    }
+    methods, body = (*FAST, "W + vote"), []
+    for name, (make, k, bias, epsilons) in cases.items():
+        for epsilon in epsilons:
+            used = [m for m in methods if m not in PROJECTIONS or name.startswith("600")]
+            found = dict(zip(used, right(used, epsilon, 5, make, k, bias), strict=True))
+            body.append([name, epsilon, *(found[m][0] if m in found else "-" for m in methods)])
+            print(body[-1], flush=True)
+    return "## Other models\n\n" + table(["model", "epsilon", *methods], body)
+
+
+def thresholds(_: Path) -> str:
+    """Weak recovery against the bias, exact recovery against (a, b)."""
+    weak = []
+    for bias in (0.2, 0.3, 0.4, 0.5, 0.6, 0.8):
+        found = right(FAST, 1.0, 5, planted(2000, 60, bias), bias=bias)
+        weak.append([f"{60 * bias:.0f}", f"{bias**2 * 60:.1f}", *(row[0] for row in found)])
+        print(weak[-1], flush=True)
+    exact = []
+    n = 1000
+    for a, b in [(15, 2), (20, 2), (30, 2), (40, 2)]:
+        for epsilon in (1.0, 2.0):
+            degree = (a + b) / 2 * np.log(n)
+            bias = (a - b) / (a + b)
+            used = [*FAST[1:], *(("W + vote", "E (split)") if (a, epsilon) in ((40, 1.0), (40, 2.0)) else ())]
+            found = dict(zip(used, right(used, epsilon, 8, planted(n, degree, bias), bias=bias), strict=True))
+            shown = [found[m][2] if m in found else "-" for m in (*FAST[1:], "W + vote", "E (split)")]
+            exact.append([f"{a}, {b}", epsilon, *shown])
+            print(exact[-1], flush=True)
+    return (
+        "## Weak recovery: share of right labels, n = 2000, d = 60, epsilon = 1\n\n"
+        + table(["gamma d", "gamma² d", *FAST], weak)
+        + "\n\n## Exact recovery: share of graphs without an error, n = 1000, p = a log n/n, q = b log n/n\n\n"
+        + table(["a, b", "epsilon", *FAST[1:], "W + vote", "E (split)"], exact)
+    )
+
+
+def real_graphs(data: Path) -> str:
+    """Karate, polblogs, email-Eu-core."""
+    karate = nx.karate_club_graph()
+    clubs = np.array([karate.nodes[v]["club"] != "Mr. Hi" for v in karate]).astype(int)
+    graphs = {"karate": (nx.to_scipy_sparse_array(karate, weight=None), clubs)}
+    notes = []
+    for name, label, kept in (("polblogs", "leaning", None), ("email_eu_core", "department", 5)):
+        try:
+            graphs[name.replace("_", "-")] = read_graph(data, name, label, kept)
+        except FileNotFoundError as error:
+            notes.append(f"{name} is left out: {error.filename} is absent.")
+    body = []
+    for name, (graph, labels) in graphs.items():
+        k = int(labels.max()) + 1
+        methods = [*FAST, *(["exponential"] if name == "karate" else [])]
+        for epsilon in (1.0, 2.0, 4.0):
+            found = dict(
+                zip(
+                    methods,
+                    right(methods, epsilon, 50 if name == "karate" else 5, lambda _, g=graph, x=labels: (x, g), k),
+                    strict=True,
+                )
+            )
+            shown = [found[m][0] if m in found else "-" for m in (*FAST, "exponential")]
+            body.append([f"{name} ({len(labels)} vertices, {graph.nnz // 2} edges, k = {k})", epsilon, *shown])
+            print(body[-1], flush=True)
+    text = "## Real graphs\n\n" + table(["graph", "epsilon", *FAST, "exponential"], body)
+    return "\n\n".join([text, *notes])
+
+
+def read_graph(data: Path, name: str, label: str, kept: int | None) -> tuple[sp.csr_array, np.ndarray]:
+    """Largest component of the vertices with the `kept` most frequent labels (default: all labels)."""
+    with open(data / f"{name}_nodes.csv", newline="", encoding="utf-8") as lines:
+        labels = {row["id"]: row[label] for row in csv.DictReader(lines)}
+    names, counts = np.unique(list(labels.values()), return_counts=True)
+    chosen = set(names[np.argsort(-counts, kind="stable")][:kept].tolist())
+    graph = nx.Graph()
+    with open(data / f"{name}_edges.csv", newline="", encoding="utf-8") as lines:
+        ends = [(row["source"], row["target"]) for row in csv.DictReader(lines)]
+    graph.add_edges_from((u, v) for u, v in ends if u != v and labels[u] in chosen and labels[v] in chosen)
+    part = graph.subgraph(max(nx.connected_components(graph), key=len))
+    nodes = sorted(part)
+    _, codes = np.unique([labels[v] for v in nodes], return_inverse=True)
+    return nx.to_scipy_sparse_array(part, nodelist=nodes, weight=None), codes
+
+
+def scaling(_: Path) -> str:
+    """Noisy power iteration on large graphs, each in a process of its own, with the operating system's noise."""
+    body = []
+    for n in (10_000, 100_000, 1_000_000):
+        command = [sys.executable, "-m", "benchmarks.block_models", "--size", str(n)]
+        row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+        body.append(
+            [
+                f"{n:,}",
+                f"{row['edges']:,}",
+                *(f"{row[x]:.1f}" for x in ("read", "fit", "cpu")),
+                f"{row['gigabytes']:.2f}",
+                row["right"],
+            ]
+        )
+        print(body[-1], flush=True)
+    head = ["vertices", "edges", "reading the matrix, s", "fit, s", "fit, s of processor", "peak memory, GB", "right"]
+    return (
+        "## Noisy power iteration on large graphs\n\nd = 20, gamma = .9, epsilon = 4, delta = 1e-6, 20 rounds, "
+        "noise of the operating system.\n\n" + table(head, body)
+    )
+
+
+def large(n: int) -> dict:
+    """One large graph."""
+    rng = np.random.default_rng(n)
+    labels = planted_labels(n, 2, rng)
+    graph = sample_block_model(labels, 20.0, 0.9, rng)
+    budget = Budget(epsilon=4.0, delta=DELTA)
+    start = time.perf_counter()
+    private = PrivateGraph(graph, ledger=budget)
+    read = time.perf_counter() - start
+    start, cpu = time.perf_counter(), time.process_time()
+    found = communities(noisy_power.run(private, NoisyPowerSettings(), budget)).labels
+    return {
+        "edges": int(graph.nnz // 2),
+        "read": read,
+        "fit": time.perf_counter() - start,
+        "cpu": time.process_time() - cpu,
+        "gigabytes": peak_rss() / 1e9,
+        "right": 1.0 - error_rate(found, labels),
+    }
+
+
+PARTS = {
+    "accuracy": accuracy,
+    "models": other_models,
+    "thresholds": thresholds,
+    "real": real_graphs,
+    "scaling": scaling,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Command line; see ``--help``."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.block_models", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", default="benchmarks/results", help="folder of the results (default: %(default)s)")
+    parser.add_argument("--data", default="../shared/data", help="folder of the real graphs (default: %(default)s)")
+    parser.add_argument("--part", choices=tuple(PARTS), help="print one part, without writing the report")
+    parser.add_argument("--size", type=int, help="run one large graph here, and print it as JSON")
+    options = parser.parse_args(arguments)
+    if options.size:
+        print(json.dumps(large(options.size)))
+        return
+    if options.part:
+        print(PARTS[options.part](Path(options.data)))
+        return
+    start = time.perf_counter()
+    parts = [part(Path(options.data)) for part in PARTS.values()]
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    lines = [
+        "# Communities with private edges",
+        "Made by `python -m benchmarks.block_models`",
+        f"on {describe_machine()}, in {time.perf_counter() - start:.0f} s. Shares of right labels, up to names, on "
+        "average over 10 graphs (accuracy) or 5; W and E over 3, karate over 50 draws. RR: randomised response; W: "
+        "noisy projection; E: W on half of the edges and a vote on the other half; NPM: noisy power iteration. delta = "
+        "1e-6 for W, E and NPM Gaussian; the others are pure.",
+        *parts,
+    ]
+    (out / "block-models.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""PrivateBlockModel: communities of a graph whose edges are private."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar
+
+import pandas as pd
+from skbase.base import BaseEstimator
+
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.graph import PrivateGraph
+from pgmpy_dp.private.learners import block_exponential, noisy_power, randomised_response
+from pgmpy_dp.private.learners.communities import communities
+from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["METHODS", "PrivateBlockModel"]
+
+METHODS = ("auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential")
+
+
+class PrivateBlockModel(BaseEstimator):
+    """Communities of a stochastic block model, learned with differential privacy for the edges.
+
+    Vertices are public; neighbours differ in one edge.
+
+    Parameters
+    ----------
+    n_communities : int, default 2
+    method : {"auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential"}
+        "noisy-power": power iteration on signs with noise in every round; for large graphs. "randomized-response": every
+        pair of vertices answers, for up to 10,000 of them. "sdp", "sdp-exact": noisy projection on correlation matrices
+        (Chen et al. 2023), on all edges or with a split of them; need torch and a delta or rho. "exponential": exact
+        draws of two communities, for small sparse graphs. "auto" takes one of the first two by public numbers.
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon`` (pure), ``epsilon`` with ``delta``, or ``rho``.
+    degree : float, optional
+        A public average degree. Default: estimated inside the budget.
+    bias : float, optional
+        A public gamma in (0, 1] for "sdp" and "sdp-exact": edges inside of communities are 1 + (k-1) gamma times as
+        likely as average, others 1 - gamma times. Default: 0.7.
+    vote : bool, default True
+        Whether part of the budget of "randomized-response" and "sdp" goes to a last noisy majority vote, which repairs
+        most errors where a vertex has many neighbours, and harms where it has few. "noisy-power" is votes throughout,
+        "sdp-exact" always has one, "exponential" never.
+    random_state : int, optional
+        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+
+    Attributes
+    ----------
+    labels_ : dict of node to int
+        From 0 to n_communities - 1; their order means nothing.
+    scores_ : ndarray of shape (n, n_communities)
+        In the order of `labels_`: how many (noisy, weighted) neighbours speak for each label.
+    method_ : str
+        The method that "auto" stands for.
+    degree_ : float or None
+        The average degree that was used.
+    release_ : Release
+    privacy_ : Privacy
+
+    Notes
+    -----
+    Privacy: the only access to the edges is one release of :mod:`~pgmpy_dp.private.learners.noisy_power`,
+    :mod:`~pgmpy_dp.private.learners.randomised_response`, :mod:`~pgmpy_dp.private.learners.block_sdp` or
+    :mod:`~pgmpy_dp.private.learners.block_exponential`.
+    Method: Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel 2023, and what beats it on their models; see
+    ``docs/block-models.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pgmpy_dp.models.block_models import error_rate, planted_labels, sample_block_model
+    >>> rng = np.random.default_rng(0)
+    >>> truth = planted_labels(1000, 2, rng)
+    >>> graph = sample_block_model(truth, 100.0, 0.8, rng)
+    >>> found = PrivateBlockModel(epsilon=2.0, delta=1e-6).fit(graph)
+    >>> error_rate(list(found.labels_.values()), truth) < 0.01
+    True
+    >>> print(found.privacy_)
+    0.088135-zCDP under edge (noisy_power_gaussian)
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "supports_weighted_data": False,
+        "task": "communities",
+        "model_kind": "undirected",
+        "data_kind": "graph",
+        "guarantees": ("pure", "zcdp", "approximate"),
+        "adjacency": ("edge",),
+    }
+
+    def __init__(
+        self,
+        n_communities: int = 2,
+        method: str = "auto",
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        degree: float | None = None,
+        bias: float | None = None,
+        vote: bool = True,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_communities = n_communities
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.degree = degree
+        self.bias = bias
+        self.vote = vote
+        self.random_state = random_state
+        super().__init__()
+
+    def fit(self, graph: Any, nodes: Iterable[Hashable] | None = None) -> PrivateBlockModel:
+        """Find communities under the budget.
+
+        Parameters
+        ----------
+        graph : networkx.Graph, pgmpy UndirectedGraph, sparse or dense matrix, dataframe, path of an edge list, PrivateGraph
+            See :class:`~pgmpy_dp.private.data.graph.PrivateGraph`, which is charged to its own ledger if it is given.
+        nodes : sequence of hashable, optional
+            The public vertices; required for a dataframe or a file.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent.
+        BudgetExceeded
+            If the ledger of a `PrivateGraph` does not allow the budget; nothing is spent.
+        ImportError
+            If a method needs torch and it is not installed.
+        """
+        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        self._check_arguments()
+        if not isinstance(graph, PrivateGraph):
+            graph = PrivateGraph(graph, nodes, ledger=budget)
+        elif nodes is not None:
+            raise ValueError("nodes was given beside a PrivateGraph, which has its own; pass nodes=None")
+        release = self._run(graph, budget)
+        with handed_over(release):
+            learned = _learned(release, Privacy.of(release, graph.ledger.entries))
+        self.__dict__.update(learned)
+        return self
+
+    def fit_release(self, release: Release) -> PrivateBlockModel:
+        """Read again what was released before; needs no graph and costs nothing.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no release of communities, or has another number of them.
+        """
+        require_release(release)
+        learned = _learned(release, Privacy.of(release))
+        if self.n_communities != release.public["n_communities"]:
+            raise ValueError(
+                f"n_communities={self.n_communities!r}, and the release has {release.public['n_communities']}; pass "
+                "the release's"
+            )
+        self.__dict__.update(learned)
+        return self
+
+    def predict_table(self) -> pd.DataFrame:
+        """The vertices with their labels and scores, one row each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns "node", "label", "margin" (the score of the label over the next best, at least 0) and "score_0",
+            "score_1", ...
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        """
+        self.check_is_fitted()
+        table = pd.DataFrame(
+            {"node": pd.Series(list(self.labels_), dtype=object), "label": list(self.labels_.values())}
+        )
+        table["node"] = table["node"].infer_objects()
+        best = self.scores_.copy()
+        best.sort(axis=1)
+        table["margin"] = best[:, -1] - best[:, -2]
+        for label in range(self.scores_.shape[1]):
+            table[f"score_{label}"] = self.scores_[:, label]
+        return table
+
+    def _check_arguments(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method={self.method!r} is not supported; use one of {METHODS}")
+        if not isinstance(self.vote, bool):
+            raise TypeError(f"vote={self.vote!r} is a {type(self.vote).__name__}; pass True or False")
+        if self.bias is not None and not self.method.startswith("sdp"):
+            raise ValueError(
+                f"bias={self.bias!r} is used by the methods 'sdp' and 'sdp-exact' only, not by {self.method!r}; pass "
+                "bias=None"
+            )
+
+    def _run(self, graph: PrivateGraph, budget: Budget) -> Release:
+        """The learner inside the boundary."""
+        given: dict[str, Any] = {
+            "n_communities": self.n_communities,
+            "degree": self.degree,
+            "random_state": self.random_state,
+        }
+        method = _automatic(graph.n, self.vote, budget) if self.method == "auto" else self.method
+        if method == "noisy-power":
+            return noisy_power.run(graph, noisy_power.NoisyPowerSettings(**given), budget)
+        if method == "randomized-response":
+            return randomised_response.run(graph, randomised_response.ResponseSettings(**given, vote=self.vote), budget)
+        if method == "exponential":
+            return block_exponential.run(graph, block_exponential.ExponentialSettings(**given), budget)
+        # Imported where it is used: the solvers behind it need torch.
+        from pgmpy_dp.private.learners import block_sdp
+
+        settings = block_sdp.ProjectionSettings(
+            **given,
+            bias=block_sdp.DEFAULT_BIAS if self.bias is None else self.bias,
+            vote=self.vote,
+            split=method == "sdp-exact",
+        )
+        return block_sdp.run(graph, settings, budget)
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        return [{"epsilon": 1.0}, {"rho": 0.5, "n_communities": 3, "method": "noisy-power", "degree": 10.0}]
+
+
+def _automatic(n: int, vote: bool, budget: Budget) -> str:
+    """A method for n vertices, from public numbers alone: the one whose sums over neighbours have less noise.
+
+    A round of power iteration needs less of it than answers do, where rounds are few (Laplace noise) much less: factors
+    measured in docs/block-models.md.
+    """
+    if n > randomised_response.MAX_DENSE_VERTICES:
+        return "noisy-power"
+    answers = randomised_response.answer_deviation(n, randomised_response.ResponseSettings(vote=vote), budget)
+    rounds = noisy_power.round_deviation(budget)
+    pure = budget.rho is None and not budget.delta
+    return "randomized-response" if answers < (2.0 if pure else 0.8) * rounds else "noisy-power"
+
+
+def _learned(release: Release, privacy: Privacy) -> dict[str, Any]:
+    """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
+    found = communities(release)
+    return {
+        "labels_": dict(zip(found.nodes, found.labels.tolist(), strict=True)),
+        "scores_": found.scores,
+        "method_": release.public["settings"]["method"],
+        "degree_": found.degree,
+        "release_": release,
+        "privacy_": privacy,
+        "_is_fitted": True,
+    }

@@ -1,0 +1,220 @@
+"""What one edge changes, on every small graph, and the exact law of the exponential mechanism."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from pgmpy_dp import Budget, PrivateGraph
+from pgmpy_dp.models.communities import marks_of
+from pgmpy_dp.private.data.graph import adjacency_matrix, edge_count, neighbour_sums
+from pgmpy_dp.private.learners.block_exponential import exponential_law
+from pgmpy_dp.private.learners.randomised_response import randomised_graph
+from pgmpy_dp.private.noise import choice, sign_sampling
+from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
+
+N = 4
+PAIRS = list(itertools.combinations(range(N), 2))
+
+
+def matrix(edges, n=N):
+    graph = nx.empty_graph(n)
+    graph.add_edges_from(edges)
+    return adjacency_matrix(PrivateGraph(graph, ledger=Budget(epsilon=1.0)))
+
+
+def neighbours():
+    """All graphs on four vertices with one of their edges, as (with it, without it)."""
+    for size in range(1, len(PAIRS) + 1):
+        for edges in itertools.combinations(PAIRS, size):
+            for edge in edges:
+                yield list(edges), [other for other in edges if other != edge]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_sums_over_neighbours(k):
+    all_marks = [marks_of(np.array(labels), k) for labels in itertools.product(range(k), repeat=N)]
+    largest = np.zeros(3)
+    for first, second in neighbours():
+        matrices = matrix(first), matrix(second)
+        for marks in all_marks:
+            sums = [neighbour_sums(m, marks) for m in matrices]
+            moved = np.abs(sums[0].value - sums[1].value).ravel()
+            largest = np.maximum(largest, [moved.sum(), np.sqrt((moved**2).sum()), moved.max()])
+    claimed = neighbour_sums(matrix([]), all_marks[0])
+    assert (claimed.l1, claimed.l2, claimed.linf) == (2.0, math.nextafter(math.sqrt(2.0), 0), 1.0) or (
+        claimed.l2 >= math.sqrt(2.0) and claimed.l2 < 1.4142136
+    )
+    # Bounds, and attained: no smaller sensitivity would do.
+    assert largest.tolist() == [2.0, math.sqrt(2.0), 1.0]
+
+
+def test_marks_of_another_kind_are_refused():
+    for marks in (np.ones((4, 2), dtype=int), np.full((4, 1), 2), np.ones((3, 1), dtype=int), np.ones((4, 1))):
+        with pytest.raises(ValueError, match="at most one 1"):
+            neighbour_sums(matrix([]), marks)
+
+
+def test_number_of_edges():
+    moved = {int(edge_count(matrix(a)).value[0] - edge_count(matrix(b)).value[0]) for a, b in neighbours()}
+    assert moved == {1} and edge_count(matrix([])).l1 == 1.0
+
+
+class TestFlips:
+    @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 0.75, 1.0, 3.0, 8.0, 30.0])
+    def test_the_rate_is_rounded_up_against_exact_arithmetic(self, epsilon):
+        rate = Fraction(choice.flip_rate(epsilon))
+        # exp(epsilon) from below, by another series than the one in use: exp(x) = exp(x/2**20)**(2**20) >= (1 + y)**...
+        lower = math.exp(epsilon) * (1 - 1e-12)
+        assert (1 - rate) / rate <= Fraction(lower) or rate == Fraction(1, 2)
+        assert rate <= Fraction(1, 2) and rate - Fraction(1, 2**16) <= 1 / (1 + Fraction(math.exp(epsilon)))
+
+    @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.3, 1.0, 10.0, 39.9, 1000.0])
+    def test_the_rational_exponential_is_below_and_near(self, epsilon):
+        below = choice.exponential_below(epsilon)
+        true = math.exp(min(epsilon, 40.0))
+        assert below <= Fraction(true) * (1 + Fraction(1, 2**52)) and float(below) >= true * (1 - 1e-15)
+
+    def test_every_pair_answers_by_a_coin_of_its_own(self):
+        edges = [(0, 1), (2, 3)]
+        rng = np.random.default_rng(5)
+        rate = 0.25
+        answers = np.array([randomised_graph(matrix(edges), rate, rng)[np.triu_indices(N, 1)] for _ in range(4000)])
+        truth = np.array([pair in edges for pair in PAIRS])
+        flips = answers != truth
+        # Each rate, and each pair's rate given another's flip, within 5 standard deviations; the draws are seeded.
+        assert np.abs(flips.mean(axis=0) - rate).max() < 5 * math.sqrt(rate * (1 - rate) / 4000)
+        assert np.abs(np.corrcoef(flips.T) - np.eye(len(PAIRS))).max() < 5 / math.sqrt(4000)
+
+    def test_answers_are_symmetric_whatever_the_blocks(self, monkeypatch):
+        from pgmpy_dp.private.learners import randomised_response
+
+        monkeypatch.setattr(randomised_response, "_BLOCK", 7)
+        answers = randomised_graph(matrix([(0, 3)]), 2.0**-16, np.random.default_rng(0))
+        assert (answers == answers.T).all() and np.argwhere(np.triu(answers)).tolist() == [[0, 3]]
+
+
+def weight(law: SignLaw, edges, labels) -> int:
+    """By the definition."""
+    return law.sizes[sum(labels)] * math.prod(law.edge(labels[u], labels[v]) for u, v in edges)
+
+
+def law_of(law: SignLaw, edges) -> dict[tuple, Fraction]:
+    n = len(law.sizes) - 1
+    weights = {labels: weight(law, edges, labels) for labels in itertools.product((0, 1), repeat=n)}
+    return {labels: Fraction(w, sum(weights.values())) for labels, w in weights.items()}
+
+
+class TestExponential:
+    @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1), Fraction(5)])
+    def test_no_probability_changes_by_more_than_epsilon_on_any_pair_of_graphs(self, epsilon):
+        law = exponential_law(N, 1.7, epsilon)
+        assert Fraction(law.agree, law.disagree) <= choice.exponential_below(epsilon)
+        worst = max(
+            max(p / q, q / p)
+            for first, second in neighbours()
+            for p, q in zip(law_of(law, first).values(), law_of(law, second).values(), strict=True)
+        )
+        # The bound B/D is approached, not just kept: the noise is not twice what is needed.
+        assert worst <= Fraction(law.agree, law.disagree) and math.log(worst) > 0.5 * float(epsilon)
+
+    def test_a_weight_of_exp_epsilon_for_agreement_and_its_inverse_is_caught(self):
+        law = exponential_law(N, 1.7, Fraction(1))
+        doubled = SignLaw(law.agree**2, law.disagree**2, law.sizes)  # exp(epsilon score): forgets the 2
+        ratios = [
+            max(p / q, q / p)
+            for first, second in neighbours()
+            for p, q in zip(law_of(doubled, first).values(), law_of(doubled, second).values(), strict=True)
+        ]
+        assert math.log(max(ratios)) > 1.0
+
+    def test_the_law_is_that_of_the_score(self):
+        edges, n, d, epsilon = [(0, 1), (1, 2), (3, 4)], 5, 2.3, 1.4
+        centred = np.full((n, n), -d / n)
+        for u, v in edges:
+            centred[u, v] += 1.0
+        found = law_of(exponential_law(n, d, Fraction(epsilon)), edges)
+        signs = {labels: 1 - 2 * np.array(labels) for labels in found}
+        score = {labels: float(x @ np.triu(centred, 1) @ x) for labels, x in signs.items()}
+        weights = {labels: math.exp(epsilon * s / 2) for labels, s in score.items()}
+        for labels, p in found.items():
+            assert float(p) == pytest.approx(weights[labels] / sum(weights.values()), rel=1e-5)
+
+    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("width", [10, 1, 0])
+    def test_eliminated_sums_are_those_of_all_labellings(self, seed, width):
+        n = 2 + seed
+        edges = list(nx.gnp_random_graph(n, 0.6, seed=seed).edges())
+        law = SignLaw(7, 3, tuple(1 + abs(n - 2 * c) for c in range(n + 1)))
+        linked = [{v for edge in edges for v in edge if u in edge and v != u} for u in range(n)]
+        given = sign_sampling._excess(linked, width)
+        elimination = sign_sampling._Elimination(n, edges, law, given)
+        for values in itertools.product((0, 1), repeat=len(given)):
+            labels = dict(zip(given, values, strict=True))
+            expected = [0] * (n + 1)
+            for all_labels in itertools.product((0, 1), repeat=n):
+                if all(all_labels[v] == b for v, b in labels.items()):
+                    expected[sum(all_labels)] += weight(law, edges, all_labels)
+            assert elimination.total(labels) == expected
+
+    @pytest.mark.parametrize(
+        "draw",
+        [
+            sign_sampling._enumerate,
+            sign_sampling._eliminate,
+            lambda *a: sign_sampling._eliminate(*a, width=1),
+            lambda *a: sign_sampling._eliminate(*a, width=0),
+        ],
+        ids=["listed", "eliminated", "width 1", "width 0"],
+    )
+    def test_draws_follow_the_law(self, draw):
+        n, edges = 4, [(0, 1), (1, 2), (2, 0), (2, 3)]
+        law = SignLaw(5, 2, (1, 2, 6, 2, 1))
+        expected, draws = law_of(law, edges), 4000
+        rng = np.random.default_rng(11)
+        seen = Counter(tuple(draw(edges, law, rng).tolist()) for _ in range(draws))
+        assert set(seen) <= set(expected) and n == 4
+        for labels, p in expected.items():
+            # Two-sided, 16 labellings, 4 samplers: a true law fails with probability below 1e-6.
+            tails = binom.cdf(seen[labels], draws, float(p)), binom.sf(seen[labels] - 1, draws, float(p))
+            assert min(tails) > 1e-6 / (2 * 16 * 4)
+
+    def test_the_test_of_draws_rejects_another_law(self):
+        edges, law, draws = [(0, 1), (1, 2), (2, 0), (2, 3)], SignLaw(5, 2, (1, 2, 6, 2, 1)), 4000
+        rng = np.random.default_rng(11)
+        other = SignLaw(5, 3, law.sizes)
+        seen = Counter(tuple(sign_sampling._enumerate(edges, other, rng).tolist()) for _ in range(draws))
+        p_values = [binom.cdf(seen[x], draws, float(p)) for x, p in law_of(law, edges).items()]
+        assert min(p_values) < 1e-9
+
+    def test_sizes_decide_the_sampler_and_nothing_else(self):
+        for n in (2, 22, 23, 30):
+            drawn = sample_signs([(0, 1)], SignLaw(10**40, 1, (1,) * (n + 1)))
+            assert drawn.shape == (n,) and drawn[0] == drawn[1] and set(drawn.tolist()) <= {0, 1}
+
+    def test_laws_that_are_none_are_refused(self):
+        for wrong in ((0, 1, (1, 1)), (1, 1, (1, 2)), (1, 1, (0, 0))):
+            with pytest.raises(ValueError, match="positive, and sizes symmetric"):
+                SignLaw(*wrong)
+
+
+class TestChoice:
+    def test_weights_of_any_size(self):
+        rng = np.random.default_rng(3)
+        seen = Counter(choice.weighted_choice([10**50, 0, 3 * 10**50], rng) for _ in range(4000))
+        assert set(seen) == {0, 2} and abs(seen[0] - 1000) < 5 * math.sqrt(4000 * 3 / 16)
+
+    def test_integers_are_uniform_and_below(self):
+        rng = np.random.default_rng(3)
+        seen = Counter(choice.integer_below(5, rng) for _ in range(5000))
+        assert set(seen) == set(range(5)) and max(abs(c - 1000) for c in seen.values()) < 5 * math.sqrt(800)
+        assert choice.integer_below(1) == 0 and choice.integer_below(2**70) < 2**70
+        with pytest.raises(ValueError, match="at least 1"):
+            choice.integer_below(0)
