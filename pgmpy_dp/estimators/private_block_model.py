@@ -29,10 +29,11 @@ class PrivateBlockModel(BaseEstimator):
     ----------
     n_communities : int, default 2
     method : {"auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential"}
-        "noisy-power": power iteration on signs with noise in every round; for large graphs. "randomized-response": every
-        pair of vertices answers, for up to 10,000 of them. "sdp", "sdp-exact": noisy projection on correlation matrices
-        (Chen et al. 2023), on all edges or with a split of them; need torch and a delta or rho. "exponential": exact
-        draws of two communities, for small sparse graphs. "auto" takes one of the first two by public numbers.
+        "noisy-power": power iteration on signs with noise in every round; for large graphs. "randomized-response":
+        every pair of vertices answers, for up to 10,000 of them. "sdp", "sdp-exact": noisy projection on correlation
+        matrices (Chen et al. 2023), on all edges or with a split of them; need torch and a delta or rho.
+        "exponential": exact draws of two communities, for small sparse graphs. "auto" takes one of the first two by
+        public numbers.
     epsilon, delta, rho : float
         The budget of one fit: ``epsilon`` (pure), ``epsilon`` with ``delta``, or ``rho``.
     degree : float, optional
@@ -119,7 +120,7 @@ class PrivateBlockModel(BaseEstimator):
 
         Parameters
         ----------
-        graph : networkx.Graph, pgmpy UndirectedGraph, sparse or dense matrix, dataframe, path of an edge list, PrivateGraph
+        graph : networkx.Graph, pgmpy UndirectedGraph, matrix, dataframe, path of an edge list, or PrivateGraph
             See :class:`~pgmpy_dp.private.data.graph.PrivateGraph`, which is charged to its own ledger if it is given.
         nodes : sequence of hashable, optional
             The public vertices; required for a dataframe or a file.

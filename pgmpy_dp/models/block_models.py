@@ -70,7 +70,7 @@ def sample_block_model(
         gamma, in [-1/(k-1), 1].
     rng : numpy.random.Generator
     weights : ndarray, shape (n,), optional
-        Positive. Default: 1.
+        Positive. Default: 1. A probability that they lift above 1 is taken for 1.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def sample_block_model(
     Raises
     ------
     ValueError
-        Where a probability is outside of [0, 1].
+        Where degree and bias make a probability outside of [0, 1].
 
     Examples
     --------
@@ -130,13 +130,9 @@ def _pairs(
     first: np.ndarray, second: np.ndarray, same: bool, probability: float, w: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Independent edges between two communities, or inside of one: candidates of one probability, then thinned."""
-    largest = (w[first].max(initial=0.0), w[second].max(initial=0.0))
-    most = probability * largest[0] * largest[1]
-    if not 0.0 <= most <= 1.0:
-        raise ValueError(
-            f"degree, bias and weights give a pair the probability {most if most > 1 else probability:.3g}; it must "
-            "be in [0, 1]"
-        )
+    if not 0.0 <= probability <= 1.0:
+        raise ValueError(f"degree and bias give a pair the probability {probability:.3g}; it must be in [0, 1]")
+    most = min(1.0, probability * float(w[first].max(initial=0.0)) * float(w[second].max(initial=0.0)))
     places = len(first) * (len(first) - 1) // 2 if same else len(first) * len(second)
     codes = _distinct(places, int(rng.binomial(places, most)) if places else 0, rng)
     if same:
@@ -147,8 +143,8 @@ def _pairs(
         u, v = first[i], first[codes - i * (i - 1) // 2]
     else:
         u, v = first[codes // max(1, len(second))], second[codes % max(1, len(second))]
-    if (largest[0] * largest[1] != 0.0 and (w[u] != largest[0]).any()) or (w[v] != largest[1]).any():
-        kept = rng.random(u.size) * largest[0] * largest[1] < w[u] * w[v]
+    if (w != 1.0).any():
+        kept = rng.random(u.size) * most < np.minimum(1.0, probability * w[u] * w[v])
         u, v = u[kept], v[kept]
     return u, v
 

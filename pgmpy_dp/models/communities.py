@@ -18,6 +18,7 @@ __all__ = [
     "balanced",
     "combined",
     "community_scores",
+    "expected_degrees",
     "labels_of",
     "marks_of",
     "power_communities",
@@ -61,8 +62,36 @@ def community_scores(sums: np.ndarray) -> np.ndarray:
     return np.hstack([sums, -sums]) / 2.0 if sums.shape[1] == 1 else np.asarray(sums, dtype=float)
 
 
-def balanced(sums: np.ndarray, marks: np.ndarray, degree: float) -> np.ndarray:
-    """Sums over neighbours less what a graph without communities has of them, ``d/n`` for each other vertex.
+def expected_degrees(noisy: np.ndarray, variance: float, mean: float) -> np.ndarray:
+    """Degrees from noisy ones, drawn towards their mean by as much of their variance as chance explains.
+
+    Parameters
+    ----------
+    noisy : ndarray, shape (n,)
+        Degrees plus noise.
+    variance : float
+        Of the noise of each.
+    mean : float
+        Average degree.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        All equal where the noisy degrees vary as those of a homogeneous graph (whose variance is about their mean) with
+        noise do. At least a tenth of the mean.
+
+    Examples
+    --------
+    >>> expected_degrees(np.array([3.0, 5.0, 4.0]), 1.0, 4.0).tolist()
+    [4.0, 4.0, 4.0]
+    """
+    spread = float(np.var(noisy))
+    kept = max(0.0, spread - variance - mean) / spread if spread > 0.0 else 0.0
+    return np.maximum(mean + kept * (noisy - np.mean(noisy)), 0.1 * mean)
+
+
+def balanced(sums: np.ndarray, marks: np.ndarray, degrees: float | np.ndarray) -> np.ndarray:
+    """Sums over neighbours less what a graph of these degrees, without communities, has of them.
 
     Parameters
     ----------
@@ -70,10 +99,12 @@ def balanced(sums: np.ndarray, marks: np.ndarray, degree: float) -> np.ndarray:
         ``A U`` plus noise.
     marks : ndarray, shape (n, columns)
         U.
-    degree : float
-        d.
+    degrees : float or ndarray of shape (n,)
+        w: the pair i, j has an edge with probability ``w_i w_j/(sum of w)``, d/n where all are d.
     """
-    return sums - degree / len(marks) * (marks.sum(axis=0) - marks)
+    w = np.broadcast_to(np.asarray(degrees, dtype=float), (len(marks),))[:, None]
+    total = float(w.sum())
+    return sums - w * ((w * marks).sum(axis=0) - w * marks) / total if total > 0.0 else np.asarray(sums, dtype=float)
 
 
 def combined(marks: Sequence[np.ndarray], sums: Sequence[np.ndarray], labels: np.ndarray, k: int) -> np.ndarray:

@@ -171,7 +171,7 @@ class TestAccuracy:
     @pytest.mark.parametrize("method", ["sdp", "sdp-exact"])
     def test_projections(self, method, rng):
         labels = planted_labels(400, 2, rng)
-        assert self.error(labels, 150.0, 0.9, method=method, epsilon=6.0, delta=1e-6, bias=0.9) < 0.05
+        assert self.error(labels, 150.0, 0.9, method=method, epsilon=6.0, delta=1e-6) < 0.05
 
     def test_karate(self):
         graph = nx.karate_club_graph()

@@ -165,8 +165,8 @@ def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> R
 def exponential_law(n: int, degree: float, epsilon: Fraction) -> SignLaw:
     """Weights ``exp(epsilon score/2)`` in integers, with a ratio of an edge's two weights of at most exp(epsilon).
 
-    With S = n - 2 c the sum of signs, ``sum over pairs x_i x_j = (S**2 - n)/2``: the score's last term is a function of c
-    and weighs ``exp(-epsilon d S**2/(4 n))``, up to a factor that all labellings share. It may be rounded at will, as
+    With S = n - 2 c the sum of signs, ``sum over pairs x_i x_j = (S**2 - n)/2``: the score's last term is a function of
+    c and weighs ``exp(-epsilon d S**2/(4 n))``, up to a factor that all labellings share. It may be rounded at will, as
     edges have no part in it.
 
     Examples

@@ -104,8 +104,8 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
         number of edges: :mod:`pgmpy_dp.private.data.graph`.
 
         *Guarantee.* Without a split: rho-zCDP, of which the vote has 15/100, the number of edges 1/50 where no degree
-        is given, and the projection the rest; an (epsilon, delta) budget is converted to rho by dp-accounting, or, where
-        the projection is alone, calibrated exactly. With a split: the projection of one half of the edges is
+        is given, and the projection the rest; an (epsilon, delta) budget is converted to rho by dp-accounting, or,
+        where the projection is alone, calibrated exactly. With a split: the projection of one half of the edges is
         (epsilon, delta)-DP, the vote on the other epsilon-DP with Laplace noise of scale 2/epsilon; together they are
         (epsilon, delta)-DP (:func:`~pgmpy_dp.private.data.graph.random_edge_halves` has the proof). With rho both have
         Gaussian noise of it. A noisy number of edges is taken of each half's own edges, from a share of its budget.

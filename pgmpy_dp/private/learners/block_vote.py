@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from pgmpy_dp.models.communities import balanced, marks_of
 from pgmpy_dp.private.data.graph import neighbour_sums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import additive_release
+from pgmpy_dp.private.noise.bulk import bulk_release
 from pgmpy_dp.private.sensitive import Noise
 
 __all__ = ["noisy_vote"]
@@ -24,7 +24,7 @@ def noisy_vote(
     matrix: sp.csr_array,
     labels: np.ndarray,
     k: int,
-    degree: float,
+    degrees: float | np.ndarray,
     cost: PureDP | ZCDP,
     share: Fraction = Fraction(1),
     seed: np.random.Generator | None = None,
@@ -38,8 +38,8 @@ def noisy_vote(
     labels : ndarray of int, shape (n,)
         In 0 .. k-1, public: they may be what an earlier release found.
     k : int
-    degree : float
-        Public d; 0 counts neighbours only, as published.
+    degrees : float or ndarray of shape (n,)
+        Public, see :func:`~pgmpy_dp.models.communities.balanced`; 0 counts neighbours only, as published.
     cost : PureDP or ZCDP
         Laplace or Gaussian noise.
     share : Fraction
@@ -61,5 +61,5 @@ def noisy_vote(
     it, unless they come from other edges.
     """
     marks = marks_of(labels, k)
-    [noisy], [noise] = additive_release([neighbour_sums(matrix, marks)], cost, share, seed=seed)
-    return balanced(noisy, marks, degree), noise
+    noisy, noise = bulk_release(neighbour_sums(matrix, marks), cost, share, seed)
+    return balanced(noisy, marks, degrees), noise

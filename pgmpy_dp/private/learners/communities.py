@@ -124,8 +124,8 @@ def noisy_degree(
 
     Notes
     -----
-    Privacy: the number of edges has sensitivity 1; noise that costs the given share of `cost`. The average is clipped to
-    [0, n-1], which is post-processing.
+    Privacy: the number of edges has sensitivity 1; noise that costs the given share of `cost`. The average is clipped
+    to [0, n-1], which is post-processing.
     """
     [count], [noise] = additive_release([edge_count(matrix)], cost, share, seed=seed)
     n = matrix.shape[0]
@@ -146,7 +146,7 @@ def communities_release(
     reproducible: bool,
     public: Mapping[str, Any],
 ) -> Release:
-    """A release of kind "communities": labels, scores in units of ``public["score_unit"]``, and the noisy number of edges.
+    """A release of kind "communities": labels, scores in ``public["score_unit"]``, and the noisy number of edges.
 
     All of it is post-processing of what was paid for: `labels` and `scores` must be noisy already.
     """

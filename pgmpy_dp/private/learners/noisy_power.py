@@ -13,7 +13,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.models.communities import balanced, combined, community_scores, labels_of, marks_of, random_labels
+from pgmpy_dp.models.communities import (
+    balanced,
+    combined,
+    community_scores,
+    expected_degrees,
+    labels_of,
+    marks_of,
+    random_labels,
+)
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix, neighbour_sums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.learners.communities import (
@@ -27,11 +35,15 @@ from pgmpy_dp.private.learners.communities import (
 )
 from pgmpy_dp.private.learners.marginals import NOISES, checked_integer
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import additive_release, gaussian_scales, laplace_scales
+from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
+from pgmpy_dp.private.noise.bulk import bulk_release
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["NoisyPowerSettings", "round_deviation", "run"]
+
+DEGREES_SHARE = Fraction(1, 20)
+"""Of the budget, for the degrees of all vertices where none is given."""
 
 # Chosen on the block models of docs/block-models.md. Rounds are dear under pure epsilon, where noise grows like T.
 _ROUNDS = {"gaussian": 20, "laplace": 8}
@@ -97,9 +109,9 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
 
         *Guarantee.* epsilon-DP with discrete Laplace noise of scale ``2 T/epsilon``, or rho-zCDP with discrete Gaussian
         noise of variance ``T/rho``, by adaptive composition of T rounds that are fixed in number and scale beforehand
-        (Dwork, McSherry, Nissim and Smith 2006; Bun and Steinke 2016, Lemma 2.3). Where no degree is given, the count
-        of edges takes 1/50 of the budget and the rounds share the rest. For an (epsilon, delta) budget rho is the
-        largest that dp-accounting converts to it.
+        (Dwork, McSherry, Nissim and Smith 2006; Bun and Steinke 2016, Lemma 2.3). Where no degree is given, the number
+        of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the degrees, 1/20, and the rounds
+        share the rest. For an (epsilon, delta) budget rho is the largest that dp-accounting converts to it.
 
         *Source.* Iteration on signs: the generalised power method (Boumal 2016) with the noise of the noisy power
         method (Hardt and Price 2014) on its sums; the memory and the final weights are post-processing.
@@ -108,9 +120,10 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
         the graph: there is no test of convergence.
 
     Algorithm
-        Round t: ``y_t = A u_t + noise - (d/n)(sum u_t - u_t)``, ``s_t = y_t + b s_(t-1)``, ``u_(t+1) = sign(s_t)``, with
-        b = 0.6 (Laplace: 0.3). The outcome is the sign of ``sum_t m_t y_t``, where m_t is the agreement of u_t with the
-        outcome (:func:`~pgmpy_dp.models.communities.combined`).
+        Round t: ``y_t = A u_t + noise - w (w' u_t)/(sum of w)``, without what a vertex would count of itself, with w
+        the expected degrees (:func:`~pgmpy_dp.models.communities.expected_degrees`), ``s_t = y_t + b s_(t-1)``,
+        ``u_(t+1) = sign(s_t)``, with b = 0.6 (Laplace: 0.3). The outcome is the sign of ``sum_t m_t y_t``, where m_t is
+        the agreement of u_t with the outcome (:func:`~pgmpy_dp.models.communities.combined`).
 
     Examples
     --------
@@ -135,19 +148,21 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
         adjacency=graph.adjacency,
         reproducible=seed is not None,
     )
-    k, matrix = settings.n_communities, adjacency_matrix(graph)
+    k, matrix, ones = settings.n_communities, adjacency_matrix(graph), np.ones((graph.n, 1), dtype=np.int32)
     share = _share(settings, n_rounds)
-    degree, counts = settings.degree, None
+    degree, degrees, counts = settings.degree, np.full(1, settings.degree or 0.0), None
     if degree is None:
         degree, counts = noisy_degree(matrix, cost, COUNT_SHARE, seed)
+        noisy, noise = bulk_release(neighbour_sums(matrix, ones), cost, DEGREES_SHARE, seed)
+        degrees = expected_degrees(noisy[:, 0], noise.variance, degree)
     labels = random_labels(graph.n, k, np.random.default_rng() if seed is None else seed)
     marks: list[np.ndarray] = []
     sums: list[np.ndarray] = []
     memory = np.zeros(1, dtype=np.float32)
     for _ in range(n_rounds):
         marks.append(marks_of(labels, k))
-        [noisy], _ = additive_release([neighbour_sums(matrix, marks[-1])], cost, share, seed=seed)
-        sums.append(balanced(noisy, marks[-1], degree).astype(np.float32))
+        noisy, _ = bulk_release(neighbour_sums(matrix, marks[-1]), cost, share, seed)
+        sums.append(balanced(noisy, marks[-1], degrees).astype(np.float32))
         memory = sums[-1] + np.float32(_MEMORY[kind]) * memory
         labels = labels_of(memory)
     total = combined(marks, sums, labels, k)
@@ -194,4 +209,4 @@ def _plan(settings: NoisyPowerSettings, budget: Budget) -> tuple[PureDP | ZCDP, 
 
 def _share(settings: CommunitySettings, n_rounds: int) -> Fraction:
     """Of the budget, for one round."""
-    return (1 - (COUNT_SHARE if settings.degree is None else 0)) / Fraction(n_rounds)
+    return (1 - (COUNT_SHARE + DEGREES_SHARE if settings.degree is None else 0)) / Fraction(n_rounds)

@@ -9,7 +9,14 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from pgmpy_dp.models.communities import community_scores, labels_of, marks_of, power_communities, spectral_labels
+from pgmpy_dp.models.communities import (
+    community_scores,
+    expected_degrees,
+    labels_of,
+    marks_of,
+    power_communities,
+    spectral_labels,
+)
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.learners.block_vote import noisy_vote
@@ -42,8 +49,8 @@ class ResponseSettings(CommunitySettings):
     Parameters
     ----------
     n_communities, degree, random_state
-        See :class:`~pgmpy_dp.private.learners.communities.CommunitySettings`. The default degree is that of the
-        answers, which costs nothing.
+        See :class:`~pgmpy_dp.private.learners.communities.CommunitySettings`. Default degrees are those of the
+        answers, which cost nothing; with one public degree all vertices are taken to have it.
     vote : bool, default True
         Whether a quarter of the budget goes to a noisy majority vote on the labels that the answers gave.
     """
@@ -92,9 +99,12 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         *Side channels.* Running time and memory depend on the number of vertices; those of the vote, on the edges.
 
     Algorithm
-        Answers B give ``M = (B - p)/(1 - 2p) - d/n``, unbiased for the adjacency matrix less its mean. Labels are those
-        of its leading eigenvectors, repaired by the generalised power method. The vote's sums are added to the rows of
-        M x, each in proportion to the inverse of its noise's variance.
+        Answers B give ``M = (B - p)/(1 - 2p) - w w'/(sum of w)``, unbiased for the adjacency matrix less that of a
+        graph of degrees w without communities. Where no degree is given, w are the row sums of the answers, drawn
+        towards their mean as far as chance explains that they differ
+        (:func:`~pgmpy_dp.models.communities.expected_degrees`). Labels are those of M's leading eigenvectors, repaired
+        by the generalised power method. The vote's sums are added to the rows of M x, each in proportion to the inverse
+        of its noise's variance.
 
     Examples
     --------
@@ -124,11 +134,11 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         reproducible=seed is not None,
     )
     k, n, exact = settings.n_communities, graph.n, adjacency_matrix(graph)
-    matrix, degree = _centred(randomised_graph(exact, rate, seed), rate, settings.degree)
+    matrix, degrees = _centred(randomised_graph(exact, rate, seed), rate, settings.degree)
     labels = power_communities(matrix, spectral_labels(matrix, k), k)
     sums = (matrix @ marks_of(labels, k).astype(matrix.dtype)).astype(np.float64)
     if settings.vote:
-        voted, noise = noisy_vote(exact, labels, k, degree, cost, VOTE_SHARE, seed)
+        voted, noise = noisy_vote(exact, labels, k, degrees, cost, VOTE_SHARE, seed)
         told = noise.variance * (1.0 - 2.0 * rate) ** 2
         asked = (n - 1) * rate * (1.0 - rate) * (1.0 if k == 2 else 1.0 / k)
         sums = (told * sums + asked * voted) / (told + asked)
@@ -138,7 +148,7 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         budget,
         labels=labels_of(sums),
         scores=community_scores(sums),
-        degree=degree,
+        degree=float(np.mean(degrees)),
         counts=None,
         cost=cost,
         mechanism="randomised_response",
@@ -202,15 +212,22 @@ def _plan(settings: ResponseSettings, budget: Budget) -> tuple[PureDP | ZCDP, fl
     return PureDP(budget.epsilon), flip_rate(share * Fraction(budget.epsilon))
 
 
-def _centred(answers: np.ndarray, rate: float, degree: float | None) -> tuple[np.ndarray, float]:
-    """M with zero diagonal, and the average degree: as given, or that of the answers. Post-processing."""
+def _centred(answers: np.ndarray, rate: float, degree: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """M with zero diagonal, and the degrees it is centred by: a given one, or those of the answers. Post-processing."""
     n = len(answers)
+    told = max(1.0 - 2.0 * rate, 1e-9)  # at rate 1/2 the answers say nothing
     matrix = answers.astype(np.float32)
     matrix -= np.float32(rate)
-    matrix /= np.float32(max(1.0 - 2.0 * rate, 1e-9))  # at rate 1/2 the answers say nothing
+    matrix /= np.float32(told)
     np.fill_diagonal(matrix, 0.0)
     if degree is None:
-        degree = float(np.clip(matrix.mean(dtype=np.float64) * n, 0.0, n - 1.0))
-    matrix -= np.float32(degree / n)
+        noisy = matrix.sum(axis=1, dtype=np.float64)
+        mean = float(np.clip(noisy.mean(), 0.0, n - 1.0))
+        degrees = expected_degrees(noisy, n * rate * (1.0 - rate) / told**2, mean)
+    else:
+        degrees = np.full(n, degree)
+    scaled = (degrees / np.sqrt(max(degrees.sum(), 1e-9))).astype(np.float32)
+    for start in range(0, n, 1000):  # not all n**2 products at once
+        matrix[start : start + 1000] -= scaled[start : start + 1000, None] * scaled
     np.fill_diagonal(matrix, 0.0)
-    return matrix, degree
+    return matrix, degrees
