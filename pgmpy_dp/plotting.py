@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
+import networkx as nx
 import numpy as np
 
 from pgmpy_dp.theory.feasibility import FeasibilityMap
@@ -11,7 +13,77 @@ from pgmpy_dp.theory.feasibility import FeasibilityMap
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_feasibility"]
+__all__ = ["plot_communities", "plot_feasibility"]
+
+
+def plot_communities(
+    labels: Mapping[Hashable, int],
+    graph: nx.Graph | None = None,
+    ax: Axes | None = None,
+    *,
+    scores: np.ndarray | None = None,
+) -> Axes:
+    """Vertices coloured by community, in one cluster for each.
+
+    Parameters
+    ----------
+    labels : mapping of node to int
+        E.g. ``PrivateBlockModel.labels_``.
+    graph : networkx.Graph, optional
+        A *public* graph whose edges are drawn between the vertices: drawing the private one would publish it.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+    scores : ndarray of shape (n, k), optional
+        ``scores_``, in the order of `labels`: vertices whose label is uncertain are pale.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> plot_communities({"a": 0, "b": 1, "c": 0})  # doctest: +SKIP
+    <Axes: ...>
+    """
+    ax = _axes(ax)
+    nodes, codes = list(labels), np.fromiter(labels.values(), dtype=int, count=len(labels))
+    names = np.unique(codes)
+    places = np.empty((len(nodes), 2))
+    alpha = np.ones(len(nodes))
+    if scores is not None and len(nodes):
+        ordered = np.sort(np.asarray(scores, dtype=float), axis=1)
+        margin = ordered[:, -1] - ordered[:, -2]
+        alpha = 0.15 + 0.85 * margin / max(float(margin.max()), 1e-12)
+    for turn, name in enumerate(names):
+        members = np.flatnonzero(codes == name)
+        # A sunflower around each cluster's middle: radius as the root of the rank, turned by the golden angle.
+        rank = np.arange(members.size)
+        radius, angle = np.sqrt(rank / max(1, len(nodes))), rank * np.pi * (3.0 - np.sqrt(5.0))
+        middle = 2.2 * np.pi * turn / max(1, names.size)
+        centre = np.array([np.cos(middle), np.sin(middle)]) * (0.0 if names.size == 1 else 1.2)
+        places[members] = centre + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    if graph is not None:
+        position = {node: place for place, node in enumerate(nodes)}
+        for u, v in graph.edges():
+            if u in position and v in position:
+                ends = places[[position[u], position[v]]]
+                ax.plot(ends[:, 0], ends[:, 1], color="0.8", linewidth=0.4, zorder=1)
+    for turn, name in enumerate(names):
+        members = np.flatnonzero(codes == name)
+        label = f"community {name} ({members.size} vertices)"
+        x, y = places[members].T
+        pale = alpha[members]
+        ax.scatter(x, y, s=14, color=f"C{turn % 10}", alpha=pale, label=label, zorder=2)  # type: ignore[arg-type]
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    if names.size:
+        ax.legend(fontsize="small", loc="lower center", ncols=min(3, names.size))
+    return ax
 
 
 def plot_feasibility(feasibility: FeasibilityMap, ax: Axes | None = None, *, n: int | None = None) -> Axes:

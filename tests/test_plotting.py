@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 
 import matplotlib as mpl
+import networkx as nx
 import numpy as np
 import pytest
 
 from pgmpy_dp import Budget
-from pgmpy_dp.plotting import plot_feasibility
+from pgmpy_dp.plotting import plot_communities, plot_feasibility
 from pgmpy_dp.theory import feasibility_map
 
 mpl.use("Agg")
@@ -53,3 +54,26 @@ def test_without_matplotlib(feasibility, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'pgmpy_dp\[plot\]'"):
         plot_feasibility(feasibility)
+
+
+def test_communities_are_drawn_apart_and_coloured():
+    figure, given = plt.subplots()
+    labels = {"a": 0, "b": 0, ("c", 1): 2}
+    ax = plot_communities(labels, nx.Graph([("a", "b"), ("b", "unknown")]), given, scores=np.eye(3) * [1.0, 2.0, 4.0])
+    assert ax is given and len(ax.get_lines()) == 1
+    drawn = [points.get_offsets() for points in ax.collections]
+    assert [len(points) for points in drawn] == [2, 1]
+    assert np.linalg.norm(drawn[0].mean(axis=0) - drawn[1].mean(axis=0)) > 0.5
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "community 0 (2 vertices)",
+        "community 2 (1 vertices)",
+    ]
+    pale, certain = (points.get_alpha() for points in ax.collections)
+    assert pale.max() < certain.max() == 1.0
+    plt.close(figure)
+
+
+def test_no_communities_are_an_empty_plot():
+    ax = plot_communities({})
+    assert not ax.collections and ax.get_legend() is None
+    plt.close(ax.figure)

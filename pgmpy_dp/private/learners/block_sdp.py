@@ -190,7 +190,7 @@ def _plan(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> 
         )
     counted = settings.degree is None
     c = COUNT_SHARE if counted else Fraction(0)
-    rho = Fraction(budget.rho if budget.rho is not None else accounting.approx_to_zcdp(budget.epsilon, budget.delta))  # type: ignore[arg-type]
+    rho = Fraction(budget.rho if budget.rho is not None else accounting.approx_to_zcdp(budget.epsilon, budget.delta))
     if settings.split and budget.epsilon is not None:
         # Of the first half: the count has a share of epsilon, by plain composition.
         plan = _Plan(
