@@ -113,7 +113,9 @@ def test_the_floor_by_exact_arithmetic():
     matrix = rows @ rows.T
     floor = eigenvalue_floor(matrix)
     assert -1e-9 < floor < 0
-    exact = [[Fraction(v) - (Fraction(floor) if i == j else 0) for j, v in enumerate(row)] for i, row in enumerate(matrix)]
+    exact = [
+        [Fraction(v) - (Fraction(floor) if i == j else 0) for j, v in enumerate(row)] for i, row in enumerate(matrix)
+    ]
     for k in range(9):  # Gaussian elimination without pivoting
         assert exact[k][k] > 0
         for i in range(k + 1, 9):
