@@ -125,7 +125,7 @@ def refit_on_support(
     """Maximum likelihood for Gaussians whose precision is 0 outside a support (covariance selection).
 
     Minimises -log det Theta + <S, Theta> over positive definite Theta with Theta_ij = 0 off the support: the graphical
-    lasso with penalty 0 on it and infinity elsewhere. Its inverse has the entries of S on the support and diagonal [1]_.
+    lasso with penalty 0 on it and infinity elsewhere. Its inverse has S's entries on the support and diagonal [1]_.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ def precision_graph(precision: np.ndarray, names: Sequence[Hashable] | None = No
     Returns
     -------
     pgmpy.base.UndirectedGraph
-        With an attribute ``partial_correlation`` of each edge.
+        The weight of an edge is the partial correlation.
 
     Examples
     --------
-    >>> graph = precision_graph(np.array([[2.0, -1.0, 0], [-1.0, 2.0, 0], [0, 0, 1.0]]), ["a", "b", "c"])
-    >>> list(graph.edges(data="partial_correlation")), list(graph.nodes)
+    >>> graph = precision_graph(np.array([[4.0, -2.0, 0], [-2.0, 4.0, 0], [0, 0, 1.0]]), ["a", "b", "c"])
+    >>> list(graph.edges(data="weight")), list(graph.nodes)
     ([('a', 'b', 0.5)], ['a', 'b', 'c'])
     """
     partial = partial_correlations(precision)
@@ -217,7 +217,7 @@ def precision_graph(precision: np.ndarray, names: Sequence[Hashable] | None = No
     graph = UndirectedGraph()
     graph.add_nodes_from(names)
     for i, j in np.argwhere(np.triu(partial, 1)).tolist():
-        graph.add_edge(names[i], names[j], partial_correlation=float(partial[i, j]))
+        graph.add_edge(names[i], names[j], weight=float(partial[i, j]))
     return graph
 
 

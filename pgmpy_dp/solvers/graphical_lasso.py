@@ -26,7 +26,7 @@ class GraphicalLassoSolution:
     covariance : ndarray of shape (d, d)
         Inverse of `precision`.
     dual : ndarray of shape (d, d)
-        W = S + U, |U_ij| at most the weights: the point that proves the gap. Without a cap the optimum has W = Theta^-1.
+        W = S + U, |U_ij| at most the weights: what proves the gap. Without a cap, W = Theta^-1 at the optimum.
     objective : float
         F(Theta).
     duality_gap : float
@@ -98,9 +98,9 @@ def graphical_lasso(
     -----
     *Components* [1]_ [2]_. The graph of the pairs with |S_ij| > R_ij splits the variables into components, and the
     optimum is block-diagonal on them, with a cap too: dropping the entries between the components from any feasible
-    Theta raises log det (Fischer's inequality), keeps Theta <= tau I (it averages D Theta D over diagonal
-    matrices D of signs), and does not raise the rest, since S_ij Theta_ij + R_ij |Theta_ij| >= 0 there. Components of one variable, and
-    those without penalty, have a closed form.
+    Theta raises log det (Fischer's inequality), keeps Theta <= tau I (it averages D Theta D over diagonal matrices D
+    of signs), and does not raise the rest, since S_ij Theta_ij + R_ij |Theta_ij| >= 0 there. Components of one
+    variable, and those without penalty, have a closed form.
 
     *The others* are solved by ADMM (`graphical_lasso_admm`) at every d. It is as fast as scikit-learn's coordinate
     descent at small d and faster at large, and reaches gaps at which that one stalls

@@ -79,7 +79,7 @@ def admm(
     else:
         y = xp.clip(xp.linalg.inv(z) - s, -bound, bound)
     r, converged = 1.0, False
-    for n_iter in range(1, max_iter + 1):  # noqa: B007 (it is returned)
+    for n_iter in range(1, max_iter + 1):
         eigenvalues, vectors = xp.linalg.eigh(r * (z - y) - s)
         theta = (eigenvalues + xp.sqrt(eigenvalues**2 + 4 * r)) / (2 * r)
         if tau is not None:

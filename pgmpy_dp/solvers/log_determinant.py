@@ -11,8 +11,8 @@ and, with it,
     h(w) = 1 + log w  for w >= 1/tau,    h(w) = tau w - log tau  below:
 
 the minimiser of tau >= theta > 0 in -log theta + w theta is min(1/w, tau). So sum_k h(w_k) is the dual function, and
-the gap is F(Theta) minus it. With M = (I/tau - W)_+, the multiplier of the cap (0 without one), and W' = W + M, which is
-positive definite, the gap is the sum of three terms, none of them negative:
+the gap is F(Theta) minus it. With M = (I/tau - W)_+, the multiplier of the cap (0 without one), and W' = W + M, which
+is positive definite, the gap is the sum of three terms, none of them negative:
 
     tr(W' Theta) - d - log det(W' Theta)  +  sum_ij (R_ij |Theta_ij| - U_ij Theta_ij)  +  <M, tau I - Theta>.
 
@@ -86,11 +86,11 @@ def distance_bound(gap: float, *, max_eigenvalue: float | None = None, largest: 
     With the cap Theta <= tau I, F is 1/tau^2-strongly convex on the feasible set, as the Hessian of -log det is
     Theta^-1 (x) Theta^-1, so F(Theta) - F* >= ||Theta - Theta*||_F^2 / (2 tau^2), which gives tau sqrt(2 gap).
 
-    Without it, F(Theta) - F* is at least the Bregman divergence of -log det, sum_k x_k - log(1 + x_k) for the eigenvalues
-    x_k of Theta*^-1/2 (Theta - Theta*) Theta*^-1/2. With r = ||x||_2 this is at least v(r) = r - log(1 + r): v(|x|) <=
-    x - log(1 + x), and v(sqrt(.)) is concave and 0 at 0, so subadditive. v(s + s^2/2) >= s^2/2, as 1 + s + s^2/2 <= e^s,
-    hence r <= sqrt(2 gap) + gap. If that is below 1, (1 - r) Theta* <= Theta, and the distance is at most
-    r lambda_max(Theta*) <= r / (1 - r) lambda_max(Theta).
+    Without it, F(Theta) - F* is at least the Bregman divergence of -log det, sum_k x_k - log(1 + x_k) for the
+    eigenvalues x_k of Theta*^-1/2 (Theta - Theta*) Theta*^-1/2. With r = ||x||_2 this is at least v(r) = r - log(1 +
+    r): v(|x|) <= x - log(1 + x), and v(sqrt(.)) is concave and 0 at 0, so subadditive. v(s + s^2/2) >= s^2/2, as
+    1 + s + s^2/2 <= e^s, hence r <= sqrt(2 gap) + gap. If that is below 1, (1 - r) Theta* <= Theta, and the distance
+    is at most r lambda_max(Theta*) <= r / (1 - r) lambda_max(Theta).
 
     Parameters
     ----------
