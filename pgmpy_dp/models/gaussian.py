@@ -291,7 +291,7 @@ def _missing(graph: nx.Graph, v: int) -> int:
 
 
 def _names(names: Sequence[Hashable] | None, d: int) -> list[Hashable]:
-    result = list(range(d)) if names is None else list(names)
+    result: list[Hashable] = [*range(d)] if names is None else list(names)
     if len(result) != d or len(set(result)) != d:
         raise ValueError(f"names must be {d} different names, got {names!r}")
     return result

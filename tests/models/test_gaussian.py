@@ -105,7 +105,7 @@ def test_a_capped_refit_exists_for_any_moments():
     support[0, 1:3] = support[1:3, 0] = 0
     sparse = refit_on_support(noisy, support, max_eigenvalue=2.0, max_iter=20_000)
     assert sparse.converged and (sparse.precision[support == 0] == 0).all()
-    assert 0 < np.linalg.eigvalsh(sparse.precision)[0] and np.linalg.eigvalsh(sparse.precision)[-1] <= 2 * (1 + 1e-12)
+    assert np.linalg.eigvalsh(sparse.precision)[0] > 0 and np.linalg.eigvalsh(sparse.precision)[-1] <= 2 * (1 + 1e-12)
     assert sparse.objective >= capped.objective - 1e-6
     with pytest.raises(ValueError, match="max_eigenvalue"):
         refit_on_support(np.ones((3, 3)), np.ones((3, 3)))
