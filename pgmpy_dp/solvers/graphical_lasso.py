@@ -103,8 +103,8 @@ def graphical_lasso(
     variable, and those without penalty, have a closed form.
 
     *The others* are solved by ADMM (`graphical_lasso_admm`) at every d: 15 to 30 iterations where the penalty is of the
-    order of the errors of S, hundreds where it is a hundredth of that or most eigenvalues are at the cap. scikit-learn's
-    coordinate descent takes longer up to d = 300 and somewhat less at d = 1000 at a moderate gap, but on some problems
+    order of the errors of S, hundreds where it is a hundredth of that or most eigenvalues are at the cap.
+    scikit-learn takes longer up to d = 300 and somewhat less at d = 1000 at a moderate gap, but on some problems
     does not converge at all (``benchmarks/graphical_lasso.py``), and knows neither weights nor a cap. On pgmpy's torch
     backend the iterations run on its device.
 
