@@ -104,9 +104,9 @@ def graphical_lasso(
 
     *The others* are solved by ADMM (`graphical_lasso_admm`) at every d: 15 to 30 iterations where the penalty is of the
     order of the errors of S, hundreds where it is a hundredth of that or most eigenvalues are at the cap.
-    scikit-learn takes longer up to d = 300 and somewhat less at d = 1000 at a moderate gap, but on some problems
-    does not converge at all (``benchmarks/graphical_lasso.py``), and knows neither weights nor a cap. On pgmpy's torch
-    backend the iterations run on its device.
+    scikit-learn takes as long or longer up to d = 300 and less at d = 1000 for a moderate gap
+    (``benchmarks/graphical_lasso.py``), but for smaller ones it may stop at its number of sweeps, and it knows neither
+    weights nor a cap. On pgmpy's torch backend the iterations run on its device.
 
     References
     ----------
