@@ -54,6 +54,7 @@ class ClippedMean:
 
     def solve(self, records: PrivateVectors) -> CertifiedPoint:
         self.calls.append("solve")
+        np.zeros(1) / np.zeros(1)  # warnings are errors here: this one must not be heard
         return CertifiedPoint(self._mean(records) + 1.0, self.off)
 
     def fallback(self, records: PrivateVectors) -> CertifiedPoint:
