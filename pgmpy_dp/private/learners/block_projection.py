@@ -75,7 +75,7 @@ class BlockProjection:
         Which sensitivity the noise is for.
     tolerance : float, default 1e-3
         The distance within which a solution is released, as a share of the tight sensitivity; the noise grows by
-        twice this share. What rounding allows for the worst graph, the complete one, is a lower limit: 1e-3 at 4,000
+        twice this share. What rounding allows for the worst graph, nearly a clique, is a lower limit: 4e-3 at 4,000
         vertices of degree 40, for instance.
     device : str, default "cpu"
         Torch device of the fallback, and of the solver if it is not the CPU.
