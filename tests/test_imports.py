@@ -92,6 +92,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
         *("table_codes", "random_halves", "random_parts", "interaction_sums", "pair_counts"),
         *("parity_sums", "parity_sums_and_count", "exact_parities"),
         *("adjacency_matrix", "edge_count", "neighbour_sums", "random_edge_halves"),
+        *("certified_solution", "certificates", "on_grid", "with_noise"),
         *("samplers", "additive", "bulk", "sign_sampling", "contingency", "contributions"),
     )
     outside = [m for m in MODULES if m not in part("private")]

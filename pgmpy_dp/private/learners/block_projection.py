@@ -38,7 +38,7 @@ from scipy.sparse import csr_array, csr_matrix
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
 from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners.certificates import CertifiedPoint, certified_projection
+from pgmpy_dp.private.learners.certificates import CertifiedPoint, certified_projection, rounding_floor
 from pgmpy_dp.private.learners.convex_program import (
     projection_sensitivity,
     released_solution,
@@ -75,7 +75,8 @@ class BlockProjection:
         Which sensitivity the noise is for.
     tolerance : float, default 1e-3
         The distance within which a solution is released, as a share of the tight sensitivity; the noise grows by
-        twice this share. Below 1e-4 rounding is in the way.
+        twice this share. What rounding allows for the worst graph, nearly a clique, is a lower limit: 4e-3 at 4,000
+        vertices of degree 40, for instance.
     device : str, default "cpu"
         Torch device of the fallback, and of the solver if it is not the CPU.
 
@@ -91,7 +92,7 @@ class BlockProjection:
     Privacy: under ``edge``. The solver's points are certified by
     :func:`~pgmpy_dp.private.learners.certificates.certified_projection`. The fallback is Newton's method, which
     converges on every graph in exact arithmetic (Qi and Sun 2006); that its rounding stays below `distance` is not
-    proved, but tested on graphs of every extreme, where it ends 20 times below or more.
+    proved, but tested on graphs of every extreme.
 
     Examples
     --------
@@ -129,9 +130,7 @@ class BlockProjection:
         if theta is None:
             theta = 1.5 if self.analysis == "tight" else 1.0
         object.__setattr__(self, "theta", checked_number("theta", theta, positive=True))
-        tolerance = checked_number("tolerance", self.tolerance, positive=True)
-        if not 1e-4 <= tolerance <= 1:
-            raise ValueError(f"tolerance={tolerance!r} is out of range; pass a number from 1e-4 to 1")
+        tolerance = checked_number("tolerance", self.tolerance, positive=True, below_one=True)
         object.__setattr__(self, "tolerance", tolerance)
         require_torch()
 
@@ -173,7 +172,9 @@ class BlockProjection:
     @property
     def distance(self) -> float:
         """Of the entries above the diagonal, from those of the exact projection."""
-        return self.tolerance * self._tight * math.sqrt(0.5)
+        # Of the complete graph, N has the eigenvalue n s, up to 1.
+        reachable = 2.0 * rounding_floor(self.n, self.n * self.scale + 1.0)
+        return max(self.tolerance * self._tight, reachable) * math.sqrt(0.5)
 
     @property
     def bound(self) -> float:

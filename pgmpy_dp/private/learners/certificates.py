@@ -26,18 +26,21 @@ Rounding
 Y, y and P are taken for what they are, exactly: floats. u = 2^-53, g(m) = m u/(1 - m u) bounds m roundings in a row,
 and holds for sums of m products in any order (Higham 2002, section 3.1). What floating point adds:
 
+* Products of two rows of k numbers are sums of blocks of 32, so no number passes through more than
+  ``K = min(k, 32) + k/32 + 2`` roundings.
 * *X*, the matrix that is released, is the computed F F', F the rows of P scaled. A row's scale is wrong by a relative
-  (k + 8) u at most and a product of two rows, of length 1/sqrt(n) each, by g(k)/n, so ``||X - X_f||_F <= dX = g(4k +
-  40)``. It is added to eta, so the bound is for X itself.
-* *N* computed differs by ``dN = g(k) ||P||_F^2 + 2u ||N||_F``, from P P' and the subtraction, in Frobenius norm and
+  g(K/2 + 6) at most and a product of two rows, of length 1/sqrt(n) each, by g(K)/n, so ``||X - X_f||_F <= dX =
+  g(2K + 20)``. It is added to eta, so the bound is for X itself.
+* *N* computed differs by ``dN = g(K) ||P||_F^2 + 2u ||N||_F``, from P P' and the subtraction, in Frobenius norm and
   thus in every eigenvalue and, since ||X_f||_F <= 1, in b.
 * *a* and *b* are computed from X instead of X_f, which costs dX in a and ||N||_F dX in b; *a* is a root of n^2 squares
-  (relative g(n^2)); *b* sums blocks of 64 products and adds those exactly, which costs ``g(66) ||N||_F ||X||_F``.
+  (relative g(n^2)); *b* sums blocks of 16 products and adds those exactly, which costs ``g(18) ||N||_F ||X||_F``.
 * *r* is not read off computed eigenvalues. A Cholesky factorisation of N + shift I that runs to its end proves
   N + shift I + E >= 0 for a perturbation E bounded below, in :func:`eigenvalue_floor`. It assumes that matrix
   products are sums of products in some order (BLAS; no Strassen).
 
-All of it together is near 1e-12 for n in the thousands, eta's floor its root.
+Together they are proportional to ||N||, which a complete graph makes n times as large as one with communities:
+:func:`rounding_floor` says how small eta can be.
 """
 
 from __future__ import annotations
@@ -48,10 +51,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-__all__ = ["CertifiedPoint", "certified_projection", "eigenvalue_floor"]
+__all__ = ["CertifiedPoint", "certified_projection", "eigenvalue_floor", "rounding_floor"]
 
 _U = 2.0**-53
-_BLOCK = 64
+_BLOCK = 64  # columns of a step of the factorisation
+_COLUMNS = 32  # of a factor, multiplied at once
+_SUMMED = 16  # entries of a row; products added in floating point
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,21 +117,47 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray |
         values, vectors = np.linalg.eigh(shifted)
         factor = vectors[:, values > 0] * np.sqrt(values[values > 0])
     k = factor.shape[1]
-    x = _symmetric_product(_unit_rows(factor) / math.sqrt(n))
+    lengths = _row_squares(factor)
+    x = _symmetric_product(_unit_rows(factor, lengths) / math.sqrt(n))
     np.fill_diagonal(x, 1.0 / n)
     rest = _symmetric_product(factor)
     a = float(np.linalg.norm(x - rest)) * (1.0 + _g(n * n + 4))
     rest -= target
-    np.fill_diagonal(rest, np.einsum("ij,ij->i", factor, factor) - y)
+    np.fill_diagonal(rest, lengths - y)
     size_n, size_x = (float(np.linalg.norm(m)) * (1.0 + _g(n * n + 4)) for m in (rest, x))
     trace = float(np.sum(factor * factor)) * (1.0 + _g(n * k + 4))
-    error_x, error_n = _g(4 * k + 40), _g(k + 1) * trace + 2 * _U * size_n
-    a += error_x + _g(k + 1) * trace
-    b = math.fsum(np.add.reduceat(rest * x, np.arange(0, n, _BLOCK), axis=1).ravel())
-    b += _g(_BLOCK + 2) * size_n * size_x + error_n + size_n * error_x
+    count = min(k, _COLUMNS) + -(-k // _COLUMNS) + 2
+    error_x, error_n = _g(2 * count + 20), _g(count) * trace + 2 * _U * size_n
+    a += error_x + _g(count) * trace
+    b = math.fsum(np.add.reduceat(rest * x, np.arange(0, n, _SUMMED), axis=1).ravel())
+    b += _g(_SUMMED + 2) * size_n * size_x + error_n + size_n * error_x
     r = error_n - eigenvalue_floor(rest)
     eta = 0.5 * (a + math.sqrt(a * a + 4.0 * max(0.0, b + r)))
     return CertifiedPoint(x, (eta + error_x) * (1.0 + 16 * _U))
+
+
+def rounding_floor(n: int, norm: float) -> float:
+    """About the eta of :func:`certified_projection` at the exact optimum, where rounding is all there is.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    norm : float
+        Largest eigenvalue of N.
+
+    Notes
+    -----
+    An estimate, from the terms of the module's account with `norm` for diag(N) and for ||N||_F/sqrt(n), which a clique
+    of nearly all vertices comes near. Nothing relies on it: it is for choosing, before records are seen, a distance
+    that certificates can reach.
+
+    Examples
+    --------
+    >>> rounding_floor(1000, 1.0) < 1e-6
+    True
+    """
+    return math.sqrt(norm * (12.0 * _g(_depth(n)) + _g(_SUMMED + 3 * _COLUMNS + 10) * math.sqrt(n)))
 
 
 def eigenvalue_floor(matrix: np.ndarray) -> float:
@@ -149,12 +180,12 @@ def eigenvalue_floor(matrix: np.ndarray) -> float:
     (True, True)
     """
     n = len(matrix)
-    depth = -(-n // _BLOCK) + _BLOCK + 6
+    depth = _depth(n)
     diagonal = np.abs(np.diag(matrix))
     circles = 2.0 * float(np.abs(matrix).sum(axis=1).max(initial=0.0))  # twice: more than its rounding
     if circles == 0.0 or not math.isfinite(circles):
         return -circles
-    shift = max(_g(depth) * float(diagonal.sum()) / 8.0, 1e-15 * circles)
+    shift = 8.0 * _g(depth) * float(diagonal.max())
     lowest: float | None = None
     while shift < circles:
         lower = _blocked_cholesky(matrix, shift)
@@ -173,6 +204,11 @@ def eigenvalue_floor(matrix: np.ndarray) -> float:
             lowest = float(np.linalg.eigvalsh(matrix)[0])  # says where to try, nothing more
         shift = max(8.0 * shift, -1.01 * lowest if shift < -lowest else 0.0)
     return -circles
+
+
+def _depth(n: int) -> int:
+    """D: roundings that a product can pass through in :func:`_blocked_cholesky`."""
+    return -(-n // _BLOCK) + _BLOCK + 6
 
 
 def _blocked_cholesky(matrix: np.ndarray, shift: float) -> np.ndarray | None:
@@ -195,21 +231,33 @@ def _blocked_cholesky(matrix: np.ndarray, shift: float) -> np.ndarray | None:
     return work if np.all(np.isfinite(work)) else None
 
 
-def _unit_rows(factor: np.ndarray) -> np.ndarray:
+def _unit_rows(factor: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Rows of length 1; a row of zeros (or too small to divide by) becomes the first unit vector."""
     n, k = factor.shape
     if k == 0:
         return np.ones((n, 1))
-    lengths = np.sqrt(np.einsum("ij,ij->i", factor, factor))
+    lengths = np.sqrt(squares)
     usable = lengths > 1e-140
     rows = factor / np.where(usable, lengths, 1.0)[:, None]
     rows[~usable] = np.eye(1, k)
     return rows
 
 
+def _row_squares(rows: np.ndarray) -> np.ndarray:
+    """Squared length of each row, by the same blocks."""
+    total = np.zeros(len(rows))
+    for start in range(0, rows.shape[1], _COLUMNS):
+        block = rows[:, start : start + _COLUMNS]
+        total += np.einsum("ij,ij->i", block, block)
+    return total
+
+
 def _symmetric_product(rows: np.ndarray) -> np.ndarray:
-    """``rows rows'``, with the upper triangle mirrored: symmetric to the last bit."""
-    product = rows @ rows.T
+    """``rows rows'`` by blocks of columns, with the upper triangle mirrored: symmetric to the last bit."""
+    product = np.zeros((len(rows), len(rows)))
+    for start in range(0, rows.shape[1], _COLUMNS):
+        block = rows[:, start : start + _COLUMNS]
+        product += block @ block.T
     lower = np.tril_indices(len(rows), -1)
     product[lower] = product.T[lower]
     return product

@@ -133,10 +133,11 @@ def certified_solution(program: StableProgram[Records], records: Records) -> np.
 
     The solver's where it certifies that; else the fallback's.
     """
-    point = program.solve(records)
-    if not point.distance <= program.distance:  # also for NaN
-        # Also of two points without a certificate the fallback's: the better certificate would be the data's choice.
-        point = program.fallback(records)
+    # A warning about a division would be about the records.
+    with np.errstate(all="ignore"):
+        point = program.solve(records)
+        if not point.distance <= program.distance:  # also for NaN
+            point = program.fallback(records)
     return point.value
 
 
