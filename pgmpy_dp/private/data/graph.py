@@ -22,7 +22,7 @@ from pgmpy_dp.schema import decode_label, encode_label, match_key
 
 __all__ = ["PrivateGraph", "adjacency_matrix", "edge_count", "neighbour_sums", "random_edge_halves"]
 
-MAX_VERTICES = 2**31 - 1  # so that a pair of vertices is one integer of 64 bits, and a degree one of 32
+MAX_VERTICES = 2**31 - 1  # so that a vertex, and a degree, is an integer of 32 bits
 
 
 class PrivateGraph(PrivateData):
@@ -240,12 +240,13 @@ def _checked_nodes(nodes: Iterable[Hashable]) -> Sequence[Hashable]:
 
 def _symmetric(ends: tuple[np.ndarray, np.ndarray], n: int) -> sp.csr_array:
     """Adjacency matrix of the pairs, each once, without loops and without ends that are no vertices."""
-    low, high = (choose(*ends).astype(np.int64) for choose in (np.minimum, np.maximum))
-    kept = (low >= 0) & (low < high)
-    low, high = np.divmod(np.unique(low[kept] * n + high[kept]), n)
-    entries = np.ones(2 * low.size, dtype=np.int32)
-    rows, cols = np.concatenate([low, high]), np.concatenate([high, low])
-    matrix = sp.csr_array((entries, (rows.astype(np.int32), cols.astype(np.int32))), shape=(n, n))
+    first, second = (np.asarray(part) for part in ends)
+    kept = (first >= 0) & (second >= 0) & (first != second)
+    places = first[kept].astype(np.int32), second[kept].astype(np.int32)
+    one_way = sp.coo_array((np.ones(places[0].size, dtype=np.int32), places), shape=(n, n)).tocsr()
+    one_way.data[:] = 1  # repeated entries were added up
+    matrix = one_way + one_way.T.tocsr()
+    matrix.data[:] = 1
     matrix.sort_indices()
     for array in (matrix.data, matrix.indices, matrix.indptr):
         array.setflags(write=False)

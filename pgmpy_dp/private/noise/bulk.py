@@ -29,7 +29,7 @@ from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = ["BULK", "MAX_SCALE", "bulk_noise", "bulk_release", "cumulative_brackets"]
 
-BULK = 1 << 16
+BULK = 1 << 12
 """Cells from which a table is worth while."""
 
 MAX_SCALE = 2.0**12
