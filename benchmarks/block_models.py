@@ -2,7 +2,7 @@
 
 ::
 
-    python -m benchmarks.block_models --out benchmarks/results            # about ten minutes on two idle cores
+    python -m benchmarks.block_models --out benchmarks/results            # eight minutes on a busy machine of two cores
     python -m benchmarks.block_models --part scaling                      # one part: its rows, without a report
 
 Shares of vertices with the right label, up to the names of the communities, on average over graphs. Noise comes from

@@ -236,6 +236,18 @@ class TestReleases:
             with pytest.raises(ValueError, match="nodes=None"):
                 PrivateBlockModel(epsilon=1.0).fit(graph)
 
+    @pytest.mark.parametrize("method", ["noisy-power", "exponential", "sdp", "sdp-exact"])
+    def test_a_degree_is_estimated_unless_it_is_given(self, method):
+        graph = nx.random_regular_graph(3, 40, seed=0)  # narrow enough for exact draws
+        given = PrivateBlockModel(method=method, **budget_of(method, 5.0), degree=6.5).fit(graph)
+        assert given.degree_ == 6.5 and len(given.release_.values) == 2
+        estimated = PrivateBlockModel(method=method, **budget_of(method, 5.0)).fit(graph)
+        count, noise = estimated.release_.values[2], estimated.release_.noise[2]
+        # 60 edges, of which a split counts about a half; the noise is within 30 of its scales, surely.
+        assert abs(int(count[0]) - (30 if method == "sdp-exact" else 60)) < 30 * noise.scale + 30
+        halves = 2 if method == "sdp-exact" else 1
+        assert estimated.degree_ == pytest.approx(halves * min(max(0.0, 2 * int(count[0]) / 40), 39.0))
+
     def test_a_seed_is_told(self):
         found = PrivateBlockModel(epsilon=1.0, random_state=3).fit(nx.karate_club_graph())
         again = PrivateBlockModel(epsilon=1.0, random_state=3).fit(nx.karate_club_graph())

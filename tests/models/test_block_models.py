@@ -11,6 +11,7 @@ from pgmpy_dp.models.block_models import degree_weights, error_rate, planted_lab
 from pgmpy_dp.models.communities import (
     balanced,
     combined,
+    expected_degrees,
     labels_of,
     marks_of,
     power_communities,
@@ -122,3 +123,30 @@ class TestRecovery:
         if k == 2:
             marks[1], sums[1] = -marks[1], -sums[1]
             assert error_rate(labels_of(combined(marks, sums, labels_of(sums[-1]), k)), truth) == together
+
+
+class TestDegrees:
+    def test_chance_and_noise_are_not_taken_for_degrees(self, rng):
+        n, d, sd = 3000, 40.0, 15.0
+        noisy = rng.poisson(d, n) + sd * rng.standard_normal(n)
+        assert np.abs(expected_degrees(noisy, sd**2, d) - d).max() < 0.1 * d
+
+    def test_true_differences_are_kept_as_far_as_noise_allows(self, rng):
+        weights = 40.0 * degree_weights(3000, rng, spread=0.8)
+        noisy = rng.poisson(weights) + 15.0 * rng.standard_normal(3000)
+        found = expected_degrees(noisy, 15.0**2, 40.0)
+        wrong = np.sqrt(np.mean((found - weights) ** 2))
+        assert wrong < np.sqrt(np.mean((noisy - weights) ** 2)) and wrong < 0.6 * weights.std()
+        assert found.min() >= 4.0
+
+    def test_nothing_is_divided_by_nothing(self):
+        assert expected_degrees(np.zeros(3), 0.0, 0.0).tolist() == [0.0, 0.0, 0.0]
+        marks = marks_of(np.array([0, 1, 1]), 2)
+        assert balanced(np.ones((3, 1)), marks, 0.0).tolist() == [[1.0]] * 3
+        assert balanced(np.ones((3, 1)), marks, np.zeros(3)).tolist() == [[1.0]] * 3
+
+    def test_sums_are_less_what_degrees_explain(self, rng):
+        weights = rng.uniform(1, 5, 7)
+        marks = marks_of(np.array([0, 1, 0, 2, 1, 0, 2]), 3)
+        expected = np.outer(weights, weights) / weights.sum() * (1 - np.eye(7))
+        np.testing.assert_allclose(balanced(expected @ marks, marks, weights), 0.0, atol=1e-12)
