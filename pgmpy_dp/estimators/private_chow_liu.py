@@ -8,9 +8,9 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from pgmpy.base import UndirectedGraph
 
 from pgmpy_dp.estimators.base import noisy_marginals
+from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_on_edges
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals, project_on_simplex
@@ -129,7 +129,8 @@ class PrivateChowLiu(BaseStructureEstimator):
                 )
         return tree.TreeSettings(self.n_edges, self.one_way_share, self.selection_share, self.random_state)
 
-    def _run(self, table: PrivateTable, settings: tree.TreeSettings, budget: Budget) -> Release:
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
+        settings = self._settings()
         if self.method == "selection":
             return tree.run(table, settings, budget)
         names = table.schema.variables
@@ -166,9 +167,7 @@ class PrivateChowLiu(BaseStructureEstimator):
         if self.fit_parameters:
             learned["graph_"], learned["model_"], _ = network_on_edges(type(self).__name__, release, edges, privacy)
         else:
-            learned["graph_"] = UndirectedGraph()
-            learned["graph_"].add_nodes_from(release.schema.variables)
-            learned["graph_"].add_edges_from(edges)
+            learned["graph_"] = graph_on(release.schema.variables, edges)
         return learned
 
 

@@ -103,7 +103,7 @@ class PrivateIsing(BaseFieldEstimator):
     """
 
     _family: ClassVar[str] = "ising"
-    _moment_kind: ClassVar[str] = "parities"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood")
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
         return parities.run(table, ParitySettings(order=2, graph=self.graph, random_state=self.random_state), budget)

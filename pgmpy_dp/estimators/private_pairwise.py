@@ -102,7 +102,7 @@ class PrivatePairwise(BaseFieldEstimator):
     """
 
     _family: ClassVar[str] = "pairwise"
-    _moment_kind: ClassVar[str] = "interactions"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("interactions", "regressions", "pseudo_likelihood")
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
         return interactions.run(table, InteractionSettings(graph=self.graph, random_state=self.random_state), budget)
