@@ -4,7 +4,7 @@
 
     python -m benchmarks.structure_recovery                                      # quick: about a minute on one core
     python -m benchmarks.structure_recovery --mode full --out benchmarks/results
-    python -m benchmarks.structure_recovery --mode full --out benchmarks/results --report    # from the rows of a run
+    python -m benchmarks.structure_recovery --mode full --out benchmarks/results --resume    # what is not there yet
 
 Ising models without fields, of equal sizes of the weights with random signs, on uniform trees (.5), grids and random
 3-regular graphs (.4), add_remove with a public number of records. Methods are told the width and the size of the
@@ -136,22 +136,22 @@ def learners(kind: str) -> list[Learner]:
         return PrivateChowLiu(selection_share=0.8, fit_parameters=False, **common)
 
     approximate, zcdp, pure = list(BUDGETS)[1:]
-    found = [Learner(f"{block}, not private", "none", _plain(block), 200)]
+    found = [Learner(f"{block}, not private", "none", _plain(block), 200 if kind == "tree" else 100)]
     chosen: list[tuple[str, Callable[..., Any], str, int]] = [
-        (f"StableStructure, {block}, {n_blocks} blocks", stable, approximate, 200),
+        (f"StableStructure, {block}, {n_blocks} blocks", stable, approximate, 200 if kind == "tree" else 100),
         (f"EdgeVoting, {block}", voting, approximate, 50),
         (f"EdgeVoting, {block}", voting, zcdp, 50),
         (f"EdgeVoting, {block}", voting, pure, 20),
         ("PrivateIsing, moments", ising("moments"), approximate, 100),
         ("PrivateIsing, moments", ising("moments"), zcdp, 100),
-        ("PrivateIsing, moments", ising("moments"), pure, 100),
+        ("PrivateIsing, moments", ising("moments"), pure, 100 if kind == "tree" else 50),
         ("PrivateIsing, Frank-Wolfe", ising("frank-wolfe"), zcdp, 100),
     ]
     if kind == "tree":
         chosen += [
-            ("PrivateChowLiu, tables", tables, approximate, 200),
+            ("PrivateChowLiu, tables", tables, approximate, 100),
             ("PrivateChowLiu, tables", tables, zcdp, 100),
-            ("PrivateChowLiu, tables", tables, pure, 100),
+            ("PrivateChowLiu, tables", tables, pure, 50),
             ("PrivateChowLiu, selection", kruskal, approximate, 200),
             ("PrivateChowLiu, selection", kruskal, zcdp, 100),
             ("PrivateChowLiu, selection", kruskal, pure, 100),
@@ -231,9 +231,9 @@ def measure(
         counts = tried[n] = {"exact": 0, "wrong": 0, "none": 0, "seconds": 0.0}
         for population in populations:
             population.codes(n)  # sampling is not what is timed
-            started = time.perf_counter()
+            started = time.process_time()  # other work on the machine does not count
             edges = learner.find(population, n)
-            counts["seconds"] += time.perf_counter() - started
+            counts["seconds"] += time.process_time() - started
             counts["none" if edges is None else "exact" if edges == population.edges else "wrong"] += 1
             if counts["exact"] >= needed or counts["wrong"] + counts["none"] > len(populations) - needed:
                 break
@@ -252,20 +252,34 @@ def measure(
     }
 
 
-def run(mode: str, most: float = math.inf) -> Iterator[dict[str, Any]]:
-    """Rows of a mode, as they come."""
+def run(mode: str, most: float = math.inf, earlier: Sequence[dict[str, Any]] = ()) -> Iterator[dict[str, Any]]:
+    """Rows of a mode, as they come; those of an earlier run are not measured again."""
     kinds, variables, count, needed = MODES[mode]
+    known = {(row["kind"], row["p"], row["learner"], row["guarantee"]): row for row in earlier}
     for kind in kinds:
-        hints: dict[tuple[str, str], int] = {}
+        found: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for p in (p for p in variables if p <= most):
-            chosen = [learner for learner in learners(kind) if p <= learner.most and (p <= 100 or kind == "tree")]
             populations = [Population(kind, p, 1000 + seed) for seed in range(count)]
-            for learner in chosen:
+            for learner in learners(kind):
+                if p > learner.most:
+                    continue
                 key = learner.name, learner.guarantee
-                row = measure(learner, populations, needed, hints.get(key, 8))
+                row = known.get((kind, p, *key))
+                if row is None:
+                    started = time.process_time()
+                    row = measure(learner, populations, needed, _expected(found.get(key, []), p))
+                    yield {**row, "cpu": time.process_time() - started}
                 if row["smallest"] is not None:
-                    hints[key] = round(2 * math.log2(row["smallest"] / 128)) + 1  # a larger p needs more
-                yield row
+                    index = round(2 * math.log2(row["smallest"] / 128))
+                    found.setdefault(key, []).append((p, index))
+
+
+def _expected(found: Sequence[tuple[int, int]], p: int) -> int:
+    """Index at which to start, going on as the last two numbers of variables did."""
+    if len(found) < 2:
+        return found[0][1] + 1 if found else 8
+    (p1, index1), (p2, index2) = found[-2:]
+    return round(index2 + (index2 - index1) * math.log(p / p2) / math.log(p2 / p1))
 
 
 def growth(variables: Sequence[int], smallest: Sequence[int]) -> tuple[float, float]:
@@ -365,30 +379,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--mode", choices=sorted(MODES), default="quick", help="default: %(default)s")
     parser.add_argument("--out", default="build/benchmarks", help="folder of the results (default: %(default)s)")
     parser.add_argument("--most", type=int, default=math.inf, help="largest number of variables (default: the mode's)")
-    parser.add_argument("--report", action="store_true", help="make the report of the rows of an earlier run again")
+    parser.add_argument("--resume", action="store_true", help="keep the rows of an earlier run, and go on")
     options = parser.parse_args(arguments)
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     stem = "structure-recovery" if options.mode == "full" else f"structure-recovery-{options.mode}"
     rows_path = folder / f"{stem}.jsonl"
-    if not options.report:
-        command = shlex.join(["python", "-m", "benchmarks.structure_recovery", *(arguments or sys.argv[1:])])
-        started = time.process_time()
-        with rows_path.open("w") as file:
-            file.write(json.dumps({"command": command, "machine": describe_machine()}) + "\n")
-            for row in tqdm(run(options.mode, options.most)):
-                file.write(json.dumps({**row, "cpu": round(time.process_time() - started)}) + "\n")
-                file.flush()
-    header, *found = map(json.loads, rows_path.read_text().splitlines())
+    if options.resume:
+        header, *found = map(json.loads, rows_path.read_text().splitlines())
+    else:
+        given = [item for item in (arguments or sys.argv[1:]) if item != "--resume"]
+        command = shlex.join(["python", "-m", "benchmarks.structure_recovery", *given])
+        header, found = {"command": command, "machine": describe_machine()}, []
+        rows_path.write_text(json.dumps(header) + "\n")
+    with rows_path.open("a") as file:
+        for row in tqdm(run(options.mode, options.most, found)):
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+    found = [json.loads(line) for line in rows_path.read_text().splitlines()[1:]]
     rows = pd.DataFrame(found)
     _, _, count, needed = MODES[options.mode]
     text = f"# Exact recovery of graphs\n\n`{header['command']}`, {header['machine']}, one thread, "
-    text += f"{rows['cpu'].max() / 60:.0f} minutes of processor time.\n\n"
+    text += f"{rows['cpu'].sum() / 60:.0f} minutes of processor time.\n\n"
     text += f"Smallest number of records, of 128 times powers of the root of 2, with which {needed} of {count} random "
     text += "models have their exact graph. (1, 1e-6) allows a rho of .024, so that rho = 0.1 is half the noise of "
     text += "it, not another growth. Power of p: b of n ~ p^b from p = 10 to 100, with a "
-    text += "standard error; over this range log p is a power of .30. Seconds: of one fit at the largest p of the row, "
-    text += "there.\n\n"
+    text += "standard error; over this range log p is a power of .30. Seconds: of processor time, of "
+    text += "one fit at the largest p of the row and its number of records.\n\n"
     draw(rows, folder / f"{stem}.png")
     text += f"{report(rows)}\n\n![Smallest number of records against variables]({stem}.png)\n"
     path = folder / f"{stem}.md"

@@ -65,8 +65,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     sparse : bool
         Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
     min_edge_weight : float, optional
-        Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
-        with an estimate of at least eta/2.
+        Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the pairs in
+        an interaction with an estimate of at least eta/2, the exact graph where all errors are below eta/2.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         Inference of `model_`.
     memory_limit : int
