@@ -61,7 +61,7 @@ BUDGETS: dict[str, dict[str, float]] = {
 MODES: dict[str, tuple[tuple[str, ...], tuple[int, ...], int, int]] = {
     # kinds, numbers of variables, populations, how many of them must be exact
     "quick": (("tree", "regular"), (10, 20), 4, 3),
-    "full": (("tree", "grid", "regular"), (10, 20, 50, 100, 200), 10, 8),
+    "full": (("tree", "regular", "grid"), (10, 20, 50, 100, 200), 10, 8),
 }
 LAST = 24
 """Index of the largest number of records: 524,288."""
