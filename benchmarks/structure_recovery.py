@@ -136,22 +136,24 @@ def learners(kind: str) -> list[Learner]:
         return PrivateChowLiu(selection_share=0.8, fit_parameters=False, **common)
 
     approximate, zcdp, pure = list(BUDGETS)[1:]
-    found = [Learner(f"{block}, not private", "none", _plain(block), 200 if kind == "tree" else 100)]
+    tree = kind == "tree"
+    found = [Learner(f"{block}, not private", "none", _plain(block), 200 if tree else 100)]
+    # Numbers of variables end where a row would take more than about a minute.
     chosen: list[tuple[str, Callable[..., Any], str, int]] = [
-        (f"StableStructure, {block}, {n_blocks} blocks", stable, approximate, 200 if kind == "tree" else 100),
+        (f"StableStructure, {block}, {n_blocks} blocks", stable, approximate, 200 if tree else 100),
         (f"EdgeVoting, {block}", voting, approximate, 50),
-        (f"EdgeVoting, {block}", voting, zcdp, 50),
+        (f"EdgeVoting, {block}", voting, zcdp, 50 if tree else 20),
         (f"EdgeVoting, {block}", voting, pure, 20),
         ("PrivateIsing, moments", ising("moments"), approximate, 100),
-        ("PrivateIsing, moments", ising("moments"), zcdp, 100),
-        ("PrivateIsing, moments", ising("moments"), pure, 100 if kind == "tree" else 50),
+        ("PrivateIsing, moments", ising("moments"), zcdp, 100 if tree else 50),
+        ("PrivateIsing, moments", ising("moments"), pure, 100 if tree else 20),
         ("PrivateIsing, Frank-Wolfe", ising("frank-wolfe"), zcdp, 100),
     ]
-    if kind == "tree":
+    if tree:
         chosen += [
             ("PrivateChowLiu, tables", tables, approximate, 100),
             ("PrivateChowLiu, tables", tables, zcdp, 100),
-            ("PrivateChowLiu, tables", tables, pure, 50),
+            ("PrivateChowLiu, tables", tables, pure, 20),
             ("PrivateChowLiu, selection", kruskal, approximate, 200),
             ("PrivateChowLiu, selection", kruskal, zcdp, 100),
             ("PrivateChowLiu, selection", kruskal, pure, 100),
