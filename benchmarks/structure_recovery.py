@@ -153,7 +153,7 @@ def learners(kind: str) -> list[Learner]:
         chosen += [
             ("PrivateChowLiu, tables", tables, approximate, 100),
             ("PrivateChowLiu, tables", tables, zcdp, 100),
-            ("PrivateChowLiu, tables", tables, pure, 20),
+            ("PrivateChowLiu, tables", tables, pure, 50),
             ("PrivateChowLiu, selection", kruskal, approximate, 200),
             ("PrivateChowLiu, selection", kruskal, zcdp, 100),
             ("PrivateChowLiu, selection", kruskal, pure, 100),
@@ -342,7 +342,9 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     kinds = list(dict.fromkeys(rows["kind"]))
-    figure, axes = plt.subplots(1, len(kinds), figsize=(5 * len(kinds), 5), sharey=True, squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(kinds), figsize=(4.5 * len(kinds) + 3, 5), sharey=True, squeeze=False, layout="constrained"
+    )
     styles = dict(zip(BUDGETS, (":", "-", "--", "-."), strict=True))
     names = dict.fromkeys(map(_series, rows["learner"]))
     palette = ("#000000", "#0072B2", "#E69F00", "#D55E00", "#CC79A7", "#009E73", "#56B4E9")  # Okabe and Ito's
@@ -361,9 +363,11 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
                 label=label,
             )
         axis.set(xscale="log", yscale="log", xlabel="variables p", title=kind)
-        axis.legend(fontsize=6)
     axes[0][0].set_ylabel("smallest number of records")
-    figure.tight_layout()
+    handles = {
+        label: handle for axis in axes[0] for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="outside right center", fontsize=8, handlelength=4)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
