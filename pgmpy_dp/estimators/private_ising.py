@@ -91,9 +91,9 @@ class PrivateIsing(BaseFieldEstimator):
     post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 2, with selections by Gumbel noise, is "frank-wolfe".
     Graph: with `min_edge_weight` this is a structure learner under rho, (epsilon, delta) or a pure epsilon. Theorem 3.8
-    with alpha below eta/2 is about "frank-wolfe" under rho: its root of p is what every learner under rho needs
-    (Theorem 7.1), and the p of a pure epsilon too. For "moments", which need fewer records up to a hundred variables
-    at least, there is no such theorem; see ``docs/stable-structure.md`` for what was measured.
+    with alpha below eta/2 is about "frank-wolfe" under rho; Theorem 7.1 is the lower bound, the root of p under rho and
+    p under a pure epsilon. "moments" have no such theorem, and need no more records up to a hundred variables:
+    ``docs/stable-structure.md`` has what was measured.
 
     Examples
     --------
