@@ -1,5 +1,4 @@
-"""Second moments and means of clipped records: exact, bounded for every record, with sensitivities that hold and
-bind."""
+"""Second moments and means of clipped records: exact, bounded for every record; sensitivities hold and bind."""
 
 from __future__ import annotations
 
@@ -90,8 +89,8 @@ class TestSums:
     def test_they_equal_python_s_integers_in_any_blocks(self, d, monkeypatch):
         rows = np.random.default_rng(d).normal(size=(101, d))
         z = clipped_integers(rows, np.zeros(d), 1.0)
-        exact = [[sum(int(a) * int(b) for a, b in zip(z[:, i], z[:, j], strict=True)) for j in range(d)] for i in
-        range(d)]
+        integers = [[int(entry) for entry in column] for column in z.T]
+        exact = [[sum(a * b for a, b in zip(x, y, strict=True)) for y in integers] for x in integers]
         for block in (1, 50, 1 << 20):
             monkeypatch.setattr(moments, "_BLOCK", block)
             assert full(second_moments(vectors(rows), np.zeros(d), 1.0).value, d).tolist() == exact
@@ -141,23 +140,11 @@ class TestSensitivity:
             assert np.linalg.norm(upper) <= np.linalg.norm(moved) <= limits.frobenius == a.l2
             assert upper.max() <= a.linf
             assert np.linalg.norm(moved, "nuc") <= limits.nuclear * (1 + 1e-12)
-            mean = np.abs(centered_sums(first, np.zeros(d), 1.0).value - centered_sums(second, np.zeros(d), 1.0).value)
-            assert mean.sum() <= mean_limits[0] and np.linalg.norm(mean) <= mean_limits[1] and mean.max()
-           
-           
-           
-           
-           
-           
-           
-           
-           
-           
-           
-           
-           
-           
-            <= mean_limits[2]
+            means = [centered_sums(x, np.zeros(d), 1.0).value for x in (first, second)]
+            mean = np.abs(means[0] - means[1])
+            assert mean.sum() <= mean_limits[0]
+            assert np.linalg.norm(mean) <= mean_limits[1]
+            assert mean.max() <= mean_limits[2]
 
     @pytest.mark.parametrize("d", [1, 2, 3, 10])
     def test_worst_neighbours_attain_them(self, d):
