@@ -48,7 +48,7 @@ import numpy as np
 
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.moments import TRACE, trace_sensitivity
+from pgmpy_dp.private.data.moments import TRACE, TraceSensitivity, trace_sensitivity
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
@@ -116,6 +116,7 @@ def plan_matrix_noise(
     share: Fraction = Fraction(1),
     single_records: bool = True,
     trace: int = TRACE,
+    sensitivity: TraceSensitivity | None = None,
 ) -> MatrixNoise:
     """The noise that a share of a budget needs; refuses what has no proof.
 
@@ -133,6 +134,8 @@ def plan_matrix_noise(
         False where a person's several records are protected together.
     trace : int
         T.
+    sensitivity : TraceSensitivity, optional
+        Of a matrix that is no sum of such matrices, instead of T; not for the one-sided Wishart.
 
     Raises
     ------
@@ -148,7 +151,11 @@ def plan_matrix_noise(
     """
     if mechanism not in MECHANISMS:
         raise ValueError(f"mechanism={mechanism!r} is not supported; use one of {MECHANISMS}")
-    plan = (n_columns, adjacency, budget, share, trace)
+    if sensitivity is None:
+        sensitivity = trace_sensitivity(n_columns, adjacency, trace)
+    elif mechanism == "one-sided-wishart":
+        raise ValueError(f"mechanism={mechanism!r} is for second moments; use mechanism='goe'")
+    plan = (n_columns, sensitivity, budget, share, trace)
     if mechanism == "auto":
         names = [] if budget.epsilon is None else ["double-wishart"]
         names += ["goe"] if budget.rho is not None or budget.delta else []
@@ -175,8 +182,9 @@ def plan_matrix_noise(
     return _planned(mechanism, *plan)
 
 
-def _planned(mechanism: str, d: int, adjacency: Adjacency, budget: Budget, share: Fraction, trace: int) -> MatrixNoise:
-    sensitivity = trace_sensitivity(d, adjacency, trace)
+def _planned(
+    mechanism: str, d: int, sensitivity: TraceSensitivity, budget: Budget, share: Fraction, trace: int
+) -> MatrixNoise:
     cost: PureDP | ZCDP | ApproxDP
     if _MEASURE[mechanism] == "zcdp":
         rho = budget.rho
