@@ -19,7 +19,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks(page), str(page), "exec"), {"__name__": "page"})
-    assert "-DP under add_remove" in capsys.readouterr().out
+    assert "DP under " in capsys.readouterr().out
     assert (tmp_path / "model.npz").exists() or "model.npz" not in blocks(page)
 
 

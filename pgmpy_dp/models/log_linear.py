@@ -19,11 +19,14 @@ from pgmpy_dp.models.inference import (
     engine_status,
     make_engine,
 )
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation
 from pgmpy_dp.models.sampling import forward_sample
 
 __all__ = ["LogLinearModel"]
+
+_JOINT_BYTES = 2**24
+"""A junction tree of several queries together may always take this much, and four times what the model's own takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,22 +134,40 @@ class LogLinearModel:
     def marginals_of(self, scopes: Sequence[Sequence[Hashable]]) -> list[np.ndarray]:
         """Marginal tables of any sets of variables, each with its axes in the order given.
 
-        Exact inference builds one junction tree that covers the model and all the sets together. Loopy inference
-        has the marginals of single variables and of sets within one table.
+        Exact inference builds one junction tree that covers the model and all the sets together, or several that each
+        cover a part of the sets where one would be much larger than the model's own. Loopy inference has the marginals
+        of single variables and of sets within one table.
 
         Raises
         ------
         ValueError
             If a variable is unknown or repeated in a set.
         InferenceTooLarge
-            If the joint tree would exceed `memory_limit`.
+            If the tree of the model and one of the sets would exceed `memory_limit`.
         InferenceUnavailable
             Under loopy inference, for a set that is in no table.
         """
         wanted = Cliques(self.cliques.variables, self.cliques.cardinalities, tuple(tuple(s) for s in scopes))
         if self.inference != "exact":
             return [self._within_a_table(scope) for scope in wanted.indices]
-        engine = SumProduct(self.cliques, extra=wanted.indices, memory_limit=self.memory_limit)
+        with self._lock:
+            assert isinstance(self._engine, SumProduct)
+            joint = max(_JOINT_BYTES, 4 * self._engine.size.memory_bytes)
+        return self._exact_marginals(wanted, min(joint, self.memory_limit))
+
+    def _exact_marginals(self, wanted: Cliques, joint: int) -> list[np.ndarray]:
+        """Of all sets in one tree if it takes at most `joint` bytes; else of one half of the sets, then the other."""
+        alone = wanted.n_cliques <= 1
+        try:
+            limit = self.memory_limit if alone else joint
+            engine = SumProduct(self.cliques, extra=wanted.indices, memory_limit=limit)
+        except InferenceTooLarge:
+            if alone:
+                raise
+            middle = wanted.n_cliques // 2
+            halves = (wanted.scopes[:middle], wanted.scopes[middle:])
+            parts = (Cliques(wanted.variables, wanted.cardinalities, half) for half in halves)
+            return [table for part in parts for table in self._exact_marginals(part, joint)]
         marginals, _ = engine.calibrate(self.theta)
         return wanted.split(marginals[self.cliques.n_cells :])
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from pgmpy_dp.models import log_linear
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.divergence import kl_divergence, marginal_total_variation
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -21,6 +24,30 @@ def test_record_probabilities(cliques):
     model = model_on(cliques, 0)
     truth = BruteForce.of(cliques, model.theta)
     np.testing.assert_allclose(model.log_probability(truth.states.T), np.log(truth.joint), atol=1e-11)
+
+
+@pytest.mark.parametrize("joint_bytes", [log_linear._JOINT_BYTES, 0], ids=["one tree", "several trees"])
+def test_marginals_of_any_sets(cliques, joint_bytes, monkeypatch):
+    """All pairs and the joint of four variables, in one tree with the model or in as many as it takes."""
+    monkeypatch.setattr(log_linear, "_JOINT_BYTES", joint_bytes)
+    model = model_on(cliques, 3)
+    truth = BruteForce.of(cliques, model.theta)
+    scopes = [*itertools.permutations(cliques.variables, 2), cliques.variables[3::-1]]
+    position = cliques.variables.index
+    for scope, found in zip(scopes, model.marginals_of(scopes), strict=True):
+        codes = [truth.states[position(name)] for name in scope]
+        shape = tuple(cliques.cardinalities[position(name)] for name in scope)
+        expected = np.bincount(np.ravel_multi_index(codes, shape), truth.joint, int(np.prod(shape))).reshape(shape)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_all_pairs_of_a_long_chain_need_no_tree_of_all_variables():
+    """Together with the model they are a clique of 40 variables."""
+    model = model_on(chain(1, 40, 2), 4)
+    pairs = list(itertools.combinations(model.cliques.variables, 2))[::31]
+    tables = model.marginals_of(pairs)
+    for scope, table in [*zip(pairs, tables, strict=True)][::5]:
+        np.testing.assert_allclose(table, model.marginal(scope), atol=1e-12)
 
 
 def test_samples_follow_the_joint_distribution(cliques):
