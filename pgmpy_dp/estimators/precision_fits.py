@@ -36,7 +36,7 @@ def fit_covariance(noisy: NoisyCovariance, scale: float, penalty: float | str, r
         P     = noisy second moments with eigenvalues clipped to be positive
         rho   = penalty, or 1.5 sqrt((mean(diag P)**2/n + sd**2) log d)
         Z     = argmin -log det + <P, .> + rho sum_{i != j} |.|
-        R     = argmin -log det + <P, .> on the support of Z, eigenvalues at most 1/s
+        R     = argmin -log det + <P, .> on the support of Z, eigenvalues at most 1/(3 s)
         Theta = the same on the pairs of the support with |R_ij| > sqrt(2 log d) e_ij
 
     Parameters
@@ -50,9 +50,9 @@ def fit_covariance(noisy: NoisyCovariance, scale: float, penalty: float | str, r
 
     Notes
     -----
-    *s*, ``sqrt(mean(diag P)**2/n + sd**2)``, is the standard deviation of an entry of P. Smaller eigenvalues of P are
-    not known, and without the cap one that was clipped to 1e-9 would become a precision of 1e9. It does not bind where
-    the smallest eigenvalue of the covariance is above s.
+    *s*, ``sqrt(mean(diag P)**2/n + sd**2)``, is the standard deviation of an entry of P. Eigenvalues of P below 3 s are
+    noise, and without the cap one that was clipped to 1e-9 would become a precision of 1e9. It does not bind where the
+    smallest eigenvalue of the covariance is above that.
 
     *e_ij* is the standard deviation of an entry of the inverse, ``sqrt((R_ii R_jj + R_ij**2)/n + sd**2 |R_i|**2
     |R_j|**2)``: to first order an error E of P moves the inverse by ``-R E R``, E being the sampling error of a
@@ -69,7 +69,7 @@ def fit_covariance(noisy: NoisyCovariance, scale: float, penalty: float | str, r
     found = graphical_lasso(moments, penalty)
     if not refit:
         return PrecisionFit(found.precision, found.covariance, penalty, found.n_iter, found.converged)
-    cap = 1.0 / math.hypot(mean / math.sqrt(noisy.n_records), noisy.sd)
+    cap = 1.0 / (3.0 * math.hypot(mean / math.sqrt(noisy.n_records), noisy.sd))
     first = refit_on_support(moments, found.precision != 0, max_eigenvalue=cap)
     support = _significant(first.precision, found.precision, noisy)
     last = refit_on_support(moments, support, max_eigenvalue=cap)
