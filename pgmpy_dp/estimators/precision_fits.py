@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 __all__ = ["PrecisionFit", "fit_covariance", "fit_precision"]
 
 _FLOOR = 1e-9
+_TOLERANCE = 1e-7  # of the duality gap, for each variable: far below what noise and sampling leave unknown
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,14 @@ def fit_covariance(noisy: NoisyCovariance, scale: float, penalty: float | str, r
     mean = float(np.diagonal(moments).mean())
     if isinstance(penalty, str):
         penalty = noise_aware_penalty(mean, noisy.n_records, noisy.sd, d)
-    found = graphical_lasso(moments, penalty)
+    found = graphical_lasso(moments, penalty, tolerance=_TOLERANCE)
     if not refit:
         return PrecisionFit(found.precision, found.covariance, penalty, found.n_iter, found.converged)
     cap = 1.0 / (3.0 * math.hypot(mean / math.sqrt(noisy.n_records), noisy.sd))
-    first = refit_on_support(moments, found.precision != 0, max_eigenvalue=cap)
+    fitted = partial(refit_on_support, moments, max_eigenvalue=cap, tolerance=_TOLERANCE, start=found.precision)
+    first = fitted(found.precision != 0)
     support = _significant(first.precision, found.precision, noisy)
-    last = refit_on_support(moments, support, max_eigenvalue=cap)
+    last = fitted(support)
     steps = (found, first, last)
     return PrecisionFit(
         last.precision,
@@ -105,5 +108,7 @@ def fit_precision(noisy: NoisyPrecision, penalty: float) -> PrecisionFit:
     covariance = (vectors / inside) @ vectors.T
     support = np.abs(noisy.precision) > noisy.sd * math.sqrt(2.0 * math.log(d)) if d > 1 else np.ones((1, 1), bool)
     np.fill_diagonal(support, True)
-    found = refit_on_support((covariance + covariance.T) / 2, support, max_eigenvalue=noisy.largest)
+    found = refit_on_support(
+        (covariance + covariance.T) / 2, support, max_eigenvalue=noisy.largest, tolerance=_TOLERANCE
+    )
     return PrecisionFit(found.precision, found.covariance, penalty, found.n_iter, found.converged)

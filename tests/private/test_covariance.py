@@ -19,6 +19,7 @@ from pgmpy_dp.private.noise.matrix import MECHANISMS
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
+from pgmpy_dp.solvers.log_determinant import distance_bound
 from tests.private import audit
 
 RNG = np.random.default_rng(0)
@@ -267,6 +268,19 @@ class TestPrecision:
             assert ratio <= 1.0
             largest = max(largest, ratio)
         assert largest > 0.2  # of the bound: near empty data the cap binds and the bound nearly does
+
+    def test_without_the_cap_eigenvalues_exceed_one_over_the_penalty(self):
+        """Why there is one: of a single record of 16 columns, by more than the certified error of the solution."""
+        rng, penalty, largest = np.random.default_rng(0), 0.006, 0.0
+        for _ in range(20):
+            row = rng.normal(size=16)
+            row /= np.linalg.norm(row)
+            found = graphical_lasso(
+                np.outer(row, row), np.full((16, 16), penalty), penalize_diagonal=True, tolerance=1e-10
+            )
+            top = float(np.linalg.eigvalsh(found.precision)[-1])
+            largest = max(largest, (top - distance_bound(found.duality_gap, largest=top)) * penalty)
+        assert largest > 1.05
 
     def test_the_certificate_is_as_planned(self, monkeypatch):
         data = vectors(n_records=4000)
