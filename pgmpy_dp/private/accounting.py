@@ -17,6 +17,7 @@ from functools import lru_cache
 
 __all__ = [
     "approx_to_zcdp",
+    "gaussian_multiplier",
     "pure_to_zcdp",
     "subsampled_gaussian_epsilon",
     "subsampled_gaussian_multiplier",
@@ -111,6 +112,37 @@ def approx_to_zcdp(epsilon: float, delta: float) -> float:
         else:
             high = middle
     return low
+
+
+@lru_cache(maxsize=1024)
+def gaussian_multiplier(epsilon: float, delta: float) -> float:
+    """Scale of *continuous* Gaussian noise, over the l2 sensitivity, with which one release is (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        The smallest, by the exact formula of Balle and Wang 2018 (Theorem 8), from above to a relative 1e-9. About 4 %
+        less than by way of zCDP. Discrete noise exceeds the formula by little when its scale is large:
+        :mod:`pgmpy_dp.private.noise.fine_grid` accounts for it.
+
+    Examples
+    --------
+    >>> round(gaussian_multiplier(1.0, 1e-6), 3)
+    4.225
+    """
+    from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gaussian
+
+    multiplier = float(get_sigma_gaussian(epsilon, delta)) * (1.0 + 1e-9)
+    while get_epsilon_gaussian(multiplier, delta) > epsilon:
+        multiplier *= 1.0 + 1e-6
+    return multiplier
 
 
 @lru_cache(maxsize=1024)

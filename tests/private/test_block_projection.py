@@ -1,0 +1,234 @@
+"""The block model's program: its sensitivity on all small graphs, its certificates on awkward ones, its release."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pgmpy_dp import Budget, Ledger, PrivateGraph
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.guarantee import ApproxDP
+from pgmpy_dp.private.learners import block_projection, convex_program
+from pgmpy_dp.private.learners.block_projection import BlockProjection, released_matrix
+from pgmpy_dp.private.learners.certificates import CertifiedPoint
+from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.noise.fine_grid import on_grid, with_noise
+from pgmpy_dp.private.sensitive import Noise
+from tests.private import audit
+
+BUDGET = Budget(epsilon=4.0, delta=1e-6)
+
+
+def matrix(graph) -> sp.csr_array:
+    return sp.csr_array(nx.to_scipy_sparse_array(graph, dtype=np.int32))
+
+
+def solution(program: BlockProjection, graph) -> np.ndarray:
+    point = program.solve(matrix(graph))
+    assert point.distance <= program.distance
+    return point.value
+
+
+def movement(program: BlockProjection, graph, edge) -> float:
+    changed = graph.copy()
+    (changed.remove_edge if changed.has_edge(*edge) else changed.add_edge)(*edge)
+    return float(np.linalg.norm(solution(program, graph) - solution(program, changed)))
+
+
+SETTINGS = [{"degree": 2.0, "bias": 0.8}, {"degree": 1.0, "bias": 0.3}, {"degree": 40.0, "bias": 1.0}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("analysis", ["tight", "published"])
+def test_no_edge_of_any_graph_on_four_vertices_moves_it_further(settings, analysis):
+    program = BlockProjection(4, **settings, analysis=analysis, tolerance=1e-4)
+    pairs = list(itertools.combinations(range(4), 2))
+    solutions = {}
+    for bits in itertools.product((0, 1), repeat=6):
+        graph = nx.empty_graph(4)
+        graph.add_edges_from(pair for pair, bit in zip(pairs, bits, strict=True) if bit)
+        solutions[bits] = solution(program, graph)
+    moves = [
+        np.linalg.norm(solutions[bits] - solutions[(*bits[:k], 1, *bits[k + 1 :])])
+        for bits in solutions
+        for k in range(6)
+        if not bits[k]
+    ]
+    assert max(moves) <= program.sensitivity + 2 * program.distance
+    assert analysis == "published" or max(moves) > 0.3 * program.sensitivity  # near, so the test can fail
+
+
+def test_nor_of_any_graph_on_five_vertices_up_to_names():
+    program = BlockProjection(5, degree=2.0, bias=0.8, tolerance=1e-4)
+    graphs = [graph for graph in nx.graph_atlas_g() if len(graph) == 5]
+    assert len(graphs) == 34
+    moves = [movement(program, graph, edge) for graph in graphs for edge in itertools.combinations(range(5), 2)]
+    assert 0.3 * program.sensitivity < max(moves) <= program.sensitivity + 2 * program.distance
+
+
+def test_two_cliques_reach_the_bound():
+    cliques = nx.disjoint_union(nx.complete_graph(50), nx.complete_graph(50))
+    program = BlockProjection(100, degree=90.0, bias=1.0, theta=0.6, tolerance=1e-4)
+    for edge in ((0, 99), (0, 1)):  # one more, one fewer
+        assert 0.965 < movement(program, cliques, edge) / program.sensitivity <= 1 + 2e-4
+
+
+def test_small_scales_move_by_the_projection_s_own_constant():
+    # s < 2/n: the bound is sqrt(2) s, an isometry's.
+    program = BlockProjection(10, degree=30.0, bias=1.0, theta=1.0)
+    assert program.scale < 2 / 10
+    assert program.sensitivity == pytest.approx(program.scale, rel=1e-12)
+    large = BlockProjection(10, degree=1.0, bias=1.0, theta=1.0)
+    assert large.sensitivity == pytest.approx(np.sqrt(2 * large.scale / 10), rel=1e-12)
+    published = BlockProjection(10, degree=1.0, bias=1.0, analysis="published")
+    assert published.sensitivity == pytest.approx(np.sqrt(24 / 10), rel=1e-12) and published.theta == 1.0
+
+
+AWKWARD = {
+    "empty": nx.empty_graph(40),
+    "star": nx.star_graph(39),
+    "complete": nx.complete_graph(40),
+    "bipartite": nx.complete_bipartite_graph(13, 27),
+    "disconnected": nx.disjoint_union_all([nx.complete_graph(5)] * 8),
+    "clique and isolated": nx.disjoint_union(nx.complete_graph(12), nx.empty_graph(28)),
+    "one edge": nx.disjoint_union(nx.path_graph(2), nx.empty_graph(38)),
+    "path": nx.path_graph(40),
+}
+
+
+@pytest.mark.parametrize("degree", [1.0, 8.0, 60.0])
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_graphs_are_certified_and_the_fallback_far_below(name, degree):
+    program = BlockProjection(40, degree=degree, bias=0.6)
+    assert program.solve(matrix(AWKWARD[name])).distance <= program.distance
+    assert program.fallback(matrix(AWKWARD[name])).distance <= program.distance / 1.5
+
+
+@pytest.mark.parametrize("name", ["empty", "star", "clique and isolated"])
+def test_large_awkward_graphs_take_the_other_solver(name):
+    graph = {"empty": nx.empty_graph(320), "star": nx.star_graph(319)}.get(
+        name, nx.disjoint_union(nx.complete_graph(100), nx.empty_graph(220))
+    )
+    program = BlockProjection(320, degree=20.0, bias=0.8)
+    assert program.solve(matrix(graph)).distance <= program.distance
+
+
+def test_an_uncertified_solution_is_replaced_in_silence(monkeypatch, recwarn, caplog):
+    program = BlockProjection(40, degree=8.0, bias=0.6)
+    graph = PrivateGraph(AWKWARD["path"], ledger=Budget(epsilon=40.0, delta=1e-5))
+    exact = convex_program.certified_solution(program, graph)
+    monkeypatch.setattr(BlockProjection, "solve", lambda *_: CertifiedPoint(np.full(780, 0.01), np.inf))
+    assert np.linalg.norm(convex_program.certified_solution(program, graph) - exact) <= 2 * program.distance
+    monkeypatch.setattr(BlockProjection, "solve", lambda *_: CertifiedPoint(np.full(780, 0.01), np.nan))
+    release = convex_program.release(program, graph, BUDGET)
+    assert not recwarn.list and not caplog.records
+    assert "path" not in str(release.public) and set(release.public) == {
+        *program.public(),
+        *("grid_exponent", "sensitivity", "distance", "budget"),
+    }
+
+
+def test_the_release_is_the_matrix_with_the_stated_noise():
+    graph = nx.disjoint_union(nx.complete_graph(60), nx.complete_graph(60))
+    program = BlockProjection(120, degree=60.0, bias=1.0)
+    subject = PrivateGraph(graph, ledger=BUDGET)
+    release = convex_program.release(program, subject, BUDGET, random_state=0)
+    noisy = released_matrix(release)
+    assert np.array_equal(noisy, noisy.T) and np.all(np.diag(noisy) == 1 / 120)
+    entries = np.triu_indices(120, 1)
+    noise = noisy[entries] - solution(program, graph)
+    deviation = convex_program.noise_plan(program, BUDGET).standard_deviation
+    assert noise.std() == pytest.approx(deviation, rel=0.03) and abs(noise.mean()) < 0.05 * deviation
+    # The design's scale: (Delta_F + 2 eta)/(sqrt(2) mu), a tenth of a percent more for grid and tau.
+    moved = program.sensitivity + 2 * program.distance
+    assert moved * 1.0 <= deviation * 1.35 and deviation <= 1.001 * moved / np.sqrt(2 * approx_to_zcdp(4.0, 1e-6))
+    assert release.guarantee == ApproxDP(4.0, 1e-6) and release.adjacency == Adjacency.EDGE and release.reproducible
+    assert str(subject.ledger.spent) == "(4, 1e-06)-DP"
+    assert pickle.loads(pickle.dumps(release)) == release
+    with pytest.raises(BudgetExceeded):
+        convex_program.release(program, subject, BUDGET)
+
+
+def test_published_noise_is_for_the_whole_triangle():
+    program = BlockProjection(30, degree=10.0, bias=0.9, analysis="published")
+    subject = PrivateGraph(nx.path_graph(30), ledger=Budget(rho=1.0))
+    noisy = released_matrix(convex_program.release(program, subject, Budget(rho=1.0), random_state=1))
+    assert np.array_equal(noisy, noisy.T) and np.std(np.diag(noisy)) > 0.05
+    tight = BlockProjection(30, degree=10.0, bias=0.9, theta=1.0)
+    plans = [convex_program.noise_plan(p, Budget(rho=1.0)).standard_deviation for p in (program, tight)]
+    assert 3.4 < plans[0] / plans[1] < 5.0
+
+
+class TestAudit:
+    """Two vertices, with and without their edge: X_01 moves by exactly the sensitivity. False alarm: 1e-6 each."""
+
+    PROGRAM = BlockProjection(2, degree=1.0, bias=1.0, theta=0.8)
+
+    def bound(self, budget: Budget, shrink: float = 1.0) -> float:
+        plan = convex_program.noise_plan(self.PROGRAM, budget)
+        weaker = replace(plan, noise=Noise("discrete_gaussian", plan.noise.scale * shrink))
+        graphs = [PrivateGraph(graph, ledger=budget) for graph in (nx.path_graph(2), nx.empty_graph(2))]
+        exact = [on_grid(convex_program.certified_solution(self.PROGRAM, g), plan, g.adjacency) for g in graphs]
+        assert abs(int(exact[0].value[0] - exact[1].value[0])) > 0.995 * plan.l2
+        rng = np.random.default_rng(5)
+
+        def draw(dataset: int, count: int) -> np.ndarray:
+            repeated = replace(exact[dataset], value=np.repeat(exact[dataset].value, count))
+            return with_noise(repeated, weaker, rng)
+
+        def measure(p: float, q: float) -> float:
+            return audit.rho_bound(p, q) if budget.rho else audit.epsilon_bound(p, q, budget.delta)
+
+        return audit.audit(draw, lambda outputs: outputs.astype(float), releases=200_000, bound=measure)
+
+    @pytest.mark.parametrize("budget", [Budget(rho=2.0), Budget(epsilon=2.0, delta=1e-3)], ids=str)
+    def test_ours_passes_and_half_the_noise_does_not(self, budget):
+        claim = budget.rho or budget.epsilon
+        assert 0.4 * claim < self.bound(budget) <= claim
+        assert self.bound(budget, shrink=0.5) > claim
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n": 1}, "n=1 is too small"),
+        ({"degree": 0.0}, "degree=0.0 is out of range"),
+        ({"bias": 1.5}, "bias=1.5 is above 1"),
+        ({"n_communities": 1}, "n_communities=1"),
+        ({"analysis": "loose"}, "analysis='loose'"),
+        ({"tolerance": 1.0}, "tolerance=1.0"),
+        ({"theta": -1.0}, "theta=-1.0"),
+    ],
+)
+def test_bad_settings(changes, message):
+    with pytest.raises(ValueError, match=message):
+        BlockProjection(**{"n": 10, "degree": 3.0, "bias": 0.5, **changes})
+
+
+def test_refusals_come_before_the_charge():
+    program = BlockProjection(10, degree=3.0, bias=0.5)
+    ledger = Ledger(BUDGET)
+    with pytest.raises(ValueError, match="12 vertices, and the program was made for n=10"):
+        convex_program.release(program, PrivateGraph(nx.path_graph(12), ledger=ledger), BUDGET)
+    subject = PrivateGraph(nx.path_graph(10), ledger=ledger)
+    with pytest.raises(ValueError, match="Gaussian noise has no pure guarantee"):
+        convex_program.release(program, subject, Budget(epsilon=1.0))
+    assert ledger.entries == ()
+    with pytest.raises(ValueError, match="kind 'other'"):
+        released_matrix(type("R", (), {"kind": "other"})())
+
+
+def test_without_torch_nothing_begins(monkeypatch):
+    def missing():
+        raise ImportError("pip install 'pgmpy_dp[torch]'")
+
+    monkeypatch.setattr(block_projection, "require_torch", missing)
+    with pytest.raises(ImportError, match="pip install"):
+        BlockProjection(10, degree=3.0, bias=0.5)

@@ -1,0 +1,138 @@
+"""The certificate: never below the true distance, whatever dual point it is given, and small at the right one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from pgmpy_dp.private.learners import certificates
+from pgmpy_dp.private.learners.certificates import certified_projection, eigenvalue_floor
+from pgmpy_dp.solvers.correlation_newton import newton
+
+GRAPHS = {
+    "empty": nx.empty_graph(12),
+    "star": nx.star_graph(11),
+    "complete": nx.complete_graph(12),
+    "bipartite": nx.complete_bipartite_graph(5, 7),
+    "two cliques": nx.disjoint_union(nx.complete_graph(6), nx.complete_graph(6)),
+    "clique and isolated": nx.disjoint_union(nx.complete_graph(4), nx.empty_graph(8)),
+    "path": nx.path_graph(12),
+}
+
+
+def centred(name: str, scale: float = 0.4, degree: float = 4.0) -> np.ndarray:
+    y = scale * (nx.to_numpy_array(GRAPHS[name]) - degree / 12)
+    np.fill_diagonal(y, 0.0)
+    return y
+
+
+def optimum(target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """y and X* to the floor of arithmetic."""
+    solution = newton(target, 1e-15, None, "cpu", 400)
+    assert solution.distance < 1e-9
+    return solution.y, solution.matrix
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_never_below_the_true_distance(name):
+    """Random duals near and far, factors that fit them, were spoiled, or have nothing to do with them: 80 per graph."""
+    target = centred(name)
+    best, exact = optimum(target)
+    rng = np.random.default_rng(len(name))
+    ratios = []
+    for attempt in range(80):
+        y = best + 10.0 ** rng.uniform(-9, 1) * rng.standard_normal(12)
+        values, vectors = np.linalg.eigh(target + np.diag(y))
+        kept = values > (0 if attempt % 4 else 0.1)  # every fourth misses eigenpairs
+        factor = vectors[:, kept] * np.sqrt(values[kept])
+        if attempt % 4 == 2:
+            factor = factor + 10.0 ** rng.uniform(-8, 0) * rng.standard_normal(factor.shape)
+        elif attempt % 4 == 3:
+            factor = rng.standard_normal((12, rng.integers(0, 5))) * (rng.random((12, 1)) > 0.2)
+        point = certified_projection(target, y, None if attempt % 4 == 1 else factor)
+        assert np.array_equal(point.value, point.value.T) and np.all(np.diag(point.value) == 1 / 12)
+        assert np.linalg.eigvalsh(point.value)[0] > -1e-15
+        distance = np.linalg.norm(point.value - exact)
+        # The reference is itself within 1e-9 of the optimum.
+        assert distance <= point.distance + 1e-9
+        ratios.append(point.distance / max(distance, 1e-9))
+    # Not by being vacuous: some are within a factor of 3.
+    assert min(ratios) < 3
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_small_at_the_optimum(name):
+    best, _ = optimum(centred(name))
+    assert certified_projection(centred(name), best).distance < 2e-6
+
+
+def test_each_of_its_three_terms_is_needed():
+    """J/n from the factor 1/sqrt(n) has a = 0, and is far from the projection: only b and r can say so."""
+    target = centred("two cliques")
+    _, exact = optimum(target)
+    factor = np.full((12, 1), 12**-0.5)
+    for y, needed in ((np.full(12, 9.0), "r"), (np.full(12, -9.0), "b")):
+        point = certified_projection(target, y, factor)
+        assert np.linalg.norm(point.value - exact) > 0.5
+        rest = factor @ factor.T - target - np.diag(y)
+        b, r = np.sum(rest * point.value), -np.linalg.eigvalsh(rest)[0]
+        without = {"r": b, "b": r}[needed]
+        assert without < 0 < b + r  # so that the bound without it would be 0
+        assert point.distance >= 0.5
+
+
+def test_what_is_not_finite_certifies_nothing():
+    target = centred("path")
+    y = np.zeros(12)
+    y[3] = np.nan
+    assert certified_projection(target, y).distance == np.inf
+    assert certified_projection(target, np.zeros(12), np.full((12, 2), np.inf)).distance == np.inf
+    assert "0.0" not in repr(certified_projection(target, np.zeros(12)))
+
+
+@pytest.mark.parametrize("size", [1, 3, 64, 65, 150])
+def test_the_floor_is_below_every_eigenvalue(size):
+    rng = np.random.default_rng(size)
+    for rank in (1, max(1, size // 2), size):
+        rows = rng.standard_normal((size, rank))
+        for matrix in (rows @ rows.T, -rows @ rows.T, rows @ rows.T - np.eye(size) * rng.random()):
+            matrix = (matrix + matrix.T) / 2
+            lowest = np.linalg.eigvalsh(matrix)[0]
+            scale = np.abs(matrix).sum(axis=1).max()
+            floor = eigenvalue_floor(matrix)
+            assert floor <= min(0.0, lowest + 1e-14 * scale)
+            assert floor >= min(0.0, lowest) * 9 - 1e-11 * scale
+
+
+def test_the_floor_by_exact_arithmetic():
+    """A singular integer matrix: every leading minor of the shifted matrix is positive, in rational numbers."""
+    rows = np.random.default_rng(0).integers(-3, 4, (9, 4)).astype(float)
+    matrix = rows @ rows.T
+    floor = eigenvalue_floor(matrix)
+    assert -1e-9 < floor < 0
+    exact = [
+        [Fraction(v) - (Fraction(floor) if i == j else 0) for j, v in enumerate(row)] for i, row in enumerate(matrix)
+    ]
+    for k in range(9):  # Gaussian elimination without pivoting
+        assert exact[k][k] > 0
+        for i in range(k + 1, 9):
+            ratio = exact[i][k] / exact[k][k]
+            exact[i] = [x - ratio * z for x, z in zip(exact[i], exact[k], strict=True)]
+
+
+def test_a_factorisation_that_fails_is_no_proof(monkeypatch):
+    monkeypatch.setattr(certificates, "_blocked_cholesky", lambda matrix, shift: None)
+    matrix = np.diag([1.0, 2.0]) + 0.5
+    assert eigenvalue_floor(matrix) == -2 * 3.0  # Gershgorin's circles, doubled
+    assert eigenvalue_floor(np.zeros((3, 3))) == 0.0
+
+
+def test_blocked_factor_is_the_cholesky_factor():
+    rows = np.random.default_rng(3).standard_normal((200, 220))
+    matrix = rows @ rows.T
+    lower = certificates._blocked_cholesky(matrix, 1.0)
+    assert np.allclose(lower, np.linalg.cholesky(matrix + np.eye(200)), atol=1e-10)
+    assert certificates._blocked_cholesky(-matrix, 1.0) is None
