@@ -46,7 +46,7 @@ class PrivateGraphicalLasso(BaseEstimator):
         "published-laplace", "one-sided-wishart", see :mod:`pgmpy_dp.private.noise.matrix`. Of the output: "auto",
         "frobenius", "goe".
     perturb : {"covariance", "output"}
-        Where the noise goes. "output" is there to compare with the paper; "covariance" is never worse.
+        Where the noise goes. "output" is there to compare with the paper; its noise is far larger.
     penalty : float or "noise-aware"
         Of the absolute entries off the diagonal; 0 is allowed. "noise-aware" takes it from the size of sampling error
         and noise. For "output" a positive number, of all entries.

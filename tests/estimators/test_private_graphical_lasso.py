@@ -106,6 +106,13 @@ class TestFit:
         reference = PrivateGraphicalLasso(NORM, epsilon=1.0, random_state=0).fit(ROWS)
         np.testing.assert_array_equal(model.precision_, reference.precision_)
 
+    @pytest.mark.parametrize("unit", [1e-49, 1e-3, 1e6, 1e49])
+    @pytest.mark.parametrize("options", [{"epsilon": 1.0}, {"epsilon": 1e-3}], ids=str)
+    def test_units_do_not_matter(self, unit, options):
+        reference = PrivateGraphicalLasso(NORM, **options, random_state=0).fit(ROWS)
+        model = PrivateGraphicalLasso(NORM * unit, **options, random_state=0).fit(ROWS * unit)
+        np.testing.assert_allclose(model.precision_ * unit**2, reference.precision_, rtol=1e-2, atol=1e-3)
+
     def test_persons(self):
         frame = pd.DataFrame(np.repeat(ROWS, 2, axis=0), columns=list("wxyz")).assign(who=np.repeat(np.arange(N), 2))
         model = PrivateGraphicalLasso(NORM, epsilon=1.0, unit="who", random_state=0).fit(frame)

@@ -331,6 +331,8 @@ class TestPrecision:
             ({"penalty": "noise-aware"}, TypeError, "penalty='noise-aware'"),
             ({"row_norm": None}, ValueError, "row_norm=None"),
             ({"max_eigenvalue": -1.0}, ValueError, "max_eigenvalue=-1.0"),
+            ({"penalty": 1e-200}, ValueError, "max_eigenvalue=1e.200"),
+            ({"penalty": 1e-320}, ValueError, "max_eigenvalue=inf"),
             ({"mechanism": "double-wishart"}, ValueError, "for noise on the output"),
             ({"center": "private"}, ValueError, "public center only"),
             ({"center": [1.0]}, ValueError, "center has 1 entries"),

@@ -69,8 +69,10 @@ class CovarianceSettings:
                 "computed from the records, which would not be private"
             )
         object.__setattr__(self, "row_norm", checked_number("row_norm", self.row_norm, positive=True))
-        if not 1e-100 <= self.row_norm <= 1e100:
-            raise ValueError(f"row_norm={self.row_norm!r} has no square among the floats; change the records' units")
+        if not 1e-50 <= self.row_norm <= 1e50:
+            raise ValueError(
+                f"row_norm={self.row_norm!r} leaves no room for its powers among the floats; change the records' units"
+            )
         if self.mechanism not in MECHANISMS:
             raise ValueError(f"mechanism={self.mechanism!r} is not supported; use one of {MECHANISMS}")
         private = isinstance(self.center, str)

@@ -1,7 +1,8 @@
 """Output perturbation: a sparse inverse covariance of the records, with noise added to it.
 
 Wang, Huai and Xu (2018) bound how far the graphical lasso moves and add one-sided noise, which is not private. This is
-a version with a proof. It is here for comparison: noise on the second moments (:mod:`.covariance`) is never worse.
+a version with a proof. It is here for comparison: noise on the second moments (:mod:`.covariance`) was better wherever
+either had an answer (``benchmarks/gaussian.py``).
 """
 
 from __future__ import annotations
@@ -187,6 +188,11 @@ def _planned(d: int, adjacency: Adjacency, n_records: int, settings: PrecisionSe
     """Everything that is decided from public numbers; each bound rounded up by a part in 10**9."""
     tau = settings.max_eigenvalue
     assert tau is not None
+    if not 1e-50 <= tau <= 1e50:
+        raise ValueError(
+            f"max_eigenvalue={tau!r} (1/penalty by default) leaves no room for its powers among the floats; change the "
+            "records' units, or penalty"
+        )
     moved = tau**2 * trace_sensitivity(d, adjacency).frobenius * (settings.row_norm / GRID) ** 2 / n_records
     # Terms of the gap are sums of d numbers up to these; a gap of 1e-11 of them is there to be found in floats.
     floor = 1e-11 * (d + settings.row_norm**2 * tau + d * settings.penalty * tau)
