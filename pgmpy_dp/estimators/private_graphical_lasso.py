@@ -12,7 +12,9 @@ from skbase.base import BaseEstimator
 from pgmpy_dp.estimators.precision_fits import fit_covariance, fit_precision
 from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.models.gaussian import linear_gaussian_network, partial_correlations, precision_graph
+from pgmpy_dp.models.gaussian_distribution import gaussian_log_likelihood
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.frame import read_numbers
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.learners import covariance, precision
@@ -223,6 +225,30 @@ class PrivateGraphicalLasso(BaseEstimator):
         """Correlation of each pair of columns given all others, shape (d, d), 1 on the diagonal."""
         self.check_is_fitted()
         return partial_correlations(self.precision_)
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Mean log-density of *public* records, in nats.
+
+        The result is an exact statistic of `X`: it is for records that need no protection, such as a public hold-out
+        set. No budget is charged and no noise is added.
+
+        Parameters
+        ----------
+        X : array of shape (n, d) or dataframe
+            With the columns of the fit.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            NaN for no records, or where one has a value that is not a finite number.
+        """
+        self.check_is_fitted()
+        rows, _ = read_numbers(X, self.columns_)
+        if not len(rows) or not np.isfinite(rows).all():
+            return float("nan")
+        return float(gaussian_log_likelihood(rows, self.location_, self.precision_).mean())
 
     def to_pgmpy(self) -> LinearGaussianBayesianNetwork:
         """The same distribution as a pgmpy model: see :func:`pgmpy_dp.models.gaussian.linear_gaussian_network`."""

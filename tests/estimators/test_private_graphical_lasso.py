@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 import sklearn.base
 from pgmpy.base import UndirectedGraph
+from scipy.stats import multivariate_normal
 
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.estimators import PrivateGraphicalLasso, precision_fits, private_graphical_lasso
@@ -137,6 +138,13 @@ class TestFit:
         np.testing.assert_allclose(plain.precision_, np.linalg.inv(noisy), rtol=1e-6)
         again = PrivateGraphicalLasso().fit_release(first.release_)
         np.testing.assert_array_equal(again.precision_, first.precision_)
+
+    def test_score(self):
+        model = PrivateGraphicalLasso(NORM, epsilon=1.0, center=[0.1, 0, 0, 0], columns=list("wxyz")).fit(ROWS)
+        expected = multivariate_normal(model.location_, model.covariance_).logpdf(ROWS[:100]).mean()
+        assert model.score(ROWS[:100]) == pytest.approx(expected)
+        assert model.score(pd.DataFrame(ROWS[:100, ::-1], columns=list("zyxw"))) == pytest.approx(expected)
+        assert np.isnan(model.score(ROWS[:0])) and np.isnan(model.score(ROWS[:2] * np.nan))
 
     def test_conversion(self):
         model = PrivateGraphicalLasso(NORM, epsilon=1.0, center=[1.0, 0, 0, 0], random_state=0).fit(ROWS + [1, 0, 0, 0])
