@@ -115,7 +115,7 @@ def test_the_estimators_are_listed_by_tag():
     fields = ["PrivateBinaryMRF", "PrivateIsing", "PrivatePairwise"]
     given = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
     structure = ["EdgeVoting", "PrivateChowLiu", "PrivateNetwork", "StableStructure"]
-    assert names == sorted([*given, *fields, *structure, "PrivateMarkovChain"])
+    assert names == sorted([*given, *fields, *structure, "PrivateGraphicalLasso", "PrivateMarkovChain"])
     assert [estimator.__name__ for estimator in list_estimators(task="parameters")] == given
     assert [estimator.__name__ for estimator in list_estimators(task="parameters and graph")] == fields
     assert [estimator.__name__ for estimator in list_estimators(task="structure")] == structure
@@ -124,6 +124,7 @@ def test_the_estimators_are_listed_by_tag():
         able = list_estimators(guarantees=guarantee)
         assert [e.__name__ for e in list_estimators() if e not in able] == lacking
     assert [estimator.__name__ for estimator in list_estimators(task="sequences")] == ["PrivateMarkovChain"]
+    assert [estimator.__name__ for estimator in list_estimators(task="covariance")] == ["PrivateGraphicalLasso"]
     assert list_estimators(guarantees="none at all") == []
     with pytest.raises(ValueError, match="colour"):
         list_estimators(colour="red")
