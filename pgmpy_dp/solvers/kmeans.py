@@ -67,7 +67,8 @@ def batched_kmeans(
             origin = (x * w[:, :, None]).sum(1) / total[:, None]  # differences of far-off points keep their digits
             x = x - origin[:, None, :]
             x = xp.where(w[:, :, None] > 0, x, xp.zeros_like(x))
-            best, best_cost = None, None
+            best: Any = None
+            best_cost: Any = None
             for r in range(restarts):
                 c = _seeds(x, w, u[r], xp)
                 c, cost = _lloyd(x, w, c, n_iter, xp)

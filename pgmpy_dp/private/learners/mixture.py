@@ -1,7 +1,7 @@
 """Centres of a mixture of spherical Gaussians, without a bound on where they are: blocks that agree, then noisy steps.
 
-The skeleton is that of Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023), Algorithm 6.5: estimates that
-hardly depend on one record, a stability histogram on a randomly shifted grid, noisy means. Where they make the
+The skeleton is that of Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023), Algorithm 6.5: estimates
+that hardly depend on one record, a stability histogram on a randomly shifted grid, noisy means. Where they make the
 estimates stable by a convex program, disjoint random blocks of the records make them here, so that privacy does not
 rest on a solver.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -94,8 +93,8 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         :mod:`pgmpy_dp.private.learners.mixture_friends`. Steps: l2 2 under ``replace_one``, sqrt(1 + w**2) under
         ``add_remove``, for (w counts, sums / clip norm), :mod:`pgmpy_dp.private.learners.mixture_plan`.
 
-        *Guarantee.* (epsilon, delta)-DP: zCDP of all noise together, converted at delta less eta, and eta = delta/10 for
-        the thresholds. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not
+        *Guarantee.* (epsilon, delta)-DP: zCDP of all noise together, converted at delta less eta, and eta = delta/10
+        for the thresholds. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not
         accounted as such; that costs about 8 % more noise at (1, 1e-6).
 
         *Side channels.* Rotation and shift of the grid and the starts of k-means are random and independent of the
@@ -213,14 +212,17 @@ def _learn(
         extra["n_records"] = (noisy, Noise("discrete_gaussian", plan.count_scale))
         n_records = float(noisy[0])
     n_blocks = advised_blocks(plan, settings, n_records)
-    points, used = vector_blocks(data, n_blocks, plan.block_size, seed)
+    # Of public and noisy numbers: no block has many more records than the mean, so memory is that of the records.
+    mean = max(n_records, 1.0) / n_blocks
+    most = min(plan.block_size, math.ceil(mean + 6.0 * math.sqrt(mean) + 6.0))
+    points, used = vector_blocks(data, n_blocks, most, seed)
     # All of it drawn at once: no block's randomness depends on another's records.
     uniforms = public.random((_RESTARTS, n_blocks, k))
     tuples, cost = batched_kmeans(points, used, uniforms, device=settings.device)
     found = _Found({}, 1.0, settings.separation, settings.scale, n_blocks)
     if plan.scale_histogram is not None:
         logs = block_log_scales(cost, used.sum(axis=1), k, d)
-        log = noisy_log_scale(logs, plan.scale_histogram, plan.scale_rho, float(public.random()), seed)
+        log = noisy_log_scale(logs, plan.scale_histogram, plan.scale_noise, float(public.random()), seed)
         found.scale = None if log is None else 2.0**log
     del points
     centres, status, spread = None, 1, 0.0
@@ -300,8 +302,9 @@ def _stepped(
     public: np.random.Generator,
     seed: np.random.Generator | None,
 ) -> tuple[np.ndarray | None, np.ndarray, int]:
-    """Noisy steps from rough centres, k or more: the first one draws those of one component together, then they merge."""
-    assert found.scale is not None and found.separation is not None
+    """Noisy steps from k or more rough centres: the first draws those of one component together, then they merge."""
+    assert found.scale is not None
+    assert found.separation is not None
     k = settings.n_components
     radius = found.scale * (math.sqrt(centres.shape[1]) + _RADIUS)
     step = lloyd_step(data, centres, radius + spread, plan, seed)

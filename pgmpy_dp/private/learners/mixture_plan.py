@@ -13,6 +13,7 @@ from pgmpy_dp.private.data.vector_sums import LARGEST_DIMENSION, require_single_
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP, checked_number
 from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.learners.mixture_scale import LOG_SENSITIVITY
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, stability_histogram, tail_quantile
@@ -35,7 +36,8 @@ ASSUMED_SEPARATION = 8.0
 COUNT_WEIGHT = {Adjacency.ADD_REMOVE: Fraction(1, 2), Adjacency.REPLACE_ONE: Fraction(1)}
 """w: noise on the counts of a step is 1/w times that of the sums, in their own units."""
 
-_MAX_BLOCKS = 1 << 16
+_MAX_BLOCKS = {"blocks": 1 << 16, "friends": 1 << 12}  # all pairs of friends are compared
+_LARGEST_MULTIPLIER = 2.0**31  # of a step's noise, whose sums have 16 bits more
 _MAX_COMPONENTS = 1000
 _LENGTHS = (1e-60, 1e60)
 _ETA = Fraction(999, 10000)  # of delta, for thresholds; a little less than a tenth, so that sums round below delta
@@ -106,7 +108,7 @@ class MixtureSettings:
                 f"separation={self.separation!r} with scale={self.scale!r}: their ratio must be between 0.001 and "
                 "10000; a smaller separation is true too if centres are further apart than that"
             )
-        limits = (("n_blocks", 1, _MAX_BLOCKS), ("block_size", 1, 1 << 20), ("n_steps", 2, 100))
+        limits = (("n_blocks", 1, _MAX_BLOCKS[self.method]), ("block_size", 1, 1 << 20), ("n_steps", 2, 100))
         for name, least, most in limits:
             if getattr(self, name) is not None or name == "n_steps":
                 number = checked_integer(name, getattr(self, name), least)
@@ -132,8 +134,8 @@ class MixturePlan:
         Noise of the number of records; None where a public one is known.
     scale_histogram : StabilityHistogram or None
         Of the blocks' scales; None where the scale is public.
-    scale_rho : Fraction
-        For the mean of the blocks' log-scales within an octave.
+    scale_noise : float
+        Of the sum of the blocks' log-scales within an octave.
     cells : StabilityHistogram or None
         Of the blocks' centres, for "blocks".
     test_scale : float
@@ -152,7 +154,7 @@ class MixturePlan:
     block_size: int
     count_scale: float | None
     scale_histogram: StabilityHistogram | None
-    scale_rho: Fraction
+    scale_noise: float
     cells: StabilityHistogram | None
     test_scale: float
     margin: int
@@ -185,11 +187,12 @@ def make_plan(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -
     if data.n_records is None:
         left -= _COUNT_SHARE
         (count_scale,) = gaussian_scales([1.0], _COUNT_SHARE * rho)
-    scale_histogram = None
+    scale_histogram, scale_noise = None, 0.0
     if settings.scale is None:
         left -= sum(_SCALE_SHARES)
         eta /= 2
         scale_histogram = stability_histogram(1, _SCALE_SHARES[0] * rho, float(eta))
+        (scale_noise,) = gaussian_scales([LOG_SENSITIVITY], _SCALE_SHARES[1] * rho)
     cells, test_scale, margin, mean_rho = None, 0.0, 0, Fraction(0)
     if settings.method == "blocks":
         cells = stability_histogram(k, left * _CELLS_SHARE * rho, float(eta))
@@ -202,12 +205,14 @@ def make_plan(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -
         left *= 1 - test - mean
     weight = COUNT_WEIGHT[data.adjacency]
     (multiplier,) = gaussian_scales([1.0], left * rho / settings.n_steps / _squared_step(data.adjacency, weight))
+    if multiplier > _LARGEST_MULTIPLIER:
+        raise ValueError(f"the budget {budget} needs noise that would bury any number of records; raise epsilon")
     return MixturePlan(
         ApproxDP(budget.epsilon, budget.delta),
         settings.block_size or (32 if settings.method == "blocks" else 128) * k,
         count_scale,
         scale_histogram,
-        _SCALE_SHARES[1] * rho,
+        scale_noise,
         cells,
         test_scale,
         margin,
@@ -230,16 +235,19 @@ def _squared_step(adjacency: Adjacency, weight: Fraction) -> Fraction:
 def advised_blocks(plan: MixturePlan, settings: MixtureSettings, n_records: float) -> int:
     """M for a public or noisy number of records: post-processing.
 
-    Blocks of about 5 records for each component, 40 for "friends", within a range that the noise sets: fewer blocks
-    would not reach the threshold, more do not help.
+    Blocks of about 3 records for each component, 40 for "friends", within a range that the noise sets: fewer blocks
+    would not reach the threshold, more do not help. Chosen on made-up, public mixtures: more blocks are worth more than
+    larger ones.
     """
     if settings.n_blocks is not None:
         return settings.n_blocks
     if plan.cells is not None:
-        least, most, each = 3.0 * plan.cells.threshold, 5.0 * plan.cells.threshold, 5.0
+        least, most, each = 4.0 * plan.cells.threshold, 6.0 * plan.cells.threshold, 3.0
     else:
         least, most, each = 7.0 * plan.margin, 12.0 * plan.margin, 40.0
-    return max(8, math.ceil(min(max(n_records / (each * settings.n_components), least), most, _MAX_BLOCKS)))
+    return max(
+        8, math.ceil(min(max(n_records / (each * settings.n_components), least), most, _MAX_BLOCKS[settings.method]))
+    )
 
 
 def require_vectors_and_budget(data: object, budget: object) -> None:

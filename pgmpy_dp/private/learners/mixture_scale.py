@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, stable_cells
 
-__all__ = ["block_log_scales", "noisy_log_scale"]
+__all__ = ["LOG_SENSITIVITY", "block_log_scales", "noisy_log_scale"]
 
 _BITS = 16  # log-scales are summed in units of 2**-16
 _REACH = 1.0  # of the mean, in octaves about the heaviest one's middle
 _LARGEST_LOG = 199.0  # scales are within 1e-60 and 1e60
+
+LOG_SENSITIVITY = 2.0 * math.ldexp(_REACH, _BITS)
+"""By how much one block can move the sum of log-scales, in its units."""
 
 
 def block_log_scales(cost: np.ndarray, sizes: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
@@ -31,7 +32,7 @@ def block_log_scales(cost: np.ndarray, sizes: np.ndarray, n_components: int, n_f
 def noisy_log_scale(
     logs: np.ndarray,
     histogram: StabilityHistogram,
-    rho: Fraction,
+    noise_scale: float,
     offset: float,
     seed: np.random.Generator | None = None,
 ) -> float | None:
@@ -43,8 +44,8 @@ def noisy_log_scale(
         As :func:`block_log_scales` returns them; m is public.
     histogram : StabilityHistogram
         For one mark of each block.
-    rho : Fraction
-        Cost of the mean.
+    noise_scale : float
+        Of the noise on the sum, for its sensitivity `LOG_SENSITIVITY`.
     offset : float
         In [0, 1), public: where octaves begin.
     seed : numpy.random.Generator, optional
@@ -65,6 +66,5 @@ def noisy_log_scale(
     middle = float(cells[np.argmax(counts), 0]) + offset + 0.5
     apart = np.clip(np.nan_to_num(logs - middle), -_REACH, _REACH)
     total = np.trunc(np.ldexp(apart, _BITS)).astype(np.int64).sum(keepdims=True)
-    (scale,) = gaussian_scales([2.0 * math.ldexp(_REACH, _BITS)], rho)
-    noisy = float(samplers.discrete_gaussian(total, scale, seed=seed)[0])
+    noisy = float(samplers.discrete_gaussian(total, noise_scale, seed=seed)[0])
     return middle + float(np.clip(math.ldexp(noisy, -_BITS) / len(logs), -_REACH, _REACH))

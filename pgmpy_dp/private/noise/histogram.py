@@ -16,18 +16,18 @@ the threshold. M~ is the Gaussian mechanism on vectors at l2 distance at most sq
 k/sigma**2-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4), also together with whatever later steps compute from its
 output and the records at costs of their own. Let M~ with these be (epsilon, delta_0)-DP.
 
-*Cells that the neighbour lacks.* Let E be an event for M(X) and what follows, and G the part of it in which no cell of V
-or W was released. M(X) cannot release a cell of V. It releases one of W, whose counts are 1, with probability at most
-``k P(Z >= T - 1)``. On G, M(X) is M~(X), unless M~(X) releases a cell of V, which has probability at most ``k P(Z >= T)``.
-And M(X') is at least as likely to be in G as M~(X'), which can lose by releasing a cell of W. So
+*Cells that the neighbour lacks.* Let E be an event for M(X) and what follows, and G the part of it in which no cell of
+V or W was released. M(X) cannot release a cell of V. It releases one of W, whose counts are 1, with probability at most
+``k P(Z >= T - 1)``. On G, M(X) is M~(X), unless M~(X) releases a cell of V, which has probability at most
+``k P(Z >= T)``. And M(X') is at least as likely to be in G as M~(X'), which can lose by releasing a cell of W. So
 
     P(M(X) in E) <= k P(Z >= T - 1) + P(M(X) in G)
                  <= k P(Z >= T - 1) + k P(Z >= T) + P(M~(X) in G)
                  <= k P(Z >= T - 1) + k P(Z >= T) + delta_0 + e^epsilon P(M~(X') in G)
                  <= eta + delta_0 + e^epsilon P(M(X') in E),      where  2 k P(Z >= T - 1) <= eta.
 
-Both directions are in it: a record can open a cell (V), and it can empty one (W). Without a threshold, a cell of W tells X
-from X' for certain. There is no pure epsilon and no rho with this: thresholds have a delta.
+Both directions are in it: a record can open a cell (V), and it can empty one (W). Without a threshold, a cell of W
+tells X from X' for certain. There is no pure epsilon and no rho with this: thresholds have a delta.
 
 *The tail of discrete noise.* P(Z >= T) is ``sum_{z >= T} exp(-z**2/(2 sigma**2))`` over the same sum over all integers.
 Where sigma is small both are summed; above, ``P(Z >= T) <= P(N(0, sigma**2) >= T - 1)`` (Canonne, Kamath and Steinke
