@@ -1,9 +1,10 @@
 """Centres of a mixture of spherical Gaussians, without a bound on where they are: blocks that agree, then noisy steps.
 
 The skeleton is that of Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023), Algorithm 6.5: estimates
-that hardly depend on one record, a stability histogram on a randomly shifted grid, noisy means. Where they make the
+that hardly depend on one record, a stability histogram on randomly placed cells, noisy means. Where they make the
 estimates stable by a convex program, disjoint random blocks of the records make them here, so that privacy does not
-rest on a solver.
+rest on a solver. Cells are those of the lattice A_d*, not of a cubic grid: a small cloud of points is cut into up to 2**d
+cubes, but d + 1 such cells.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from pgmpy_dp.private.noise.histogram import stable_cells
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import decode_label, encode_label
 from pgmpy_dp.solvers.kmeans import batched_kmeans
+from pgmpy_dp.solvers.lattice import lattice_basis, nearest_lattice_points
 
 __all__ = ["STATUSES", "MixtureEstimate", "mixture_estimate", "run"]
 
@@ -47,12 +49,12 @@ STATUSES = (
 )
 """Outcomes by their number in a release."""
 
-_CELL = 0.85  # width of the grid, in separations
+_CELL = 0.75  # cells have the volume of cubes of this width, in separations
 _RADIUS = 3.0  # of a record about its centre: so many scales above sqrt(d) of them
 _FRIENDLY = 4.05  # r is the separation over this: a block's own centres have to be 4r apart
 _RESTARTS = 5
 _KEPT = 4  # stable cells, for each component
-_LARGEST_CELL = 2.0**36  # positions on the grid are clamped to it
+_LARGEST_CELL = 2.0**36  # positions, in widths of a cell, are clamped to it
 
 
 def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Release:
@@ -97,7 +99,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         for the thresholds. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not
         accounted as such; that costs about 8 % more noise at (1, 1e-6).
 
-        *Side channels.* Rotation and shift of the grid and the starts of k-means are random and independent of the
+        *Side channels.* Rotation and shift of the cells and the starts of k-means are random and independent of the
         records. A block whose k-means fails, or has no records, has no centres. Running time depends on the number of
         records, and on whether the centres were found.
 
@@ -256,20 +258,23 @@ def _learn(
 def _stable_centres(
     tuples: np.ndarray, width: float, plan: MixturePlan, public: np.random.Generator, seed: np.random.Generator | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Middles of the stable cells of a randomly turned and shifted grid, the heaviest first, and noisy block counts."""
+    """Middles of the stable cells of a randomly turned and shifted lattice, the heaviest first, and noisy block counts."""
     assert plan.cells is not None
     m, k, d = tuples.shape
     turned = np.linalg.qr(public.normal(size=(d, d)))[0]
-    shift = public.random(d)
+    shift = 1000.0 * public.random(d)
+    basis = lattice_basis(d)
     flat = tuples.reshape(m * k, d)
     there = np.isfinite(flat).all(axis=1)
     with np.errstate(all="ignore"):
         # Products block by block, as in k-means: a centre's cell is a function of its block alone.
-        places = np.stack([tuples[:, j, np.newaxis, :] @ turned for j in range(k)], axis=1).reshape(m * k, d) / width
-        keys = np.floor(np.clip(np.nan_to_num(places - shift), -_LARGEST_CELL, _LARGEST_CELL)).astype(np.int64)
+        places = np.stack([tuples[:, j, np.newaxis, :] @ turned for j in range(k)], axis=1).reshape(m * k, 1, d) / width
+        places = np.clip(np.nan_to_num(places), -_LARGEST_CELL, _LARGEST_CELL) + shift
+        keys = nearest_lattice_points((places @ basis.T)[:, 0]).astype(np.int64)
     cells, counts = stable_cells(keys[there], np.repeat(np.arange(m), k)[there], plan.cells, seed)
     order = np.argsort(-counts, kind="stable")[: _KEPT * k]
-    return (cells[order] + 0.5 + shift) * width @ turned.T, counts[order]
+    middles = cells[order] @ basis / (basis**2).sum(axis=0) - shift
+    return middles * width @ turned.T, counts[order]
 
 
 def _agreed_centres(

@@ -44,7 +44,7 @@ _ETA = Fraction(999, 10000)  # of delta, for thresholds; a little less than a te
 # Shares of rho. A noisy number of records, a scale: where they are not public. Then the first stage; the rest is steps.
 _COUNT_SHARE = Fraction(2, 100)
 _SCALE_SHARES = (Fraction(8, 100), Fraction(2, 100))  # which octave; where in it
-_CELLS_SHARE = Fraction(75, 100)
+_CELLS_SHARE = Fraction(7, 10)
 _FRIENDS_SHARES = (Fraction(25, 100), Fraction(35, 100))  # test, mean
 
 
