@@ -8,7 +8,7 @@ __all__ = ["lattice_basis", "nearest_lattice_points"]
 
 
 def lattice_basis(n_features: int) -> np.ndarray:
-    """Orthonormal columns of the plane of R^(d+1) in which coordinates add up to 0, times what makes cells have volume 1.
+    """Orthonormal columns of the plane of R^(d+1) whose coordinates add up to 0, scaled so that cells have volume 1.
 
     ``points @ lattice_basis(d).T`` are coordinates for :func:`nearest_lattice_points`, and ``vertices @
     lattice_basis(d) / scale**2`` leads back, with ``scale**2`` the sum of squares of a column.

@@ -3,8 +3,8 @@
 The skeleton is that of Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023), Algorithm 6.5: estimates
 that hardly depend on one record, a stability histogram on randomly placed cells, noisy means. Where they make the
 estimates stable by a convex program, disjoint random blocks of the records make them here, so that privacy does not
-rest on a solver. Cells are those of the lattice A_d*, not of a cubic grid: a small cloud of points is cut into up to 2**d
-cubes, but d + 1 such cells.
+rest on a solver. Cells are those of the lattice A_d*, not of a cubic grid: a small cloud of points is cut into up to
+2**d cubes, but d + 1 such cells.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _learn(
 def _stable_centres(
     tuples: np.ndarray, width: float, plan: MixturePlan, public: np.random.Generator, seed: np.random.Generator | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Middles of the stable cells of a randomly turned and shifted lattice, the heaviest first, and noisy block counts."""
+    """Middles of the stable cells of a randomly turned and shifted lattice, the heaviest first, and noisy counts."""
     assert plan.cells is not None
     m, k, d = tuples.shape
     turned = np.linalg.qr(public.normal(size=(d, d)))[0]
