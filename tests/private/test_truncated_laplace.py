@@ -113,5 +113,5 @@ def test_audit_of_composition_under_halting():
 def test_exact_epsilon_and_extremes():
     assert truncated_laplace(1, Fraction(1, 3), 1e-6).scale >= 3.0
     assert truncated_laplace(10**6, 5.0, 1e-6).centre >= 10**6
-    with pytest.raises(ValueError, match="epsilon="):
-        truncated_laplace(1, 1e-20, 1e-6)
+    with pytest.raises(ValueError, match="raise epsilon"):
+        add_truncated_laplace(np.zeros(1), truncated_laplace(1, 1e-20, 1e-6))

@@ -49,10 +49,11 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import laplace_scales
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE, round_up
 
 __all__ = ["TruncatedLaplace", "add_truncated_laplace", "truncated_laplace"]
 
+_SMALLEST_SCALE = 1e-3  # below it the noise is S but for a chance of exp(-1000)
 
 @dataclass(frozen=True)
 class TruncatedLaplace:
@@ -87,17 +88,18 @@ def truncated_laplace(sensitivity: int, epsilon: float | Fraction, delta: float)
     delta : float
         In (0, 1).
 
-    Raises
-    ------
-    ValueError
-        If the noise would leave the range of 64-bit integers.
+    Returns
+    -------
+    TruncatedLaplace
+        It may be too large to be drawn (a scale above ``additive.LARGEST_SCALE``): a plan for impossible numbers of
+        records is a plan too.
 
     Examples
     --------
     >>> truncated_laplace(1, 1.0, 1e-6)
     TruncatedLaplace(scale=1.0, centre=14)
     """
-    (scale,) = laplace_scales([float(sensitivity)], epsilon)
+    scale = max(round_up(Fraction(sensitivity) / Fraction(epsilon)), _SMALLEST_SCALE)
     # The logarithm of P(Z <= D - 1) at a given S, decreasing in S; delta is lowered by more than the rounding errors.
     most = math.log(delta) - 1e-9
 
@@ -130,10 +132,17 @@ def add_truncated_laplace(
     -------
     ndarray of int64, same shape
 
+    Raises
+    ------
+    ValueError
+        If the noise would leave the range of 64-bit integers.
+
     Notes
     -----
     Privacy: see the module.
     """
+    if noise.scale > LARGEST_SCALE:
+        raise ValueError(f"noise of scale {noise.scale:.3g} is beyond {LARGEST_SCALE:.3g}; raise epsilon")
     values = np.asarray(values, dtype=np.int64)
     drawn = np.empty(values.size, dtype=np.int64)
     missing = np.arange(values.size)
