@@ -22,8 +22,8 @@ def list_estimators(**tags: Any) -> list[type]:
     **tags
         Tag names and values. A tag that holds several values matches any one of them:
         ``guarantees`` ("pure", "zcdp", "approximate"), ``adjacency`` ("add_remove", "replace_one"),
-        ``data_kind`` ("discrete", "sequences"), ``task`` ("parameters" of a given graph, "parameters and graph",
-        "structure", "sequences"), ``model_kind`` ("undirected", "chain").
+        ``data_kind`` ("discrete", "sequences", "continuous"), ``task`` ("parameters" of a given graph, "parameters and
+        graph", "structure", "sequences", "clusters"), ``model_kind`` ("undirected", "chain", "mixture").
 
     Returns
     -------
