@@ -1,7 +1,7 @@
 """Which records belong together, by a semidefinite program: degree 2 of the one of Chen et al. (2023), section 6.
 
 For records y_1, ..., y_N, a number of clusters k, a number n (their count, or a public number above it), c = n/k, a
-slack alpha and a scale sigma, minimise ``||J - W||_F^2`` (J all ones) over the set K(y) of symmetric N x N matrices with
+slack alpha and a scale sigma, minimise ``||J - W||_F^2`` (J all ones) over the set K(y) of symmetric matrices with
 
     (semidefinite)   W >= 0,
     (box)            0 <= W_ij <= 1,
@@ -15,8 +15,8 @@ one record moves the optimum little (``private/learners/mixture_sdp.md``).
 
 Solved in the dual
 ------------------
-With multipliers P >= 0 (semidefinite), M >= 0 (d x d), u >= 0 (of the rows) the Lagrangian of half the objective has its
-minimum over the box, for each entry by itself, at
+With multipliers P >= 0 (semidefinite), M >= 0 (d x d), u >= 0 (of the rows) the Lagrangian of half the objective has
+its minimum over the box, for each entry by itself, at
 
     W(P, M, u) = clip(J + P - A*(M) - (u 1' + 1 u')/2, 0, 1),    A*(M)_ij = (y_i - y_j)' M (y_i - y_j),
 
@@ -130,7 +130,7 @@ def membership_program(
     ([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], True)
     """
     y = np.asarray(points, dtype=np.float64)
-    size, d = y.shape
+    size = len(y)
     n = max(size, n_clusters) if count is None else count
     if not n >= n_clusters >= 1:
         raise ValueError(f"count={count!r} is below n_clusters={n_clusters!r}; pass at least one record per cluster")
@@ -209,9 +209,7 @@ class _Problem:
                 if best.converged or last:
                     return best
             moves = [a - b for a, b in zip(new, (p, m, u), strict=True)]
-            rise = sum(
-                float(((b - a) * c).sum()) / t for a, b, c, t in zip(ahead, new, moves, steps, strict=True)
-            )
+            rise = sum(float(((b - a) * c).sum()) / t for a, b, c, t in zip(ahead, new, moves, steps, strict=True))
             p, m, u = new
             if rise < 0:
                 momentum, ahead = 1.0, new

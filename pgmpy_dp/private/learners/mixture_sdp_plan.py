@@ -14,6 +14,7 @@ from scipy.stats import chi2, norm
 
 from pgmpy_dp.models.membership_clusters import HIGH, LOW
 from pgmpy_dp.private import accounting
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.subsampling import RATE_UNIT, rounded_rate
 from pgmpy_dp.private.noise.truncated_laplace import TruncatedLaplace, truncated_laplace
 
@@ -250,6 +251,8 @@ def _centre_plan(
     least = threshold - excess - b
     mean_l2 = 2.0 * b * diameter / least / unit + math.sqrt(k * d)
     mean_scale = mean_l2 / math.sqrt(2.0 * mean_rho) * _FLOATS
+    if max(row_scale, mean_scale, cell_scale) > LARGEST_SCALE:
+        return None
     return CentrePlan(
         rate,
         b,
@@ -273,7 +276,7 @@ def _accurate(plan: CentrePlan, k: int, d: int, separation: float) -> bool:
 
 
 def _above(mean: float, probability: float) -> float:
-    """A number that a sum of independent variables in [0, 1], of this mean or less, reaches with this probability at most.
+    """What a sum of independent variables in [0, 1], of this mean or less, reaches with this probability at most.
 
     Notes
     -----
@@ -282,7 +285,7 @@ def _above(mean: float, probability: float) -> float:
     Examples
     --------
     >>> round(_above(100.0, 1e-6), 1)
-    157.5
+    157.0
     """
     need = -math.log(probability)
 
@@ -330,10 +333,13 @@ def required_records(
 
     Examples
     --------
-    >>> 1e12 < required_records(3, 8, 32.0, 1.0, 1e-6) < 1e24
+    >>> 1e24 < required_records(3, 8, 32.0, 1.0, 1e-6) < 1e28
     True
     """
-    accurate = lambda n: plan_program(n, n_clusters, n_features, separation, slack, (epsilon, delta)).accurate  # noqa: E731
+
+    def accurate(n: int) -> bool:
+        return plan_program(n, n_clusters, n_features, separation, slack, (epsilon, delta)).accurate
+
     exponent = next((e for e in range(1, 121) if 2**e >= n_clusters and accurate(2**e)), None)
     if exponent is None:
         return math.inf

@@ -34,7 +34,8 @@ can pass are in it, because Z >= 0. If the second step is (e2, d2)-DP for neighb
 * Both in C: the composition of two steps, as always.
 * X not in C: X halts for certain, so its output is r. For an event E of outputs, with H its part that halts,
   ``P(M(X) in E) = P(r in H) <= e^e1 P(r' in H) + d1 <= e^e1 P(M(X') in E) + d1``. And for the output of X',
-  ``P(M(X') in E) <= P(r' in H or r' <= L) <= e^e1 P(r in H or r <= L) + d1 = e^e1 P(M(X) in E) + d1``, as X never passes.
+  ``P(M(X') in E) <= P(r' in H or r' <= L) <= e^e1 P(r in H or r <= L) + d1 = e^e1 P(M(X) in E) + d1``: X never
+  passes.
 
 With two-sided noise X could pass, the second step would have to be private for it too, and there would be nothing to
 prove it with.
@@ -54,6 +55,7 @@ from pgmpy_dp.private.noise.additive import LARGEST_SCALE, round_up
 __all__ = ["TruncatedLaplace", "add_truncated_laplace", "truncated_laplace"]
 
 _SMALLEST_SCALE = 1e-3  # below it the noise is S but for a chance of exp(-1000)
+
 
 @dataclass(frozen=True)
 class TruncatedLaplace:
@@ -105,7 +107,9 @@ def truncated_laplace(sensitivity: int, epsilon: float | Fraction, delta: float)
 
     def log_tail(centre: int) -> float:
         inside = -(centre - sensitivity + 1) / scale + math.log(-math.expm1(-sensitivity / scale))
-        return inside - math.log1p(math.exp(-1.0 / scale) - 2.0 * math.exp(-(centre + 1) / scale))
+        # 1 + a - 2 a^(S + 1) without cancellation.
+        total = -math.expm1(-(centre + 1) / scale) - math.exp(-1.0 / scale) * math.expm1(-centre / scale)
+        return inside - math.log(total)
 
     low, high = sensitivity - 1, sensitivity  # below, no output would be common to both
     while log_tail(high) > most:
