@@ -262,16 +262,16 @@ def _require_possible(data: PrivateVectors, settings: ProgramSettings, budget: B
     d, k, n = len(data.columns), settings.n_components, data.n_records
     if d > _MAX_COLUMNS:
         raise ValueError(f"data has {d} columns; method 'sdp' takes at most {_MAX_COLUMNS}")
+    if n is not None and n > MAX_RECORDS:
+        raise ValueError(
+            f"n_records={n!r} is too large for method 'sdp': its program has n_records**2 unknowns, and room for "
+            f"{MAX_RECORDS} records; use method 'blocks'"
+        )
     largest = _plan(MAX_RECORDS if n is None else max(n, k), data, settings, budget).test.scale
     if max(largest, 1.0 / budget_parts(budget.epsilon, budget.delta).epsilon["count"]) > LARGEST_SCALE:
         raise ValueError(f"the budget {budget} needs noise beyond {LARGEST_SCALE:.3g}; raise epsilon")
     if n is None:
         return
-    if n > MAX_RECORDS:
-        raise ValueError(
-            f"n_records={n!r} is too large for method 'sdp': its program has n_records**2 unknowns, and room for "
-            f"{MAX_RECORDS} records; use method 'blocks'"
-        )
     if n < k:
         raise ValueError(f"n_records={n!r} is below n_components={k!r}; method 'sdp' needs a record for each")
     if not settings.demonstration and not _plan(n, data, settings, budget).accurate:
