@@ -8,7 +8,7 @@ import numpy as np
 
 from pgmpy_dp.solvers.membership_program import membership_program
 
-__all__ = ["LOW", "HIGH", "linked_means", "membership_clusters", "public_reach", "soft_threshold"]
+__all__ = ["LOW", "HIGH", "block_centres", "linked_means", "membership_clusters", "public_reach", "soft_threshold"]
 
 LOW, HIGH = 0.8, 0.9
 """Where the soft threshold begins and where it ends; Chen et al. (2023), Definition 6.4."""
@@ -22,7 +22,7 @@ def soft_threshold(weights: np.ndarray) -> np.ndarray:
 
 
 def public_reach(n_features: int, count: int, scale: float) -> float:
-    """A distance that records of one cluster do not have: 32 times what `count` normal ones do not exceed.
+    """A distance that records of one cluster do not have: 32 times what `count` normal ones do.
 
     Two of them differ by a normal vector of scale ``sqrt(2) scale``, longer than ``sqrt(2) scale (sqrt(d) + sqrt(2 t))``
     with probability at most exp(-t). With ``t = 2 ln(count) + 3`` that is below 1/40 for all pairs together.
@@ -125,4 +125,44 @@ def membership_clusters(
         nearest = np.argmin(((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2), axis=1)
         for c in np.unique(nearest):
             centres[c] += (points[nearest == c] - centres[c]).mean(axis=0)
+    return centres
+
+
+def block_centres(
+    points: np.ndarray, used: np.ndarray, n_clusters: int, scale: float, device: str | None = None
+) -> np.ndarray:
+    """Centres of each of many sets of points, by `membership_clusters`: in the place of k-means in blocks of records.
+
+    Parameters
+    ----------
+    points : ndarray, shape (m, b, d)
+        m sets.
+    used : ndarray, shape (m, b)
+        A point for which it is 0 is not there.
+    n_clusters : int
+        k.
+    scale : float
+        sigma, public.
+    device : str, optional
+        A device of torch. Default: NumPy.
+
+    Returns
+    -------
+    ndarray, shape (m, k, d)
+        NaN for a set without points. Set i's centres are a function of ``points[i]`` and ``used[i]`` alone, and defined
+        whatever they hold: coordinates beyond 1e150 count as that.
+
+    Examples
+    --------
+    >>> points = np.array([[[0.0], [0.2], [9.0], [9.2]], [[7.0], [7.0], [7.0], [7.0]]])
+    >>> block_centres(points, np.array([[1, 1, 1, 1], [0, 0, 0, 0]]), 2, 0.1).round(1).tolist()
+    [[[0.1], [9.1]], [[nan], [nan]]]
+    """
+    m, _, d = points.shape
+    centres = np.full((m, n_clusters, d), np.nan)
+    for block, (rows, there) in enumerate(zip(points, used, strict=True)):
+        rows = np.clip(rows[there > 0], -1e150, 1e150)
+        if len(rows):
+            with np.errstate(all="ignore"):
+                centres[block] = membership_clusters(rows, n_clusters, scale, device=device)
     return centres

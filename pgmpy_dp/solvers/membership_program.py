@@ -170,8 +170,8 @@ class _Problem:
             return cls(y, linked.astype(np.float64), row_limit, np)
         import torch  # here, so that the package can be imported without it
 
-        tensors = (torch.as_tensor(a, device=device, dtype=torch.float64) for a in (y, linked))
-        return cls(*tensors, row_limit, torch)
+        floats = linked.astype(np.float64)
+        return cls(torch.as_tensor(y, device=device), torch.as_tensor(floats, device=device), row_limit, torch)
 
     def moments(self, w: Any) -> Any:
         """A(W) = sum_ij W_ij (y_i - y_j)(y_i - y_j)'."""

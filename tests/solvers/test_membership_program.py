@@ -7,7 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.membership_clusters import HIGH, LOW, linked_means, membership_clusters, soft_threshold
+from pgmpy_dp.models.membership_clusters import (
+    HIGH,
+    LOW,
+    block_centres,
+    linked_means,
+    membership_clusters,
+    soft_threshold,
+)
 from pgmpy_dp.solvers.membership_program import membership_program
 
 
@@ -153,6 +160,19 @@ def test_centres_of_blocks():
         assert sorted(distances.argmin(axis=1)) == [0, 1, 2]
         errors.append(distances.min(axis=1).max())
     assert np.median(errors) < 1.0  # of 20 records each: sqrt(8/20) = .63 for a single centre
+
+
+def test_blocks_do_not_see_each_other_and_never_fail():
+    rng = np.random.default_rng(6)
+    points, used = rng.normal(size=(6, 8, 2)) * 5, np.ones((6, 8))
+    points[1] = points[0]
+    points[2], used[3], used[4, 1:] = 1e308, 0, 0
+    points[5, ::2], points[5, 1::2] = 1e308, -1e308
+    found = block_centres(points, used, 3, 1.0)
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], membership_clusters(points[0], 3, 1.0))
+    assert np.isnan(found[3]).all() and np.isfinite(np.delete(found, 3, axis=0)).all()
+    assert np.array_equal(found[4], np.repeat(points[4, :1], 3, axis=0))
 
 
 def test_linked_means_and_their_covariance():

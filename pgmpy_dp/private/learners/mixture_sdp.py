@@ -280,7 +280,8 @@ def _require_possible(data: PrivateVectors, settings: ProgramSettings, budget: B
         raise ValueError(
             f"n_records={n!r} is too few for method 'sdp': with {k} components in {d} columns at a separation of "
             f"{ratio:g} scales and {budget.guarantee} its noise buries the centres below about {least:.3g} records, "
-            f"and the program has room for {MAX_RECORDS}. Use method 'blocks', or demonstration=True to see it find nothing"
+            f"and the program has room for {MAX_RECORDS}. Use method 'blocks', or demonstration=True to see it find "
+            "nothing"
         )
 
 
