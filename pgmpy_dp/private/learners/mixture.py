@@ -47,9 +47,9 @@ STATUSES = (
 )
 """Outcomes by their number in a release."""
 
-_CELL = 0.75  # width of the grid, in separations
+_CELL = 0.85  # width of the grid, in separations
 _RADIUS = 3.0  # of a record about its centre: so many scales above sqrt(d) of them
-_FRIENDLY = 4.2  # r is the separation over this: a block's own centres have to be 4r apart
+_FRIENDLY = 4.05  # r is the separation over this: a block's own centres have to be 4r apart
 _RESTARTS = 5
 _KEPT = 4  # stable cells, for each component
 _LARGEST_CELL = 2.0**36  # positions on the grid are clamped to it

@@ -184,6 +184,7 @@ def friends(tuples: np.ndarray, radius: float) -> np.ndarray:
     points = tuples[there]
     for place, i in enumerate(there):
         # Every centre of i has one of each other block within r; the other's are too far apart for two to share it.
-        squares = np.stack([((points - centre) ** 2).sum(axis=2).min(axis=1) for centre in points[place]])
+        with np.errstate(all="ignore"):
+            squares = np.stack([((points - centre) ** 2).sum(axis=2).min(axis=1) for centre in points[place]])
         agree[i, there] = (squares <= radius**2).all(axis=0)
     return agree & agree.T

@@ -44,7 +44,7 @@ _ETA = Fraction(999, 10000)  # of delta, for thresholds; a little less than a te
 # Shares of rho. A noisy number of records, a scale: where they are not public. Then the first stage; the rest is steps.
 _COUNT_SHARE = Fraction(2, 100)
 _SCALE_SHARES = (Fraction(8, 100), Fraction(2, 100))  # which octave; where in it
-_CELLS_SHARE = Fraction(65, 100)
+_CELLS_SHARE = Fraction(75, 100)
 _FRIENDS_SHARES = (Fraction(25, 100), Fraction(35, 100))  # test, mean
 
 
@@ -235,19 +235,19 @@ def _squared_step(adjacency: Adjacency, weight: Fraction) -> Fraction:
 def advised_blocks(plan: MixturePlan, settings: MixtureSettings, n_records: float) -> int:
     """M for a public or noisy number of records: post-processing.
 
-    Blocks of about 3 records for each component, 40 for "friends", within a range that the noise sets: fewer blocks
-    would not reach the threshold, more do not help. Chosen on made-up, public mixtures: more blocks are worth more than
-    larger ones.
+    Six times the threshold, as long as blocks have 1.5 records for each component; up to twelve times where they have
+    10. For "friends" blocks have about 40, and there are 7 to 12 times the margin. Chosen on made-up, public mixtures:
+    more blocks are worth more than larger ones, and fewer would not reach the threshold.
     """
     if settings.n_blocks is not None:
         return settings.n_blocks
+    each = n_records / settings.n_components
     if plan.cells is not None:
-        least, most, each = 4.0 * plan.cells.threshold, 6.0 * plan.cells.threshold, 3.0
+        t = plan.cells.threshold
+        advised = max(4.0 * t, min(each / 1.5, 6.0 * t), min(each / 10.0, 12.0 * t))
     else:
-        least, most, each = 7.0 * plan.margin, 12.0 * plan.margin, 40.0
-    return max(
-        8, math.ceil(min(max(n_records / (each * settings.n_components), least), most, _MAX_BLOCKS[settings.method]))
-    )
+        advised = max(7.0 * plan.margin, min(each / 40.0, 12.0 * plan.margin))
+    return max(8, math.ceil(min(advised, _MAX_BLOCKS[settings.method])))
 
 
 def require_vectors_and_budget(data: object, budget: object) -> None:
