@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.models.membership_clusters import HIGH, LOW, linked_means, soft_threshold
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP
@@ -209,6 +210,17 @@ def test_a_private_number_of_records_is_paid_for_alone_where_the_program_is_not_
 def test_no_records_raise(records):
     release = run(vectors(np.asarray(records, dtype=float), public=False), SETTINGS, BUDGET)
     assert release.public["status"] in PROGRAM_STATUSES[1:]
+
+
+def test_the_estimator_hands_over_to_it():
+    records, _ = mixture(45)
+    model = PrivateGaussianMixture(3, 32.0, 1.0, method="sdp", epsilon=1.0, delta=1e-6)
+    assert model.fit(records).status_ == PROGRAM_STATUSES[1] and not model.converged_
+    assert PrivateGaussianMixture(3).fit_release(model.release_).status_ == model.status_
+    with pytest.raises(ValueError, match="too few for method 'sdp'"):
+        model.set_params(adjacency="replace_one", n_records=45).fit(records)
+    with pytest.raises(TypeError, match="separation and scale must be public"):
+        model.set_params(scale=None).fit(records)
 
 
 # The steps together, with constants that protect nobody
