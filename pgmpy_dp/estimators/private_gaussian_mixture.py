@@ -12,9 +12,10 @@ from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.learners import mixture
+from pgmpy_dp.private.learners import mixture, mixture_sdp
 from pgmpy_dp.private.learners.mixture import mixture_estimate
 from pgmpy_dp.private.learners.mixture_plan import MixtureSettings
+from pgmpy_dp.private.learners.mixture_sdp import ProgramSettings
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["PrivateGaussianMixture"]
@@ -37,9 +38,11 @@ class PrivateGaussianMixture(BaseEstimator):
     scale : float, optional
         sigma, the standard deviation of each coordinate within a component, if it is public (an instrument's error, a
         standardisation by public numbers). Default: estimated privately, from a tenth of the budget.
-    method : {"blocks", "friends"}
+    method : {"blocks", "friends", "sdp"}
         "blocks": blocks of records vote for cells of a grid. "friends": blocks of records agree as a whole, which needs
-        many more records, but hardly more in high dimension; better from about 64 columns on.
+        many more records, but hardly more in high dimension; better from about 64 columns on. "sdp": the convex program
+        of the paper, which takes a public separation and scale and needs more records than there are: it refuses and
+        says how many (``docs/mixture-program.md``).
     epsilon, delta : float
         The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
     adjacency : {"add_remove", "replace_one"}
@@ -171,7 +174,10 @@ class PrivateGaussianMixture(BaseEstimator):
         if data is None:
             data = PrivateVectors(X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
         self._require_agreement(data)
-        release = mixture.run(data, settings, budget)
+        if isinstance(settings, ProgramSettings):
+            release = mixture_sdp.run(data, settings, budget)
+        else:
+            release = mixture.run(data, settings, budget)
         with handed_over(release):
             learned = self._learned(release, Privacy.of(release, data.ledger.entries))
         self.__dict__.pop("feature_names_in_", None)
@@ -234,7 +240,15 @@ class PrivateGaussianMixture(BaseEstimator):
         rng = np.random.default_rng(random_state)
         return sample_mixture(self.means_, self.weights_, self.scale_, n_samples, rng)
 
-    def _settings(self) -> MixtureSettings:
+    def _settings(self) -> MixtureSettings | ProgramSettings:
+        if self.method == "sdp":
+            return ProgramSettings(
+                self.n_components,
+                self.separation,  # type: ignore[arg-type]  # None is refused there
+                self.scale,  # type: ignore[arg-type]
+                device=self.device,
+                random_state=self.random_state,
+            )
         return MixtureSettings(
             self.n_components,
             self.separation,
