@@ -39,9 +39,9 @@ class PrivateGaussianMixture(BaseEstimator):
         sigma, the standard deviation of each coordinate within a component, if it is public (an instrument's error, a
         standardisation by public numbers). Default: estimated privately, from a tenth of the budget.
     method : {"blocks", "friends", "sdp"}
-        "blocks": blocks of records vote for cells of a grid. "friends": blocks of records agree as a whole, which needs
-        many more records, but hardly more in high dimension; better from about 64 columns on. "sdp": the convex program
-        of the paper, which takes a public separation and scale and needs more records than there are: it refuses and
+        "blocks": blocks of records vote for cells of a lattice. "friends": blocks of records agree as a whole, by a
+        test that has no cells; it needs more records, see ``docs/mixtures.md``. "sdp": the convex program of the
+        paper, which takes a public separation and scale and needs more records than there are: it refuses and
         says how many (``docs/mixture-program.md``).
     epsilon, delta : float
         The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
@@ -55,8 +55,10 @@ class PrivateGaussianMixture(BaseEstimator):
         records and the noise.
     n_steps : int, default 3
         Noisy steps of Lloyd's algorithm on all records.
+    block_solver : {"kmeans", "sdp"}
+        How a block finds its centres; "sdp" is the membership program, far slower, and takes a public scale.
     device : str, optional
-        A device of torch for the blocks' k-means, e.g. "cuda". Default: NumPy.
+        A device of torch for the blocks, e.g. "cuda". Default: NumPy.
     random_state : int, optional
         For tests and benchmarks only: makes blocks and noise reproducible, so that nothing is protected.
 
@@ -127,6 +129,7 @@ class PrivateGaussianMixture(BaseEstimator):
         n_blocks: int | None = None,
         block_size: int | None = None,
         n_steps: int = 3,
+        block_solver: str = "kmeans",
         device: str | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -142,6 +145,7 @@ class PrivateGaussianMixture(BaseEstimator):
         self.n_blocks = n_blocks
         self.block_size = block_size
         self.n_steps = n_steps
+        self.block_solver = block_solver
         self.device = device
         self.random_state = random_state
         super().__init__()
@@ -257,6 +261,7 @@ class PrivateGaussianMixture(BaseEstimator):
             self.n_blocks,
             self.block_size,
             self.n_steps,
+            self.block_solver,
             self.device,
             self.random_state,
         )

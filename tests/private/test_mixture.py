@@ -80,6 +80,24 @@ class TestRecovery:
         assert matching_error(mixture_estimate(release).means, centres) < 0.5
         assert "agreeing_blocks" in release.public["values"]
 
+    def test_blocks_by_the_membership_program(self):
+        rows, centres = made(2, 2, 1500)
+        settings = MixtureSettings(2, 8.0, 1.0, n_blocks=60, block_size=20, block_solver="sdp", random_state=0)
+        budget = Budget(epsilon=8.0, delta=1e-6)
+        release = run(vectors(rows, budget=budget), settings, budget)
+        assert matching_error(mixture_estimate(release).means, centres) < 0.5
+
+    def test_a_program_that_fails_on_a_block_is_a_block_without_centres(self, monkeypatch):
+        def failing(points, *arguments):
+            if points[0, 0, 0] < rows[:, 0].mean():
+                raise FloatingPointError("of these records")
+            return np.zeros((1, 2, 2))
+
+        rows, _ = made(2, 2, 400)
+        monkeypatch.setattr(mixture, "block_centres", failing)
+        settings = MixtureSettings(2, 8.0, 1.0, n_blocks=20, block_solver="sdp", random_state=0)
+        assert mixture_estimate(run(vectors(rows), settings, BUDGET)).means is None
+
     def test_torch_finds_the_same(self):
         pytest.importorskip("torch")
         rows, _ = made(3, 4, 6000)
@@ -219,6 +237,8 @@ class TestRefusals:
             ({"n_steps": None}, "n_steps=None"),
             ({"random_state": -1}, "random_state=-1"),
             ({"device": "no such device"}, "no such device"),
+            ({"block_solver": "em"}, "block_solver='em'"),
+            ({"block_solver": "sdp", "scale": None}, "needs a public scale"),
         ],
     )
     def test_settings(self, changes, message):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pgmpy_dp.models.membership_clusters import block_centres
 from pgmpy_dp.models.mixtures import smallest_distance, weighted_kmeans
 from pgmpy_dp.private.data.vector_sums import record_number, vector_blocks
 from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -143,6 +144,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
                 "method": settings.method,
                 "block_size": plan.block_size,
                 "n_steps": settings.n_steps,
+                "block_solver": settings.block_solver,
                 "threshold": plan.cells.threshold if plan.cells else None,
                 "budget": budget.guarantee.to_dict(),
             },
@@ -220,7 +222,10 @@ def _learn(
     points, used = vector_blocks(data, n_blocks, most, seed)
     # All of it drawn at once: no block's randomness depends on another's records.
     uniforms = public.random((_RESTARTS, n_blocks, k))
-    tuples, cost = batched_kmeans(points, used, uniforms, device=settings.device)
+    if settings.block_solver == "sdp":
+        tuples, cost = _program_centres(points, used, settings), np.full(n_blocks, np.nan)
+    else:
+        tuples, cost = batched_kmeans(points, used, uniforms, device=settings.device)
     found = _Found({}, 1.0, settings.separation, settings.scale, n_blocks)
     if plan.scale_histogram is not None:
         logs = block_log_scales(cost, used.sum(axis=1), k, d)
@@ -253,6 +258,20 @@ def _learn(
         **extra,
     }
     return found
+
+
+def _program_centres(points: np.ndarray, used: np.ndarray, settings: MixtureSettings) -> np.ndarray:
+    """Centres of each block by the membership program, shape (m, k, d); NaN for a block on which it fails."""
+    assert settings.scale is not None
+    k = settings.n_components
+    tuples = np.full((len(points), k, points.shape[2]), np.nan)
+    for b in range(len(points)):
+        try:
+            block = slice(b, b + 1)
+            tuples[block] = block_centres(points[block], used[block], k, settings.scale, settings.device)
+        except Exception:  # an exception would tell of the block's records
+            continue
+    return tuples
 
 
 def _stable_centres(

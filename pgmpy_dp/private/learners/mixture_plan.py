@@ -20,6 +20,7 @@ from pgmpy_dp.private.noise.histogram import StabilityHistogram, stability_histo
 
 __all__ = [
     "ASSUMED_SEPARATION",
+    "BLOCK_SOLVERS",
     "COUNT_WEIGHT",
     "METHODS",
     "MixturePlan",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 METHODS = ("blocks", "friends")
+BLOCK_SOLVERS = ("kmeans", "sdp")
 ASSUMED_SEPARATION = 8.0
 """In scales, where no separation is given."""
 
@@ -69,8 +71,12 @@ class MixtureSettings:
         Largest number of records that a block looks at. Default: 32 k; 128 k for "friends".
     n_steps : int, default 3
         Noisy Lloyd steps, at least 2.
+    block_solver : {"kmeans", "sdp"}
+        How a block finds its centres: k-means, or the membership program
+        (:func:`pgmpy_dp.models.membership_clusters.block_centres`), which takes a public scale and a thousand times as
+        long. Privacy does not rest on it.
     device : str, optional
-        A device of torch, e.g. "cuda", for the blocks' k-means. Default: NumPy.
+        A device of torch, e.g. "cuda", for the blocks. Default: NumPy.
     random_state : int, optional
         For tests and benchmarks only: repeatable blocks and noise. The release **is not private**.
 
@@ -87,6 +93,7 @@ class MixtureSettings:
     n_blocks: int | None = None
     block_size: int | None = None
     n_steps: int = 3
+    block_solver: str = "kmeans"
     device: str | None = None
     random_state: int | None = None
 
@@ -115,6 +122,10 @@ class MixtureSettings:
                 if number > most:
                     raise ValueError(f"{name}={number!r} is too large; pass at most {most}")
                 object.__setattr__(self, name, number)
+        if self.block_solver not in BLOCK_SOLVERS:
+            raise ValueError(f"block_solver={self.block_solver!r} is not supported; use one of {BLOCK_SOLVERS}")
+        if self.block_solver == "sdp" and self.scale is None:
+            raise ValueError("scale=None with block_solver='sdp', which needs a public scale; pass one, or 'kmeans'")
         if self.device is not None:
             _require_device(self.device)
         if self.random_state is not None:
