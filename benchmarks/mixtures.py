@@ -219,9 +219,9 @@ def large() -> Iterator[list[str]]:
         started = time.perf_counter()
         error = matching_error(ours(rows, point, 0), centres)
         seconds = time.perf_counter() - started
-        yield [f"{n:,}", str(d), f"{error:.4f}", f"{seconds:.1f}", f"{rows.nbytes / 2**30:.2f}"] + [
-            f"{(peak_rss() - before) / 2**30:.2f}"
-        ]
+        more = (peak_rss() - before) / 2**30
+        yield [f"{n:,}", str(d), f"{error:.4f}", f"{seconds:.1f}", f"{rows.nbytes / 2**30:.2f}", f"{more:.2f}"]
+        print(n, d, error, seconds, more, flush=True)
         del rows
 
 

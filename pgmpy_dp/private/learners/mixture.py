@@ -52,7 +52,7 @@ STATUSES = (
 
 _CELL = 0.75  # cells have the volume of cubes of this width, in separations
 _RADIUS = 3.0  # of a record about its centre: so many scales above sqrt(d) of them
-_FRIENDLY = 4.05  # r is the separation over this: a block's own centres have to be 4r apart
+_FRIENDLY = 4.2  # r is the separation over this: a block's own centres have to be 4r apart
 _RESTARTS = 5
 _KEPT = 4  # stable cells, for each component
 _LARGEST_CELL = 2.0**36  # positions, in widths of a cell, are clamped to it

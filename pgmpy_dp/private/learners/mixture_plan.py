@@ -68,7 +68,8 @@ class MixtureSettings:
     n_blocks : int, optional
         M. Default: from the public or a noisy number of records, see :func:`advised_blocks`.
     block_size : int, optional
-        Largest number of records that a block looks at. Default: 32 k; 128 k for "friends".
+        Largest number of records that a block looks at. Default: max(32, 2 d) k; max(128, 4 d) k for
+        "friends".
     n_steps : int, default 3
         Noisy Lloyd steps, at least 2.
     block_solver : {"kmeans", "sdp"}
@@ -220,7 +221,7 @@ def make_plan(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -
         raise ValueError(f"the budget {budget} needs noise that would bury any number of records; raise epsilon")
     return MixturePlan(
         ApproxDP(budget.epsilon, budget.delta),
-        settings.block_size or (32 if settings.method == "blocks" else 128) * k,
+        settings.block_size or (max(32, 2 * d) if settings.method == "blocks" else max(128, 4 * d)) * k,
         count_scale,
         scale_histogram,
         scale_noise,
