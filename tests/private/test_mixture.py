@@ -13,7 +13,7 @@ from pgmpy_dp import Budget, Ledger, PrivateVectors
 from pgmpy_dp.models.mixtures import matching_error, random_centres, sample_mixture
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.learners import mixture
+from pgmpy_dp.private.learners import mixture, mixture_cells
 from pgmpy_dp.private.learners.mixture import STATUSES, mixture_estimate, run
 from pgmpy_dp.private.learners.mixture_plan import (
     COUNT_WEIGHT,
@@ -94,7 +94,7 @@ class TestRecovery:
             return np.zeros((1, 2, 2))
 
         rows, _ = made(2, 2, 400)
-        monkeypatch.setattr(mixture, "block_centres", failing)
+        monkeypatch.setattr(mixture_cells, "block_centres", failing)
         settings = MixtureSettings(2, 8.0, 1.0, n_blocks=20, block_solver="sdp", random_state=0)
         assert mixture_estimate(run(vectors(rows), settings, BUDGET)).means is None
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.models.membership_clusters import block_centres
 from pgmpy_dp.models.mixtures import smallest_distance, weighted_kmeans
 from pgmpy_dp.private.data.vector_sums import record_number, vector_blocks
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.learners.mixture_cells import program_centres, stable_centres
 from pgmpy_dp.private.learners.mixture_friends import agreeing_mean, friend_test
 from pgmpy_dp.private.learners.mixture_plan import (
     ASSUMED_SEPARATION,
@@ -32,11 +32,9 @@ from pgmpy_dp.private.learners.mixture_scale import block_log_scales, noisy_log_
 from pgmpy_dp.private.learners.mixture_steps import coarsened, lloyd_step, power_of_two
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.histogram import stable_cells
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import decode_label, encode_label
 from pgmpy_dp.solvers.kmeans import batched_kmeans
-from pgmpy_dp.solvers.lattice import lattice_basis, nearest_lattice_points
 
 __all__ = ["STATUSES", "MixtureEstimate", "mixture_estimate", "run"]
 
@@ -54,8 +52,6 @@ _CELL = 0.75  # cells have the volume of cubes of this width, in separations
 _RADIUS = 3.0  # of a record about its centre: so many scales above sqrt(d) of them
 _FRIENDLY = 4.2  # r is the separation over this: a block's own centres have to be 4r apart
 _RESTARTS = 5
-_KEPT = 4  # stable cells, for each component
-_LARGEST_CELL = 2.0**36  # positions, in widths of a cell, are clamped to it
 
 
 def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Release:
@@ -223,7 +219,7 @@ def _learn(
     # All of it drawn at once: no block's randomness depends on another's records.
     uniforms = public.random((_RESTARTS, n_blocks, k))
     if settings.block_solver == "sdp":
-        tuples, cost = _program_centres(points, used, settings), np.full(n_blocks, np.nan)
+        tuples, cost = program_centres(points, used, settings), np.full(n_blocks, np.nan)
     else:
         tuples, cost = batched_kmeans(points, used, uniforms, device=settings.device)
     found = _Found({}, 1.0, settings.separation, settings.scale, n_blocks)
@@ -238,7 +234,7 @@ def _learn(
         found.unit = power_of_two(min(found.scale, found.separation)) / 2.0**12
         if plan.cells is not None:
             width = _CELL * found.separation
-            cells, counts = _stable_centres(tuples, width, plan, public, seed)
+            cells, counts = stable_centres(tuples, width, plan, public, seed)
             extra["cells"] = (coarsened(cells, found.unit), None)
             extra["cell_counts"] = (counts, plan.cells.noise)
             centres, status, spread = cells, 2, width * math.sqrt(d) / 4.0
@@ -258,42 +254,6 @@ def _learn(
         **extra,
     }
     return found
-
-
-def _program_centres(points: np.ndarray, used: np.ndarray, settings: MixtureSettings) -> np.ndarray:
-    """Centres of each block by the membership program, shape (m, k, d); NaN for a block on which it fails."""
-    assert settings.scale is not None
-    k = settings.n_components
-    tuples = np.full((len(points), k, points.shape[2]), np.nan)
-    for b in range(len(points)):
-        try:
-            block = slice(b, b + 1)
-            tuples[block] = block_centres(points[block], used[block], k, settings.scale, settings.device)
-        except Exception:  # an exception would tell of the block's records
-            continue
-    return tuples
-
-
-def _stable_centres(
-    tuples: np.ndarray, width: float, plan: MixturePlan, public: np.random.Generator, seed: np.random.Generator | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Middles of the stable cells of a randomly turned and shifted lattice, the heaviest first, and noisy counts."""
-    assert plan.cells is not None
-    m, k, d = tuples.shape
-    turned = np.linalg.qr(public.normal(size=(d, d)))[0]
-    shift = 1000.0 * public.random(d)
-    basis = lattice_basis(d)
-    flat = tuples.reshape(m * k, d)
-    there = np.isfinite(flat).all(axis=1)
-    with np.errstate(all="ignore"):
-        # Products block by block, as in k-means: a centre's cell is a function of its block alone.
-        places = np.stack([tuples[:, j, np.newaxis, :] @ turned for j in range(k)], axis=1).reshape(m * k, 1, d) / width
-        places = np.clip(np.nan_to_num(places), -_LARGEST_CELL, _LARGEST_CELL) + shift
-        keys = nearest_lattice_points((places @ basis.T)[:, 0]).astype(np.int64)
-    cells, counts = stable_cells(keys[there], np.repeat(np.arange(m), k)[there], plan.cells, seed)
-    order = np.argsort(-counts, kind="stable")[: _KEPT * k]
-    middles = cells[order] @ basis / (basis**2).sum(axis=0) - shift
-    return middles * width @ turned.T, counts[order]
 
 
 def _agreed_centres(
