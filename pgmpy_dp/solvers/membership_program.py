@@ -29,7 +29,8 @@ Certified
 The value of the dual function at any multipliers is a lower bound L of the optimum. From a W in the box a point of K(y)
 is made by scaling rows and columns (rows), then mixing with the identity (semidefinite: the identity is in K(y)) and
 scaling (moments). If half its objective is F, then half its squared distance from the optimum W* is at most
-``F - F* <= F - L`` (strong convexity), so ``||W - W*||_F <= sqrt(2 (F - L))``, whatever made it.
+``F - F* <= F - L`` (strong convexity), so ``||W - W*||_F <= sqrt(2 (F - L))``, whatever made it. A margin for rounding,
+relative to the terms of F and L, is added; it is an estimate, far above what double precision loses, not an enclosure.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from scipy.sparse.csgraph import connected_components
 
 __all__ = ["Membership", "membership_program"]
 
-_ROUNDING = 1e-11  # of the certificate, relative to N^2: sums of N^2 terms near 1, pairwise or blocked, and eigenvalues
+_ROUNDING = 1e-11  # of the certificate, relative to its terms: hundreds of times what sums and eigenvalues round by
 _EVERY = 10  # steps between two certificates, which cost an eigenvalue decomposition more
 
 
@@ -240,13 +241,16 @@ class _Problem:
         p, m, u = multipliers
         w = self.primal(p, m, u)
         rows = w.sum(1)
-        bound = (
-            0.5 * float(((1.0 - w) ** 2).sum())
-            - float((p * w).sum())
-            + float((m * self.moments(w)).sum())
-            - float(m.diagonal().sum())
-            + float((u * (rows - self.row_limit)).sum())
+        terms = (
+            0.5 * float(((1.0 - w) ** 2).sum()),
+            -float((p * w).sum()),
+            float((m * self.moments(w)).sum()),
+            -float(m.diagonal().sum()),
+            float((u * (rows - self.row_limit)).sum()),
         )
+        bound = math.fsum(terms)
+        # Of sums of as large terms, and of multipliers that are semidefinite up to rounding.
+        rounding = _ROUNDING * (size * size + math.fsum(map(abs, terms)) + size * float((p * p).sum()) ** 0.5)
         # Into K(y): D W D with the diagonal D of min(1, c/row) has rows of at most c, by twice the shrinking needed.
         shrink = xp.clip(self.row_limit / xp.clip(rows, self.row_limit, None), None, 1.0)
         w = w * shrink[:, None] * shrink[None, :]
@@ -257,7 +261,7 @@ class _Problem:
         largest = float(xp.linalg.eigvalsh(self.moments(w))[-1])
         w = w / max(1.0, largest)
         objective = float(((1.0 - w) ** 2).sum())
-        gap = max(0.0, 0.5 * objective - bound) + _ROUNDING * size * size
+        gap = max(0.0, 0.5 * objective - bound) + rounding
         distance = math.sqrt(2.0 * gap)
         residuals = {
             "semidefinite": max(0.0, -float(xp.linalg.eigvalsh(w)[0])),
