@@ -266,6 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--high-runs", type=int, default=3, help="runs of each point with d = 64 (default: %(default)s)"
     )
+    parser.add_argument("--dimensions-only", action="store_true", help="only the points with d of 16 and more")
     parser.add_argument("--skip-large", action="store_true", help="leave out n = 10^6 and 10^7")
     options = parser.parse_args(arguments)
     folder = Path(options.out)
@@ -277,12 +278,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     started = time.perf_counter()
     # Memory first, while this process is small.
-    if not options.skip_large:
+    if not (options.skip_large or options.dimensions_only):
         body = list(large())
         columns = ["records", "columns", "error", "seconds", "GiB of records", "GiB on top of them, at most"]
         sections.append("## Many records\n\n" + markdown_table(columns, body))
     found = []
-    for name, changes, sizes in POINTS:
+    points = [point for point in POINTS if not options.dimensions_only or point[1].get("d", 0) >= 16]
+    for name, changes, sizes in points:
         for n in sizes:
             found.append(measure(name, {**BASE, **changes}, n, options.runs, ours))
             print(*_row(found[-1]), flush=True)
@@ -297,6 +299,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             high.append(measure(f"d = 64, {method}", {**BASE, "d": 64}, n, options.high_runs, learn))
             print(*_row(high[-1]), flush=True)
     sections.append("## High dimension\n\n" + markdown_table(header, [_row(row) for row in high]))
+    if options.dimensions_only:
+        (folder / "mixtures-dimensions.md").write_text("\n\n".join(sections) + "\n")
+        return
     others = list(baselines(options.runs))
     sections.append(
         "## Others\n\nCentres at the origin for those that need a ball or a box.\n\n"

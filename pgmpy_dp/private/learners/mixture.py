@@ -48,7 +48,9 @@ STATUSES = (
 )
 """Outcomes by their number in a release."""
 
-_CELL = 0.75  # cells have the volume of cubes of this width, in separations
+# Cells have the volume of cubes of this width, in separations, and a little more in high dimension, where they are
+# rounder. Chosen on made-up, public mixtures.
+_CELL, _CELL_GROWTH, _LARGEST_WIDTH = 0.75, 0.05, 1.0
 _RADIUS = 3.0  # of a record about its centre: so many scales above sqrt(d) of them
 _FRIENDLY = 4.2  # r is the separation over this: a block's own centres have to be 4r apart
 _RESTARTS = 5
@@ -233,7 +235,7 @@ def _learn(
         found.separation = found.separation or ASSUMED_SEPARATION * found.scale
         found.unit = power_of_two(min(found.scale, found.separation)) / 2.0**12
         if plan.cells is not None:
-            width = _CELL * found.separation
+            width = min(_CELL + _CELL_GROWTH * max(0.0, math.log2(d / 8.0)), _LARGEST_WIDTH) * found.separation
             cells, counts = stable_centres(tuples, width, plan, public, seed)
             extra["cells"] = (coarsened(cells, found.unit), None)
             extra["cell_counts"] = (counts, plan.cells.noise)
