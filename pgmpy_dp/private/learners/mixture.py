@@ -96,7 +96,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
 
         *Guarantee.* (epsilon, delta)-DP: zCDP of all noise together, converted at delta less eta, and eta = delta/10
         for the thresholds. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not
-        accounted as such; that costs about 8 % more noise at (1, 1e-6).
+        accounted as such; that costs 7 % more noise at (1, 1e-6).
 
         *Side channels.* Rotation and shift of the cells and the starts of k-means are random and independent of the
         records. A block whose k-means fails, or has no records, has no centres. Running time depends on the number of
