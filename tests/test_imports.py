@@ -94,6 +94,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
         *("adjacency_matrix", "random_edge_halves"),
         *("certified_solution", "certificates", "on_grid", "with_noise"),
         *("vector_rows", "second_moments", "centered_sums", "unit_count"),
+        *("random_vector_parts", "vector_blocks", "clipped_cluster_sums", "marked_cells"),
         *("samplers", "additive", "contingency", "contributions", "matrix", "moments"),
     )
     outside = [m for m in MODULES if m not in part("private")]

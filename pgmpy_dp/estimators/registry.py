@@ -23,7 +23,7 @@ def list_estimators(**tags: Any) -> list[type]:
         Tag names and values. A tag that holds several values matches any one of them:
         ``guarantees`` ("pure", "zcdp", "approximate"), ``adjacency`` ("add_remove", "replace_one"),
         ``data_kind`` ("discrete", "sequences", "continuous"), ``task`` ("parameters" of a given graph, "parameters and
-        graph", "structure", "sequences", "covariance"), ``model_kind`` ("undirected", "chain").
+        graph", "structure", "sequences", "covariance", "clusters"), ``model_kind`` ("undirected", "chain", "mixture").
 
     Returns
     -------
