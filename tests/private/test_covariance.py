@@ -35,7 +35,7 @@ class TestCovariance:
     @pytest.mark.parametrize("mechanism", MECHANISMS)
     def test_with_a_large_budget_it_is_the_second_moments_of_clipped_records(self, mechanism):
         center = np.array([1.0, -2.0, 0.5])
-        release = covariance.run(vectors(), CovarianceSettings(2.0, mechanism, center), PLENTY)
+        release = covariance.run(vectors(), CovarianceSettings(2.0, mechanism, center, random_state=0), PLENTY)
         noisy = noisy_covariance(release)
         moved = ROWS - center
         clipped = moved * np.minimum(1.0, 2.0 / np.linalg.norm(moved, axis=1, keepdims=True))
