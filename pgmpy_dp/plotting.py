@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
 
+from pgmpy_dp.models.gaussian import partial_correlations
 from pgmpy_dp.theory.feasibility import FeasibilityMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_communities", "plot_feasibility"]
+__all__ = ["plot_communities", "plot_feasibility", "plot_partial_correlations"]
 
 
 def plot_communities(
@@ -64,7 +65,7 @@ def plot_communities(
         # A sunflower around each cluster's middle: radius as the root of the rank, turned by the golden angle.
         rank = np.arange(members.size)
         radius, angle = np.sqrt(rank / max(1, len(nodes))), rank * np.pi * (3.0 - np.sqrt(5.0))
-        middle = 2.2 * np.pi * turn / max(1, names.size)
+        middle = 2.0 * np.pi * turn / max(1, names.size)
         centre = np.array([np.cos(middle), np.sin(middle)]) * (0.0 if names.size == 1 else 1.2)
         places[members] = centre + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     if graph is not None:
@@ -82,7 +83,7 @@ def plot_communities(
     ax.set_aspect("equal")
     ax.set_axis_off()
     if names.size:
-        ax.legend(fontsize="small", loc="lower center", ncols=min(3, names.size))
+        ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(3, names.size))
     return ax
 
 
@@ -129,6 +130,52 @@ def plot_feasibility(feasibility: FeasibilityMap, ax: Axes | None = None, *, n: 
     measure = {"none": "no privacy", "approximate": "(ε, δ)-DP", "zcdp": "ρ-zCDP", "pure": "ε-DP"}[feasibility.measure]
     ax.set(xscale="log", yscale="log", xlabel="variables p", ylabel="records n (constants taken as 1)", title=measure)
     ax.legend(fontsize="small")
+    return ax
+
+
+def plot_partial_correlations(
+    precision: np.ndarray, names: Sequence[Hashable] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Partial correlations of a Gaussian graphical model as a coloured matrix; pairs without an edge are white.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (d, d)
+        Positive definite, such as ``PrivateGraphicalLasso.precision_``.
+    names : sequence of hashable, optional
+        Of the columns; shown for up to 40, more cannot be read. Default: their numbers.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If `precision` is not positive definite, or `names` are not as many as its columns.
+
+    Examples
+    --------
+    >>> plot_partial_correlations(np.array([[2.0, -1.0], [-1.0, 2.0]]), ["rain", "wet"])  # doctest: +SKIP
+    <Axes: ...>
+    """
+    shown = partial_correlations(precision)
+    d = len(shown)
+    labels = [str(name) for name in (range(d) if names is None else names)]
+    if len(labels) != d:
+        raise ValueError(f"names has {len(labels)} entries for {d} columns; pass one for each")
+    np.fill_diagonal(shown, np.nan)
+    ax = _axes(ax)
+    largest = float(np.nanmax(np.abs(shown), initial=0.1))
+    image = ax.imshow(shown, cmap="RdBu_r", vmin=-largest, vmax=largest)
+    ax.figure.colorbar(image, ax=ax, label="partial correlation")
+    if d <= 40:
+        ax.set_xticks(range(d), labels, rotation=90, fontsize="small")
+        ax.set_yticks(range(d), labels, fontsize="small")
     return ax
 
 

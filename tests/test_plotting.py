@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget
-from pgmpy_dp.plotting import plot_communities, plot_feasibility
+from pgmpy_dp.plotting import plot_communities, plot_feasibility, plot_partial_correlations
 from pgmpy_dp.theory import feasibility_map
 
 mpl.use("Agg")
@@ -77,3 +77,22 @@ def test_no_communities_are_an_empty_plot():
     ax = plot_communities({})
     assert not ax.collections and ax.get_legend() is None
     plt.close(ax.figure)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 41])
+def test_partial_correlations_are_drawn(columns):
+    precision = np.eye(columns) * 2.0
+    precision[0, -1] = precision[-1, 0] = 2.0 if columns == 1 else -1.0
+    figure, given = plt.subplots()
+    names = [f"x{j}" for j in range(columns)]
+    ax = plot_partial_correlations(precision, names, given)
+    assert ax is given
+    expected = np.full((columns, columns), 0.0)
+    expected[0, -1] = expected[-1, 0] = 0.5
+    np.fill_diagonal(expected, np.nan)
+    np.testing.assert_allclose(ax.images[0].get_array().filled(np.nan), expected)
+    assert ([label.get_text() for label in ax.get_xticklabels()] == names) == (columns <= 40)
+    figure.canvas.draw()
+    plt.close(figure)
+    with pytest.raises(ValueError, match="names has 5 entries"):
+        plot_partial_correlations(precision, list("abcde"))

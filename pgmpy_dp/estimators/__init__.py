@@ -8,6 +8,8 @@ from pgmpy_dp.estimators.naive_mle import NaiveMLE
 from pgmpy_dp.estimators.private_binary_mrf import PrivateBinaryMRF
 from pgmpy_dp.estimators.private_block_model import PrivateBlockModel
 from pgmpy_dp.estimators.private_chow_liu import PrivateChowLiu
+from pgmpy_dp.estimators.private_gaussian_mixture import PrivateGaussianMixture
+from pgmpy_dp.estimators.private_graphical_lasso import PrivateGraphicalLasso
 from pgmpy_dp.estimators.private_ising import PrivateIsing
 from pgmpy_dp.estimators.private_network import PrivateNetwork
 from pgmpy_dp.estimators.private_pairwise import PrivatePairwise
@@ -22,6 +24,8 @@ __all__ = [
     "PrivateBinaryMRF",
     "PrivateBlockModel",
     "PrivateChowLiu",
+    "PrivateGraphicalLasso",
+    "PrivateGaussianMixture",
     "PrivateIsing",
     "PrivateMarkovChain",
     "PrivateNetwork",

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pgmpy_dp.estimators.block_votes import BaseBlockVotes, graph_on
+from pgmpy_dp.estimators.block_votes import BaseBlockVotes
+from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -76,7 +77,7 @@ class EdgeVoting(BaseBlockVotes):
     [['a', 'b'], ['a', 'c']]
     """
 
-    _kind: ClassVar[str] = "edge_votes"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("edge_votes",)
 
     def __init__(
         self,
@@ -113,9 +114,6 @@ class EdgeVoting(BaseBlockVotes):
         self.random_state = random_state
         super().__init__()
 
-    def _budget(self) -> Budget:
-        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-
     def _blocks(self) -> BlockSettings:
         return dataclasses.replace(super()._blocks(), max_edges=self.max_edges)
 
@@ -124,12 +122,12 @@ class EdgeVoting(BaseBlockVotes):
         return edge_voting.run(table, settings, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        shares = edge_frequencies(release)
-        edges = ((int(i), int(j)) for i, j in np.argwhere(np.triu(shares > 0.5, 1)))
+        shares, variables = edge_frequencies(release), release.schema.variables
+        edges = ((variables[i], variables[j]) for i, j in np.argwhere(np.triu(shares > 0.5, 1)))
         (noise,) = release.noise
         assert noise is not None  # counts plus noise
         return {
-            "graph_": graph_on(release.schema.variables, edges),
+            "graph_": graph_on(variables, edges),
             "edge_frequencies_": shares,
             "frequency_sd_": noise.variance**0.5 / release.public["n_blocks"],
             "edge_scores_": shares.copy(),

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import networkx as nx
 import numpy as np
 from pgmpy.base import UndirectedGraph
-from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.base import progress_bar, schema_and_table
+from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_fits import FieldFit, field_of
+from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import RandomField, edge_scores
 from pgmpy_dp.private.budget import Budget
@@ -39,24 +39,16 @@ _METHODS = ("auto", "moments", "frank-wolfe", "gradient")
 _DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
 
 
-class BaseFieldEstimator(BaseEstimator):
+class BaseFieldEstimator(BaseGraphEstimator):
     """Parameters and graph of a Markov random field; abstract, see the three estimators.
 
-    A subclass names its `_family` and `_moment_kind`, runs the learner of its moments in `_run_moments`, and says in
+    A subclass names its `_family` and `_release_kinds`, runs the learner of its moments in `_run_moments`, and says in
     `_parameters` what its weights and fields are.
     """
 
-    _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
-        "task": "parameters and graph",
-        "model_kind": "undirected",
-        "data_kind": "discrete",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
-    }
+    _tags: ClassVar[dict[str, Any]] = {**BaseGraphEstimator._tags, "task": "parameters and graph"}
 
     _family: ClassVar[str]
-    _moment_kind: ClassVar[str]
 
     def __init__(
         self,
@@ -105,73 +97,13 @@ class BaseFieldEstimator(BaseEstimator):
     def _order(self) -> int:
         return 2
 
-    def fit(self, X: Any, y: None = None) -> BaseFieldEstimator:
-        """Release what the method needs under the budget, then learn the field from it.
-
-        Parameters
-        ----------
-        X : dataframe or PrivateTable
-            Anything narwhals reads; all variables of `state_names` are columns of it. A `PrivateTable` is charged to
-            its own ledger, which several fits can share.
-        y : None
-            Ignored; for pipelines.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For a public argument that cannot be used, before anything is spent.
-        BudgetExceeded
-            If the ledger of a `PrivateTable` does not allow the budget; nothing is spent.
-
-        Notes
-        -----
-        If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
-        ``release``, for :meth:`fit_release`.
-        """
-        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        schema, table = schema_and_table(self, X)
-        self._check(schema)
-        method = self._chosen_method()
-        if table is None:
-            table = PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
-        release = self._run(method, table, budget)
-        with handed_over(release):
-            learned = self._learned(release, Privacy.of(release, table.ledger.entries))
-        self.__dict__.update(learned)
-        return self
-
-    def fit_release(self, release: Release) -> BaseFieldEstimator:
-        """Learn again from what was released before; needs no records and costs nothing.
-
-        Parameters
-        ----------
-        release : Release
-            As in ``release_``, or read by ``Release.load``. It decides the method.
-
-        Returns
-        -------
-        self
-        """
-        require_release(release)
-        kinds = self._release_kinds()
-        if release.kind not in kinds:
-            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of {kinds}")
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
         if release.public.get("family", self._family) != self._family:
             raise ValueError(f"release is of family {release.public['family']!r}, this estimator of {self._family!r}")
-        if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:
-            raise ValueError("state_names and the release have other variables or states; drop state_names")
         self._check(release.schema)
         if release.kind == "parities" and release.public["order"] != self._order:
             raise ValueError(f"release has order {release.public['order']!r}, this estimator {self._order!r}")
-        self.__dict__.update(self._learned(release, Privacy.of(release)))
-        return self
-
-    def _release_kinds(self) -> tuple[str, ...]:
-        return (self._moment_kind, "regressions", "pseudo_likelihood")
 
     def _chosen_method(self) -> str:
         return "moments" if self.method == "auto" else self.method
@@ -211,7 +143,8 @@ class BaseFieldEstimator(BaseEstimator):
             random_state=self.random_state,
         )
 
-    def _run(self, method: str, table: PrivateTable, budget: Budget) -> Release:
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
+        method = self._chosen_method()
         if method == "moments":
             return self._run_moments(table, budget)
         if method == "frank-wolfe":
@@ -264,11 +197,8 @@ class BaseFieldEstimator(BaseEstimator):
 
     def _graph(self, variables: tuple[Hashable, ...], scores: np.ndarray) -> UndirectedGraph:
         least = 0.0 if self.min_edge_weight is None else float(self.min_edge_weight) / 2.0
-        graph = UndirectedGraph()
-        graph.add_nodes_from(variables)
-        for i, j in np.argwhere(np.triu((scores > 0) & (scores >= least), 1)):
-            graph.add_edge(variables[i], variables[j])
-        return graph
+        found = np.argwhere(np.triu((scores > 0) & (scores >= least), 1))
+        return graph_on(variables, ((variables[i], variables[j]) for i, j in found))
 
     def _model(self, fit: FieldFit, schema: Schema, privacy: Privacy) -> MarkovNetwork:
         variables = schema.variables

@@ -65,8 +65,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     sparse : bool
         Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
     min_edge_weight : float, optional
-        Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
-        with an estimate of at least eta/2.
+        Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the pairs in
+        an interaction with an estimate of at least eta/2, the exact graph where all errors are below eta/2.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         Inference of `model_`.
     memory_limit : int
@@ -120,7 +120,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     """
 
     _family: ClassVar[str] = "binary"
-    _moment_kind: ClassVar[str] = "parities"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood", "halves")
 
     def __init__(
         self,
@@ -168,9 +168,6 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     def _order(self) -> int:
         return self.order
 
-    def _release_kinds(self) -> tuple[str, ...]:
-        return (*super()._release_kinds(), "halves")
-
     def _chosen_method(self) -> str:
         return "frank-wolfe" if self.method == "auto" and self.objective == "linf" else super()._chosen_method()
 
@@ -193,12 +190,12 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
         return parities.run(table, self._parities(budget, self.random_state), budget)
 
-    def _run(self, method: str, table: PrivateTable, budget: Budget) -> Release:
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
         if self.objective == "linf":
             settings = HalvesSettings(self._regressions(), self._parities(budget, None))
             with progress_bar(type(self).__name__) as progress:
                 return halves.run(table, settings, budget, progress)
-        return super()._run(method, table, budget)
+        return super()._run(table, budget)
 
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[dict, dict]:
         assert isinstance(field, BinaryField)

@@ -8,9 +8,9 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from pgmpy.base import UndirectedGraph
 
 from pgmpy_dp.estimators.base import noisy_marginals
+from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_on_edges
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals, project_on_simplex
@@ -40,8 +40,8 @@ class PrivateChowLiu(BaseStructureEstimator):
     method : {"selection", "tables"}
         "selection": Kruskal's algorithm, each edge chosen by a noisy maximum of the l1 distances from independence;
         then the edges' tables are released. "tables": the tables of all pairs are released once, and the tree is the
-        maximum spanning tree of their distances. The first is better for synthetic data and for few records, the second
-        where only the graph is wanted and there are few variables of few states.
+        maximum spanning tree of their distances. The first needs fewer records, about like the root of the number of
+        variables where "tables" go like that number; for the graph alone, give `selection_share` most of the budget.
     n_edges : int, optional
         Edges of the forest, the strongest first; default: a spanning tree.
     prune : bool
@@ -50,7 +50,8 @@ class PrivateChowLiu(BaseStructureEstimator):
     fit_parameters : bool
         Whether to learn `model_` from the released tables, as `CollectiveMAP` does.
     one_way_share, selection_share : float in (0, 1)
-        Shares of the budget for the tables of single variables and, with "selection", for choosing the edges.
+        Shares of the budget for the tables of single variables and, with "selection", for choosing the edges; the rest
+        is for the tables of the chosen edges. Where only the graph is wanted, take a `selection_share` of about .8.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
 
@@ -129,7 +130,8 @@ class PrivateChowLiu(BaseStructureEstimator):
                 )
         return tree.TreeSettings(self.n_edges, self.one_way_share, self.selection_share, self.random_state)
 
-    def _run(self, table: PrivateTable, settings: tree.TreeSettings, budget: Budget) -> Release:
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
+        settings = self._settings()
         if self.method == "selection":
             return tree.run(table, settings, budget)
         names = table.schema.variables
@@ -166,9 +168,7 @@ class PrivateChowLiu(BaseStructureEstimator):
         if self.fit_parameters:
             learned["graph_"], learned["model_"], _ = network_on_edges(type(self).__name__, release, edges, privacy)
         else:
-            learned["graph_"] = UndirectedGraph()
-            learned["graph_"].add_nodes_from(release.schema.variables)
-            learned["graph_"].add_edges_from(edges)
+            learned["graph_"] = graph_on(release.schema.variables, edges)
         return learned
 
 

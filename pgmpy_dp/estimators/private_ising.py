@@ -49,7 +49,7 @@ class PrivateIsing(BaseFieldEstimator):
         Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
     min_edge_weight : float, optional
         Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
-        with an estimate of at least eta/2.
+        with an estimate of at least eta/2, which is the exact graph where all errors are below eta/2.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         Inference of `model_`.
     memory_limit : int
@@ -90,6 +90,10 @@ class PrivateIsing(BaseFieldEstimator):
     :mod:`~pgmpy_dp.private.learners.frank_wolfe` or :mod:`~pgmpy_dp.private.learners.pseudo_likelihood`; the rest is
     post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 2, with selections by Gumbel noise, is "frank-wolfe".
+    Graph: with `min_edge_weight` this is a structure learner under rho, (epsilon, delta) or a pure epsilon. Theorem 3.8
+    with alpha below eta/2 is about "frank-wolfe" under rho; Theorem 7.1 is the lower bound, the root of p under rho and
+    p under a pure epsilon. "moments" have no such theorem, and need no more records up to a hundred variables:
+    ``docs/stable-structure.md`` has what was measured.
 
     Examples
     --------
@@ -103,7 +107,7 @@ class PrivateIsing(BaseFieldEstimator):
     """
 
     _family: ClassVar[str] = "ising"
-    _moment_kind: ClassVar[str] = "parities"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood")
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
         return parities.run(table, ParitySettings(order=2, graph=self.graph, random_state=self.random_state), budget)

@@ -149,9 +149,9 @@ class PrivateNetwork(BaseStructureEstimator):
             random_state=self.random_state,
         )
 
-    def _run(self, table: PrivateTable, settings: network.NetworkSettings, budget: Budget) -> Release:
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
         with progress_bar(f"{type(self).__name__}, rounds") as progress:
-            return network.run(table, settings, budget, progress)
+            return network.run(table, self._settings(), budget, progress)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)

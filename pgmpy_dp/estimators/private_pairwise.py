@@ -46,8 +46,8 @@ class PrivatePairwise(BaseFieldEstimator):
     sparse : bool
         Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
     min_edge_weight : float, optional
-        Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
-        with an estimate of at least eta/2.
+        Public lower bound eta on the largest absolute value in each table W_ij that is not 0: `graph_` then has the
+        edges whose estimated table has one of at least eta/2, the exact graph where all errors are below eta/2.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         Inference of `model_`.
     memory_limit : int
@@ -88,6 +88,8 @@ class PrivatePairwise(BaseFieldEstimator):
     :mod:`~pgmpy_dp.private.learners.frank_wolfe` or :mod:`~pgmpy_dp.private.learners.pseudo_likelihood`; the rest is
     post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 3, with selections by Gumbel noise, is "frank-wolfe".
+    Graph: with `min_edge_weight` this is a structure learner under rho, (epsilon, delta) or a pure epsilon; for
+    "frank-wolfe" under rho by Theorem 3.11 with alpha below eta/2. Theorem 7.4 is the lower bound.
 
     Examples
     --------
@@ -102,7 +104,7 @@ class PrivatePairwise(BaseFieldEstimator):
     """
 
     _family: ClassVar[str] = "pairwise"
-    _moment_kind: ClassVar[str] = "interactions"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("interactions", "regressions", "pseudo_likelihood")
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
         return interactions.run(table, InteractionSettings(graph=self.graph, random_state=self.random_state), budget)

@@ -22,8 +22,9 @@ def list_estimators(**tags: Any) -> list[type]:
     **tags
         Tag names and values. A tag that holds several values matches any one of them:
         ``guarantees`` ("pure", "zcdp", "approximate"), ``adjacency`` ("add_remove", "replace_one", "edge"),
-        ``data_kind`` ("discrete", "sequences", "graph"), ``task`` ("parameters" of a given graph, "parameters and
-        graph", "structure", "sequences", "communities"), ``model_kind`` ("undirected", "chain").
+        ``data_kind`` ("discrete", "sequences", "continuous", "graph"), ``task`` ("parameters" of a given graph,
+        "parameters and graph", "structure", "sequences", "covariance", "clusters", "communities"), ``model_kind``
+        ("undirected", "chain", "mixture").
 
     Returns
     -------

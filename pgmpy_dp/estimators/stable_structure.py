@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pgmpy_dp.estimators.block_votes import BaseBlockVotes, graph_on
+from pgmpy_dp.estimators.block_votes import BaseBlockVotes
+from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -87,7 +88,7 @@ class StableStructure(BaseBlockVotes):
     """
 
     _tags: ClassVar[dict[str, Any]] = {**BaseBlockVotes._tags, "guarantees": ("approximate",)}
-    _kind: ClassVar[str] = "stable_structure"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("stable_structure",)
 
     def __init__(
         self,
@@ -129,14 +130,15 @@ class StableStructure(BaseBlockVotes):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         found, variables = stable_graph(release), release.schema.variables
-        scores = None
+        scores = graph = None
         if found.edges is not None:
+            graph = graph_on(variables, ((variables[i], variables[j]) for i, j in found.edges))
             scores = np.zeros((len(variables), len(variables)))
             for i, j in found.edges:
                 scores[i, j] = scores[j, i] = 1.0
         return {
             "stable_": found.edges is not None,
-            "graph_": None if found.edges is None else graph_on(variables, found.edges),
+            "graph_": graph,
             "edge_scores_": scores,
             "noisy_distance_": found.noisy_distance,
             "threshold_": found.threshold,

@@ -8,117 +8,47 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from pgmpy.base import UndirectedGraph
-from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.base import Progress, noisy_marginals, progress_bar, schema_and_table
+from pgmpy_dp.estimators.base import Progress, noisy_marginals, progress_bar
+from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
 __all__ = ["BaseStructureEstimator", "edge_strengths", "network_on_edges"]
 
 
-class BaseStructureEstimator(BaseEstimator):
+class BaseStructureEstimator(BaseGraphEstimator):
     """Graph of discrete variables, learned from noisy tables.
 
     Abstract: a subclass says which settings its learner takes (`_settings`), runs it (`_run`), and makes everything it
-    shows from the release (`_learned`). The budget and the description of the data are arguments of all of them.
+    shows from the release (`_learned`).
     """
 
-    _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
-        "task": "structure",
-        "model_kind": "undirected",
-        "data_kind": "discrete",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
-    }
-
-    epsilon: float | None
-    delta: float
-    rho: float | None
-    state_names: Schema | dict | None
-    adjacency: str
-    n_records: int | None
+    _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
 
     @abstractmethod
     def _settings(self) -> Any:
         """The settings of the learner inside the boundary, checked."""
 
-    @abstractmethod
-    def _run(self, table: PrivateTable, settings: Any, budget: Budget) -> Release:
-        """The learner inside the boundary."""
-
-    @abstractmethod
-    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
-
-    def fit(self, X: Any, y: None = None) -> BaseStructureEstimator:
-        """Release noisy tables under the budget, and learn from them.
-
-        Parameters
-        ----------
-        X : dataframe or PrivateTable
-            Anything narwhals reads. A `PrivateTable` is charged to its own ledger, which several fits can share.
-        y : None
-            Ignored; for pipelines.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a public argument that cannot be used, before anything is spent.
-        BudgetExceeded
-            If the ledger of a `PrivateTable` does not allow the budget; nothing is spent.
-        """
-        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        settings = self._settings()
-        schema, table = schema_and_table(self, X)
-        if table is None:
-            schema.require_discrete(argument="state_names")
-            table = PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
-        release = self._run(table, settings, budget)
-        with handed_over(release):
-            learned = self._learned(release, Privacy.of(release, table.ledger.entries))
-        self.__dict__.update(learned)
-        return self
-
-    def fit_release(self, release: Release) -> BaseStructureEstimator:
-        """Learn again from a release that was made before; needs no records and costs nothing.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For what is no release of this learner.
-        """
-        require_release(release)
+    def _check(self, schema: Schema) -> None:
         self._settings()
-        self._check_release(release)
-        self.__dict__.update(self._learned(release, Privacy.of(release)))
-        return self
+        schema.require_discrete(argument="state_names")
 
     def _check_release(self, release: Release) -> None:
-        """ValueError for a release of another learner."""
-        if release.kind != "marginals":
-            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind 'marginals'")
+        super()._check_release(release)
+        self._settings()
         covered = {name for scope in release.scopes for name in scope}
         if any(len(scope) > 2 for scope in release.scopes) or covered != set(release.schema.variables):
             raise ValueError(
                 f"release has the tables {release.scopes}; this estimator needs tables of single variables and of "
                 "pairs, with every variable of the schema"
             )
-        if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:
-            raise ValueError("state_names and the release's schema differ; pass state_names=None")
 
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
         """Synthetic records from `model_`; as private as the model, however many there are.
@@ -155,9 +85,7 @@ def network_on_edges(
     Tables of other pairs are left out; those of single variables count.
     """
     schema = release.schema
-    graph = UndirectedGraph()
-    graph.add_nodes_from(schema.variables)
-    graph.add_edges_from(edges)
+    graph = graph_on(schema.variables, edges)
     noisy = noisy_marginals(release, schema.variables)
     noisy = _only(noisy, {frozenset(edge) for edge in edges})
     with progress_bar(name) as progress:

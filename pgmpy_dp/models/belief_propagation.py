@@ -31,6 +31,9 @@ __all__ = ["SumProduct"]
 LOG_ZERO = -1e30
 """Stands for log 0: sums of many stay finite, and exp of its difference to any real potential is 0."""
 
+_SMALLEST = np.finfo(np.float64).tiny
+"""Below it a number is subnormal, and its reciprocal may be infinite."""
+
 Operation = tuple[Callable, tuple]
 
 
@@ -196,9 +199,9 @@ class SumProduct:
 
 
 def _reciprocal(values: np.ndarray, out: np.ndarray) -> None:
-    """1/values, and 0 where a value is 0: what is impossible stays so in every direction."""
+    """1/values, and 0 where a value is 0 or subnormal: what is impossible stays so in every direction."""
     out.fill(0.0)
-    np.divide(1.0, values, out=out, where=values > 0)
+    np.divide(1.0, values, out=out, where=values >= _SMALLEST)
 
 
 class _Tables:

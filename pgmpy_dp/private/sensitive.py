@@ -23,6 +23,7 @@ from pgmpy_dp.schema import Schema, decode_label
 __all__ = ["Noise", "Release", "Sensitive"]
 
 _DISTRIBUTIONS = ("discrete_laplace", "discrete_gaussian")
+_MATRIX_DISTRIBUTIONS = ("double_wishart", "one_sided_wishart", "frobenius")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,25 +63,31 @@ class Noise:
 
     Parameters
     ----------
-    distribution : {"discrete_laplace", "discrete_gaussian"}
-        P(z) proportional to exp(-abs(z)/scale), or to exp(-z**2/(2 scale**2)), on the integers.
+    distribution : str
+        "discrete_laplace", "discrete_gaussian": P(z) proportional to exp(-abs(z)/scale), or to exp(-z**2/(2 scale**2)),
+        on the integers, independent between cells. "double_wishart", "one_sided_wishart", "frobenius": the cells of one
+        symmetric random matrix, uncorrelated but not independent, see :mod:`pgmpy_dp.private.noise.matrix`.
     scale : float
-        Positive, in counts.
+        Positive, in counts; of a matrix distribution the standard deviation of one cell.
     """
 
     distribution: str
     scale: float
 
     def __post_init__(self) -> None:
-        if self.distribution not in _DISTRIBUTIONS:
-            raise ValueError(f"distribution={self.distribution!r} is unknown; use one of {_DISTRIBUTIONS}")
+        known = _DISTRIBUTIONS + _MATRIX_DISTRIBUTIONS
+        if self.distribution not in known:
+            raise ValueError(f"distribution={self.distribution!r} is unknown; use one of {known}")
         if not (isinstance(self.scale, int | float) and math.isfinite(self.scale) and self.scale > 0):
             raise ValueError(f"scale={self.scale!r} is not a positive finite number")
 
     @property
     def variance(self) -> float:
-        """Variance of one cell's noise: exact for the Laplace; for the Gaussian, scale**2, which bounds it above."""
-        if self.distribution == "discrete_gaussian":
+        """Variance of one cell's noise: exact for the Laplace; for the Gaussian, scale**2, which bounds it above.
+
+        For matrix distributions scale**2, their cells' variance before rounding to integers.
+        """
+        if self.distribution != "discrete_laplace":
             return self.scale**2
         return 0.5 / math.sinh(0.5 / self.scale) ** 2 if self.scale > 1e-3 else 0.0
 

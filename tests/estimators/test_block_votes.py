@@ -189,6 +189,59 @@ def test_odd_records_have_a_defined_result(estimator_class, data, learner):
     assert estimator.is_fitted and (estimator.graph_ is None or set(estimator.graph_.nodes) == set(STATES))
 
 
+class TestFewAndManyBlocks:
+    """Defined results, whatever the blocks; which one follows from the votes, as the noise is next to none."""
+
+    SURE = {"epsilon": 1e4, "delta": 1e-2}
+
+    def stable(self, data, n_blocks, **budget):
+        budget = budget or self.SURE
+        return StableStructure(2.1, 0.7, **budget, n_blocks=n_blocks, state_names=STATES, random_state=5).fit(data)
+
+    def votes(self, data, n_blocks):
+        return EdgeVoting(2.1, 0.7, rho=1e9, n_blocks=n_blocks, state_names=STATES, random_state=5).fit(data)
+
+    def test_one_block_never_agrees_with_another(self):
+        """Its vote could be any graph after one record changed: the distance is 0, whatever epsilon."""
+        assert self.stable(PEOPLE, 1).noisy_distance_ == 0
+        for budget in (self.SURE, GIVEN):
+            estimator = self.stable(PEOPLE, 1, **budget)
+            assert not estimator.stable_ and estimator.graph_ is None and estimator.n_blocks_ == 1
+        votes = self.votes(PEOPLE, 1)
+        assert wrong_edges(votes, TRUE) == 0
+        np.testing.assert_array_equal(votes.edge_frequencies_, nx.to_numpy_array(TRUE))
+
+    def test_two_blocks(self):
+        """Two votes for a graph: one record leaves it a tie, so that nothing is released either."""
+        estimator = self.stable(PEOPLE, 2)
+        assert estimator.noisy_distance_ == 0 and not estimator.stable_
+        assert self.stable(PEOPLE, 4).noisy_distance_ == 1
+        votes = self.votes(PEOPLE, 2)
+        assert wrong_edges(votes, TRUE) == 0
+        half = self.votes(PEOPLE[:40], 2).edge_frequencies_
+        assert set(np.unique(half)) <= {0.0, 0.5, 1.0} and 0.5 in half
+        graph = self.votes(PEOPLE[:40], 2).graph_
+        assert graph.number_of_edges() == (half > 0.5).sum() / 2  # half of the blocks is no majority
+
+    @pytest.mark.parametrize("n", [0, 1, 9])
+    def test_more_blocks_than_records(self, n):
+        """Most blocks are empty and have no edges: the graph without edges is what they agree on."""
+        estimator = self.stable(PEOPLE[:n], 50, **GIVEN)
+        assert estimator.stable_ and list(estimator.graph_.nodes) == list(STATES)
+        assert estimator.graph_.number_of_edges() == 0 and not estimator.edge_scores_.any()
+        votes = self.votes(PEOPLE[:n], 50)
+        assert votes.graph_.number_of_edges() == 0 and votes.edge_frequencies_.max() <= n / 50
+
+    def test_a_graph_without_edges_is_an_answer(self):
+        coins = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (8000, 4)), columns=list(STATES))
+        estimator = self.stable(coins, 19, **GIVEN)
+        assert estimator.stable_ and isinstance(estimator.graph_, UndirectedGraph)
+        assert estimator.graph_.number_of_edges() == 0 and set(estimator.graph_.nodes) == set(STATES)
+        again = StableStructure(2.1, 0.7).fit_release(estimator.release_)
+        assert again.stable_ and again.graph_.number_of_edges() == 0
+        assert self.votes(coins, 19).graph_.number_of_edges() == 0
+
+
 @pytest.mark.parametrize("learner", ["logistic", "chow-liu"])
 def test_fitted_objects_hold_no_records(estimator_class, learner):
     estimator = estimator_class(2.1, 0.7, 0.01, 1e-2, n_blocks=5, learner=learner, state_names=LEAK_STATES).fit(DATA)

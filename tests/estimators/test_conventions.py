@@ -115,17 +115,21 @@ def test_the_estimators_are_listed_by_tag():
     fields = ["PrivateBinaryMRF", "PrivateIsing", "PrivatePairwise"]
     given = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
     structure = ["EdgeVoting", "PrivateChowLiu", "PrivateNetwork", "StableStructure"]
-    assert names == sorted([*given, *fields, *structure, "PrivateBlockModel", "PrivateMarkovChain"])
+    others = ["PrivateBlockModel", "PrivateGaussianMixture", "PrivateGraphicalLasso", "PrivateMarkovChain"]
+    assert names == sorted([*given, *fields, *structure, *others])
     assert [estimator.__name__ for estimator in list_estimators(task="parameters")] == given
     assert [estimator.__name__ for estimator in list_estimators(task="parameters and graph")] == fields
     assert [estimator.__name__ for estimator in list_estimators(task="structure")] == structure
     assert [estimator.__name__ for estimator in list_estimators(adjacency="edge")] == ["PrivateBlockModel"]
     records = [e for e in list_estimators() if e.__name__ != "PrivateBlockModel"]
     assert list_estimators(guarantees="approximate", adjacency="replace_one") == records
-    for guarantee, lacking in (("zcdp", ["StableStructure"]), ("pure", ["PrivateSGD", "StableStructure"])):
+    no_zcdp = ["PrivateGaussianMixture", "StableStructure"]
+    for guarantee, lacking in (("zcdp", no_zcdp), ("pure", sorted([*no_zcdp, "PrivateSGD"]))):
         able = list_estimators(guarantees=guarantee)
         assert [e.__name__ for e in list_estimators() if e not in able] == lacking
     assert [estimator.__name__ for estimator in list_estimators(task="sequences")] == ["PrivateMarkovChain"]
+    assert [estimator.__name__ for estimator in list_estimators(task="covariance")] == ["PrivateGraphicalLasso"]
+    assert [estimator.__name__ for estimator in list_estimators(task="clusters")] == ["PrivateGaussianMixture"]
     assert [estimator.__name__ for estimator in list_estimators(task="communities")] == ["PrivateBlockModel"]
     assert list_estimators(guarantees="none at all") == []
     with pytest.raises(ValueError, match="colour"):

@@ -16,7 +16,9 @@ from pgmpy.inference import VariableElimination
 
 from pgmpy_dp import Bounds, Budget, Ledger, MarkovNetwork, PrivateTable, Release
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, field_base
+from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.models.random_graphs import random_ising, random_pairwise
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
@@ -181,6 +183,50 @@ class TestRecovery:
         estimator = PrivateBinaryMRF(2.0, 2, rho=100.0, state_names=STATES, queries=queries, n_records=60_000).fit(DATA)
         assert estimator.release_.public["method"] == {"gaussian": "noise"}.get(queries, queries)
         assert abs(estimator.weights_["a", "b"] - 0.6) < 0.15
+
+
+class TestGraphs:
+    """`min_edge_weight` makes structure learners of them: eta/2 is the threshold."""
+
+    @pytest.mark.parametrize("budget", [{"rho": 0.1}, {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}], ids=str)
+    @pytest.mark.parametrize("method", ["moments", "frank-wolfe"])
+    def test_the_exact_graph_under_each_budget(self, estimator_class, budget, method):
+        """A cycle of six variables."""
+        rng = np.random.default_rng(3)
+        field = random_ising(nx.cycle_graph(6), rng, weight=0.5)
+        data = pd.DataFrame(sample_field(field, 60_000, rng), columns=list("uvwxyz"))
+        estimator = estimator_class(
+            1.0,
+            **budget,
+            **({"order": 2} if estimator_class is PrivateBinaryMRF else {}),
+            state_names={name: [0, 1] for name in data},
+            method=method,
+            min_edge_weight=0.5,
+            random_state=2,
+        ).fit(data)
+        true = {frozenset(data.columns[[i, j]]) for i, j in field.edges()}
+        assert {frozenset(edge) for edge in estimator.graph_.edges} == true
+
+    @pytest.mark.parametrize("budget", [{"rho": 0.1}, {"epsilon": 1.0}], ids=str)
+    def test_tables_of_three_states(self, budget):
+        rng = np.random.default_rng(4)
+        field = random_pairwise(nx.path_graph(5), 3, rng, weight=0.8)
+        data = pd.DataFrame(sample_field(field, 40_000, rng), columns=list("vwxyz"))
+        estimator = PrivatePairwise(
+            field.width, **budget, state_names={n: [0, 1, 2] for n in data}, min_edge_weight=0.8, random_state=2
+        ).fit(data)
+        true = {frozenset(data.columns[[i, j]]) for i, j in field.edges()}
+        assert {frozenset(edge) for edge in estimator.graph_.edges} == true
+
+    def test_the_threshold_is_half_of_it_and_belongs_to_the_graph(self, estimator_class):
+        plain = estimator_class(2.0, rho=0.5, state_names=STATES, random_state=1, method="frank-wolfe").fit(DATA)
+        scores = plain.edge_scores_
+        for value in np.sort(scores[np.triu_indices(4, 1)])[-3:]:
+            for eta, least in ((2 * value, value), (2 * np.nextafter(value, np.inf), np.nextafter(value, np.inf))):
+                again = estimator_class(2.0, min_edge_weight=eta).fit_release(plain.release_)
+                expected = {frozenset(np.array(list(STATES))[pair]) for pair in np.argwhere(scores >= least)}
+                assert {frozenset(edge) for edge in again.graph_.edges} == expected
+                assert frozenset(np.array(list(STATES))[np.argwhere(scores == value)[0]]) in expected or least > value
 
 
 class TestBudgets:

@@ -251,3 +251,15 @@ def test_scope_that_is_no_clique_of_the_graph_is_refused():
 def test_bad_parameters_are_refused(theta):
     with pytest.raises(ValueError, match="theta must"):
         LogLinearModel(Cliques(("a", "b"), (2, 2), (("a", "b"),)), theta)
+
+
+@pytest.mark.parametrize("gap", [700.0, 720.0, 744.0, 746.0, 800.0])
+def test_derivatives_where_a_separator_is_almost_impossible(gap):
+    """State 1 of b has probability exp(-gap): normal, subnormal or 0. No warning, and nothing but finite numbers."""
+    cliques = Cliques(("a", "b", "c"), (2, 2, 2), (("a", "b"), ("b", "c")))
+    engine = SumProduct(cliques)
+    marginals, _ = engine.calibrate(np.array([0.0, -gap, 0.0, -gap, 0.0, 0.0, 0.0, 0.0]))
+    change = engine.derivative(np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert np.isfinite(marginals).all()
+    np.testing.assert_allclose(change[:4], [0.25, 0.0, -0.25, 0.0], atol=1e-12)
+    np.testing.assert_allclose(change[4:], 0.0, atol=1e-12)

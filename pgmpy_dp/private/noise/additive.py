@@ -154,7 +154,8 @@ def _shares(count: int, weights: Sequence[float] | None) -> list[Fraction]:
     exact = [Fraction(weight) for weight in weights]
     if len(exact) != count or min(exact) <= 0:
         raise ValueError(f"weights={tuple(weights)!r} must be {count} positive numbers, one per table")
-    return [weight / sum(exact) for weight in exact]
+    total = sum(exact)
+    return [weight / total for weight in exact]
 
 
 def round_up(exact: Fraction) -> float:

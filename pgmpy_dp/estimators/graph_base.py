@@ -1,0 +1,217 @@
+"""What all estimators with a learned graph share: one release from the records, learning from it, and its score."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, Self
+
+import networkx as nx
+from pgmpy.base import UndirectedGraph
+from pgmpy.metrics import _BaseSupervisedMetric
+from skbase.base import BaseEstimator
+
+from pgmpy_dp.estimators.base import schema_and_table
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.metrics import list_metrics
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["BaseGraphEstimator", "graph_on"]
+
+
+class BaseGraphEstimator(BaseEstimator):
+    """Graph of discrete variables, `graph_`, with or without parameters, from one release.
+
+    Abstract: a subclass names the `_release_kinds` that it can learn from, refuses bad public arguments in `_check`,
+    runs its learner in `_run` and makes everything it shows in `_learned`. The budget and the description of the data
+    are arguments of all of them.
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "supports_weighted_data": False,
+        "task": "structure",
+        "model_kind": "undirected",
+        "data_kind": "discrete",
+        "guarantees": ("pure", "zcdp", "approximate"),
+        "adjacency": ("add_remove", "replace_one"),
+    }
+
+    _release_kinds: ClassVar[tuple[str, ...]]
+
+    # Set by the constructors of the subclasses.
+    epsilon: float | None
+    delta: float
+    rho: float | None
+    state_names: Schema | dict | None
+    adjacency: str
+    n_records: int | None
+
+    @abstractmethod
+    def _check(self, schema: Schema) -> None:
+        """Refuse public arguments that cannot be used with this schema."""
+
+    @abstractmethod
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
+        """The learner inside the boundary; refuses bad public arguments before it charges."""
+
+    @abstractmethod
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
+
+    def _budget(self) -> Budget:
+        """Of one fit."""
+        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Release what is needed under the budget, then learn from it.
+
+        Parameters
+        ----------
+        X : dataframe or PrivateTable
+            Anything narwhals reads; all variables of `state_names` are columns of it. A `PrivateTable` is charged to
+            its own ledger, which several fits can share.
+        y : None
+            Ignored; for pipelines.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent.
+        BudgetExceeded
+            If the ledger of a `PrivateTable` does not allow the budget; nothing is spent.
+
+        Notes
+        -----
+        If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
+        ``release``, for :meth:`fit_release`.
+        """
+        budget = self._budget()
+        schema, table = schema_and_table(self, X)
+        self._check(schema)
+        if table is None:
+            table = PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
+        release = self._run(table, budget)
+        with handed_over(release):
+            learned = self._learned(release, Privacy.of(release, table.ledger.entries))
+        self.__dict__.update(learned)
+        return self
+
+    def fit_release(self, release: Release) -> Self:
+        """Learn again from what was released before; needs no records and costs nothing.
+
+        Parameters
+        ----------
+        release : Release
+            As in ``release_``, or read by ``Release.load``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no release of this estimator.
+        """
+        require_release(release)
+        self._check_release(release)
+        self.__dict__.update(self._learned(release, Privacy.of(release)))
+        return self
+
+    def _check_release(self, release: Release) -> None:
+        """ValueError for a release of another learner."""
+        if release.kind not in self._release_kinds:
+            kinds = " or ".join(map(repr, self._release_kinds))
+            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
+        if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:
+            raise ValueError("state_names and the release have other variables or states; drop state_names")
+
+    def score(
+        self,
+        X: None = None,
+        true_graph: nx.Graph | None = None,
+        metric: str | _BaseSupervisedMetric | type[_BaseSupervisedMetric] | None = None,
+    ) -> float:
+        """How near `graph_` is to a true graph; called as pgmpy's causal discovery estimators are.
+
+        Parameters
+        ----------
+        X : None
+            Not supported: a score on records would be a release of its own. (Of public records, see
+            ``model_.log_likelihood``.)
+        true_graph : networkx.Graph
+            Undirected, on the variables of `graph_`. It must be public or made up: the score against a graph that was
+            learned from the records without privacy is not protected.
+        metric : str, metric or class of a metric, optional
+            One of `pgmpy_dp.list_metrics`, by its name ("edge_f1", "edge_hamming_distance", ...) or itself. Default:
+            "edge_f1", from 0 to 1, where it is exact.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        TypeError, ValueError
+            For another metric or graph.
+
+        Notes
+        -----
+        Where `graph_` is None, "no stable structure", the graph without edges is scored, for no edge was found. So the
+        score is defined after every fit, and its mean over fits counts no answer as an answer that misses every edge:
+        an F1 of 0, a Hamming distance of all true edges. If the true graph has no edges that is a perfect score, as for
+        a released graph without edges; ``stable_`` tells the two apart.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from pgmpy_dp.estimators import PrivateChowLiu
+        >>> data = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
+        >>> states = {name: [0, 1] for name in data}
+        >>> estimator = PrivateChowLiu(epsilon=5.0, n_edges=1, state_names=states).fit(data)
+        >>> true = nx.Graph([("a", "b"), ("b", "c")])
+        >>> round(estimator.score(true_graph=true), 3), estimator.score(true_graph=true, metric="edge_hamming_distance")
+        (0.667, 1)
+        """
+        self.check_is_fitted()
+        if X is not None:
+            raise ValueError(
+                f"X is a {type(X).__name__}, and there is no score on records here; pass true_graph=... by its name"
+            )
+        if true_graph is None:
+            raise ValueError("true_graph=None: there is nothing to compare graph_ with; pass an undirected graph")
+        estimated = graph_on(self.release_.schema.variables, ()) if self.graph_ is None else self.graph_
+        return _metric(metric).evaluate(true_causal_graph=true_graph, est_causal_graph=estimated)
+
+
+def graph_on(variables: tuple[Hashable, ...], edges: Iterable[tuple[Hashable, Hashable]]) -> UndirectedGraph:
+    """The graph on all variables with these edges."""
+    graph = UndirectedGraph()
+    graph.add_nodes_from(variables)
+    graph.add_edges_from(edges)
+    return graph
+
+
+def _metric(metric: object) -> _BaseSupervisedMetric:
+    if metric is None:
+        return list_metrics(requires_true_graph=True, is_default=True)[0]()
+    if isinstance(metric, str):
+        found = list_metrics(name=metric)
+        if not found:
+            names = [one().get_tag("name") for one in list_metrics()]
+            raise ValueError(f"metric={metric!r} is not supported; use one of {names}, or a metric itself")
+        return found[0]()
+    if isinstance(metric, type) and issubclass(metric, _BaseSupervisedMetric):
+        return metric()
+    if isinstance(metric, _BaseSupervisedMetric):
+        return metric
+    raise TypeError(f"metric={metric!r} is a {type(metric).__name__}; pass a name, or one of pgmpy_dp.list_metrics()")

@@ -1,0 +1,325 @@
+"""PrivateGaussianMixture: centres of a mixture of spherical Gaussians, wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from skbase.base import BaseEstimator
+
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.learners import mixture, mixture_sdp
+from pgmpy_dp.private.learners.mixture import mixture_estimate
+from pgmpy_dp.private.learners.mixture_plan import MixtureSettings
+from pgmpy_dp.private.learners.mixture_sdp import ProgramSettings
+from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["PrivateGaussianMixture"]
+
+
+class PrivateGaussianMixture(BaseEstimator):
+    """Centres, weights and scale of k spherical Gaussians, with no bound on where the centres are.
+
+    It has two outcomes: centres, or a `status_` that says why there are none (too few records, or a separation that is
+    not there). Both cost the budget.
+
+    Parameters
+    ----------
+    n_components : int
+        k.
+    separation : float, optional
+        Public lower bound on the distance between two centres, in the data's units. From the question that is asked
+        (groups nearer than this are the same to the user) or from other data; never from these records. Default: 8
+        scales.
+    scale : float, optional
+        sigma, the standard deviation of each coordinate within a component, if it is public (an instrument's error, a
+        standardisation by public numbers). Default: estimated privately, from a tenth of the budget.
+    method : {"blocks", "friends", "sdp"}
+        "blocks": blocks of records vote for cells of a lattice. "friends": blocks of records agree as a whole, by a
+        test that has no cells; it needs more records, see ``docs/mixtures.md``. "sdp": the convex program of the
+        paper, which takes a public separation and scale and needs more records than there are: it refuses and
+        says how many (``docs/mixture-program.md``).
+    epsilon, delta : float
+        The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
+    adjacency : {"add_remove", "replace_one"}
+    n_records : int, optional
+        The number of records, if it is public. Required under "replace_one".
+    columns : sequence of hashable, optional
+        Of a dataframe: the columns to read. Default: all.
+    n_blocks, block_size : int, optional
+        How many blocks, and how many records each looks at, at most. Default: from the public or a noisy number of
+        records and the noise.
+    n_steps : int, default 3
+        Noisy steps of Lloyd's algorithm on all records.
+    block_solver : {"kmeans", "sdp"}
+        How a block finds its centres; "sdp" is the membership program, far slower, and takes a public scale.
+    device : str, optional
+        A device of torch for the blocks, e.g. "cuda". Default: NumPy.
+    random_state : int, optional
+        For tests and benchmarks only: makes blocks and noise reproducible, so that nothing is protected.
+
+    Attributes
+    ----------
+    converged_ : bool
+        Whether centres were found.
+    status_ : str
+        "found", or what was not.
+    means_ : ndarray of shape (k, d) or None
+        None where `converged_` is False.
+    weights_ : ndarray of shape (k,) or None
+        From the last noisy counts.
+    counts_ : ndarray of int64, shape (k,), or None
+        Those counts.
+    scale_ : float or None
+        The public scale, or its noisy estimate.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (d,)
+        Only where the columns have text for names.
+    n_blocks_ : int
+    release_ : Release
+    privacy_ : Privacy
+
+    Notes
+    -----
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.mixture`. `predict`,
+    `predict_proba` and `score_samples` apply the released mixture to whatever they are given, without noise: on the
+    private records their results are private too.
+
+    References
+    ----------
+    Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023), section 6, for the skeleton; see
+    ``docs/mixtures.md``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> centres = np.array([[500.0, 500.0], [510.0, 500.0], [500.0, 512.0]])
+    >>> X = centres[rng.integers(3, size=20_000)] + rng.normal(size=(20_000, 2))
+    >>> model = PrivateGaussianMixture(3, separation=10.0, scale=1.0, epsilon=1.0, delta=1e-6).fit(X)
+    >>> model.status_
+    'found'
+    >>> bool(np.abs(np.sort(model.means_[:, 1]) - [500, 500, 512]).max() < 1)
+    True
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "supports_weighted_data": False,
+        "task": "clusters",
+        "model_kind": "mixture",
+        "data_kind": "continuous",
+        "guarantees": ("approximate",),
+        "adjacency": ("add_remove", "replace_one"),
+    }
+
+    def __init__(
+        self,
+        n_components: int,
+        separation: float | None = None,
+        scale: float | None = None,
+        method: str = "blocks",
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        columns: Sequence[Hashable] | None = None,
+        n_blocks: int | None = None,
+        block_size: int | None = None,
+        n_steps: int = 3,
+        block_solver: str = "kmeans",
+        device: str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.separation = separation
+        self.scale = scale
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.n_records = n_records
+        self.columns = columns
+        self.n_blocks = n_blocks
+        self.block_size = block_size
+        self.n_steps = n_steps
+        self.block_solver = block_solver
+        self.device = device
+        self.random_state = random_state
+        super().__init__()
+
+    def fit(self, X: Any, y: None = None) -> PrivateGaussianMixture:
+        """Release the centres under the budget.
+
+        Parameters
+        ----------
+        X : array of shape (n, d), dataframe or PrivateVectors
+            Records with a value that is not a finite number are dropped, in silence. `PrivateVectors` are charged to
+            their own ledger, which several fits can share.
+        y : None
+            Ignored; for pipelines.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent.
+        BudgetExceeded
+            If the ledger of `PrivateVectors` does not allow the budget; nothing is spent.
+        """
+        budget = Budget(epsilon=self.epsilon, delta=self.delta)
+        settings = self._settings()
+        data = X if isinstance(X, PrivateVectors) else None
+        if data is None:
+            data = PrivateVectors(X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
+        self._require_agreement(data)
+        if isinstance(settings, ProgramSettings):
+            release = mixture_sdp.run(data, settings, budget)
+        else:
+            release = mixture.run(data, settings, budget)
+        with handed_over(release):
+            learned = self._learned(release, Privacy.of(release, data.ledger.entries))
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(learned)
+        return self
+
+    def fit_release(self, release: Release) -> PrivateGaussianMixture:
+        """Read again what was released before; needs no records and costs nothing.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no release of a mixture.
+        """
+        require_release(release)
+        learned = self._learned(release, Privacy.of(release))
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(learned)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable component of each record, shape (n,).
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            Before `fit`; where no centres were found; for records with other numbers of values, or values that are not
+            finite.
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each component given each record, shape (n, k); see :meth:`predict`."""
+        return responsibilities(self._points(X), self.means_, self.weights_, self.scale_)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-density of the mixture at each record, shape (n,); see :meth:`predict`."""
+        return log_density(self._points(X), self.means_, self.weights_, self.scale_)
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Mean log-density of records; see :meth:`predict`."""
+        return float(self.score_samples(X).mean())
+
+    def sample(
+        self, n_samples: int = 1, random_state: int | np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Synthetic records, shape (n, d), and their components, shape (n,); as private as the release.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, numpy.random.Generator or None
+            Only for repeatable draws; it has no part in privacy.
+        """
+        self._require_found()
+        rng = np.random.default_rng(random_state)
+        return sample_mixture(self.means_, self.weights_, self.scale_, n_samples, rng)
+
+    def _settings(self) -> MixtureSettings | ProgramSettings:
+        if self.method == "sdp":
+            return ProgramSettings(
+                self.n_components,
+                self.separation,  # type: ignore[arg-type]  # None is refused there
+                self.scale,  # type: ignore[arg-type]
+                device=self.device,
+                random_state=self.random_state,
+            )
+        return MixtureSettings(
+            self.n_components,
+            self.separation,
+            self.scale,
+            self.method,
+            self.n_blocks,
+            self.block_size,
+            self.n_steps,
+            self.block_solver,
+            self.device,
+            self.random_state,
+        )
+
+    def _require_agreement(self, data: PrivateVectors) -> None:
+        """ValueError where the estimator's own arguments say something else than the data."""
+        if self.adjacency != data.adjacency:
+            raise ValueError(
+                f"adjacency={self.adjacency!r} differs from the PrivateVectors' {str(data.adjacency)!r}; pass "
+                f"adjacency={str(data.adjacency)!r}"
+            )
+        for name, own, shared in (
+            ("n_records", self.n_records, data.n_records),
+            ("columns", None if self.columns is None else tuple(self.columns), data.columns),
+        ):
+            if own is not None and own != shared:
+                raise ValueError(f"{name}={own!r} differs from the PrivateVectors' {shared!r}; pass {name}=None")
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
+        found = mixture_estimate(release)
+        columns = found.columns
+        learned = {
+            "converged_": found.means is not None,
+            "status_": found.status,
+            "means_": found.means,
+            "weights_": found.weights,
+            "counts_": None if found.means is None else release.values[1].copy(),
+            "scale_": found.scale,
+            "n_features_in_": len(columns),
+            "n_blocks_": release.public.get("n_blocks"),
+            "release_": release,
+            "privacy_": privacy,
+            "_is_fitted": True,
+        }
+        if all(isinstance(name, str) for name in columns):
+            learned["feature_names_in_"] = np.array(columns, dtype=object)
+        return learned
+
+    def _require_found(self) -> None:
+        self.check_is_fitted()
+        if self.means_ is None:
+            raise ValueError(f"no centres were found ({self.status_}); fit with more records, epsilon or separation")
+
+    def _points(self, X: Any) -> np.ndarray:
+        self._require_found()
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and hasattr(X, "columns"):
+            X = X[list(names)]
+        points = np.asarray(X, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has the shape {points.shape}; pass an array of shape (records, {self.n_features_in_})")
+        if not np.isfinite(points).all():
+            raise ValueError("X has values that are not finite; drop those records")
+        return points
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        given = {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6}
+        return [given, {**given, "scale": None, "adjacency": "replace_one", "n_records": 100, "method": "friends"}]

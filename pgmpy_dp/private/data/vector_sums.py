@@ -1,0 +1,142 @@
+"""Records of numbers in random blocks of fixed size, and sums of clipped differences from centres in exact integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import changed_records
+from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
+from pgmpy_dp.private.noise.subsampling import uniform_parts
+
+__all__ = [
+    "LARGEST_DIMENSION",
+    "clipped_cluster_sums",
+    "record_number",
+    "require_single_records",
+    "vector_blocks",
+]
+
+LARGEST_DIMENSION = 4096
+"""So that the rounding errors of a norm stay below the margin that clipping leaves."""
+
+_ROWS_AT_ONCE = 1 << 14
+_LARGEST = 2.0**100  # in units: squares of what is clamped to it can be added up
+
+
+def require_single_records(data: PrivateVectors) -> None:
+    """ValueError for data whose units have several records: their blocks and sums would change in many places."""
+    if data.unit is not None:
+        raise ValueError(
+            f"the data protect whole units (unit={data.unit!r}), and this method is for single records; pass data with "
+            "unit=None, e.g. one mean per unit"
+        )
+
+
+def vector_blocks(
+    data: PrivateVectors, n_blocks: int, most: int, seed: np.random.Generator | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The kept records in disjoint blocks, by a uniform draw for each; at most the first `most` of a block.
+
+    Parameters
+    ----------
+    data : PrivateVectors
+    n_blocks, most : int
+        Positive and public.
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only: the draws are then **not private**.
+
+    Returns
+    -------
+    points : ndarray of float64, shape (n_blocks, most, d)
+        Records keep their order; zeros where a block has fewer.
+    used : ndarray of bool, shape (n_blocks, most)
+
+    Notes
+    -----
+    Privacy: one block differs between neighbours, see :func:`pgmpy_dp.private.data.table.random_parts`; which of a
+    block's records are its first depends on the block alone. Shapes are public, so that sums over a block's rows are
+    made in the same order whatever the sizes of other blocks. Memory: one copy of at most ``n_blocks * most`` records,
+    and 16 bytes for each record.
+    """
+    require_single_records(data)
+    rows = vector_rows(data)[0]
+    part = uniform_parts(len(rows), n_blocks, seed=seed)
+    order = np.argsort(part, kind="stable")
+    sizes = np.bincount(part, minlength=n_blocks)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    taken = place < most
+    points = np.zeros((n_blocks, most, rows.shape[1]))
+    points[part[order[taken]], place[taken]] = rows[order[taken]]
+    return points, np.arange(most) < sizes[:, np.newaxis]
+
+
+def clipped_cluster_sums(
+    data: PrivateVectors, centres: np.ndarray, unit: float, bound: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each centre how many records are nearest to it, and the sum of their clipped differences from it, exact.
+
+    Parameters
+    ----------
+    data : PrivateVectors
+    centres : ndarray, shape (k, d)
+        Public.
+    unit : float
+        Of the grid, a power of two.
+    bound : int
+        In units: the l2 norm that no record's difference exceeds; at most 2**20.
+
+    Returns
+    -------
+    counts : ndarray of int64, shape (k,)
+    sums : ndarray of int64, shape (k, d)
+        In units. **To be noised.**
+
+    Notes
+    -----
+    Privacy: a record adds 1 to one count and an integer vector of l2 norm at most `bound` to the sum of the same
+    centre, both functions of the record and of public numbers alone, bit by bit: distances are added up column by
+    column by operations that IEEE 754 rounds exactly, the same whatever the record's position (products of matrices
+    are not). A difference z in units with norm above `bound` is scaled by ``bound/norm (1 - 2**-40)``, whose margin is
+    above the rounding errors of at most `LARGEST_DIMENSION` terms, and truncated **toward zero**, which makes no norm
+    larger; rounding to nearest would. Sums of such integers are exact in any order, in doubles for the
+    records at hand and in int64 for all. Changes therefore are: ``add_remove`` one pair (1, vector); ``replace_one``
+    the difference of two such pairs, of one centre or of two.
+    """
+    rows = vector_rows(data)[0]
+    k, d = centres.shape
+    counts, sums = np.zeros(k, dtype=np.int64), np.zeros((k, d), dtype=np.int64)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        x = np.clip(rows[start : start + _ROWS_AT_ONCE].T, -_LARGEST * unit, _LARGEST * unit)
+        nearest = np.zeros(x.shape[1], dtype=np.intp)
+        least = _squares(x, centres[0])
+        for j in range(1, k):
+            square = _squares(x, centres[j])
+            closer = square < least
+            nearest[closer] = j
+            least = np.where(closer, square, least)
+        steps = (x - centres.T[:, nearest]) / unit
+        size = np.sqrt(_squares(steps, np.zeros(d)))
+        shrink = np.where(size < bound, 1.0, bound / np.maximum(size, 1.0)) * (1.0 - 2.0**-40)
+        steps = np.trunc(steps * shrink)
+        members = (nearest[:, np.newaxis] == np.arange(k)).astype(np.float64)
+        # Integers below 2**20 and 2**14 of them: products and sums are exact, so a product of matrices will do here.
+        sums += (members.T @ steps.T).astype(np.int64)
+        counts += np.bincount(nearest, minlength=k)
+    return counts, sums
+
+
+def _squares(x: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Squared distances of the columns of x, shape (d, n), added up in the order of the coordinates."""
+    total = np.zeros(x.shape[1])
+    for values, coordinate in zip(x, centre, strict=True):
+        difference = values - coordinate
+        difference *= difference
+        total += difference
+    return total
+
+
+def record_number(data: PrivateVectors) -> np.ndarray:
+    """The number of kept records, shape (1,), which moves by at most 1 under ``add_remove``; not for others."""
+    if changed_records(data.adjacency) != 1:
+        raise ValueError(f"adjacency={str(data.adjacency)!r} has a public number of records; use data.n_records")
+    return np.array([len(vector_rows(data)[0])], dtype=np.int64)

@@ -1,0 +1,275 @@
+"""Output perturbation: a sparse inverse covariance of the records, with noise added to it.
+
+Wang, Huai and Xu (2018) bound how far the graphical lasso moves and add one-sided noise, which is not private. This is
+a version with a proof. It is here for comparison: noise on the second moments (:mod:`.covariance`) was better wherever
+either had an answer (``benchmarks/gaussian.py``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.moments import GRID, TraceSensitivity, second_moments, trace_sensitivity
+from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.guarantee import checked_number
+from pgmpy_dp.private.learners.covariance import CovarianceSettings, vectors_public
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise.matrix import MatrixNoise, add_matrix_noise, plan_matrix_noise
+from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.sensitive import Release, Sensitive
+from pgmpy_dp.schema import decode_label
+from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
+from pgmpy_dp.solvers.log_determinant import distance_bound
+
+__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "PrecisionSettings", "noisy_precision", "run"]
+
+OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
+
+_SOLVER_SHARE = 0.125  # of the optimum's own sensitivity, allowed to the solver's error; a quarter of it in all
+
+
+@dataclass(frozen=True)
+class PrecisionSettings:
+    """The program and its noise, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    row_norm : float
+        B, as in :class:`~pgmpy_dp.private.learners.covariance.CovarianceSettings`.
+    penalty : float
+        rho > 0, of all entries, the diagonal too.
+    max_eigenvalue : float, optional
+        tau > 0: the cap ``Theta <= tau I``. Default: 1/rho.
+    mechanism : {"auto", "frobenius", "goe"}, default "auto"
+    center : None or sequence of d numbers
+        Public.
+    random_state : int, optional
+        For tests and benchmarks only. The release **is not private**.
+    """
+
+    row_norm: float
+    penalty: float
+    max_eigenvalue: float | None = None
+    mechanism: str = "auto"
+    center: tuple[float, ...] | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in OUTPUT_MECHANISMS:
+            raise ValueError(
+                f"mechanism={self.mechanism!r} is not supported for noise on the output; use one of {OUTPUT_MECHANISMS}"
+            )
+        if isinstance(self.center, str):
+            raise ValueError(f"center={self.center!r}: noise on the output takes a public center only, or None")
+        checked = CovarianceSettings(self.row_norm, center=self.center, random_state=self.random_state)
+        for name in ("row_norm", "center", "random_state"):
+            object.__setattr__(self, name, getattr(checked, name))
+        object.__setattr__(self, "penalty", checked_number("penalty", self.penalty, positive=True))
+        cap = 1.0 / self.penalty if self.max_eigenvalue is None else self.max_eigenvalue
+        object.__setattr__(self, "max_eigenvalue", checked_number("max_eigenvalue", cap, positive=True))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    gap: float  # duality gap that a solution is certified to have
+    unit: float  # of the released integers, a power of two
+    sensitivity: TraceSensitivity  # in units; only the Frobenius norm is used
+    noise: MatrixNoise
+
+
+def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Release:
+    """Release ``argmin -log det Theta + <S, Theta> + rho |Theta|_1`` over ``0 < Theta <= tau I``, with noise.
+
+    Parameters
+    ----------
+    data : PrivateVectors
+        With a public number N of records: S is the second moments of clipped records over N, a public constant.
+    settings : PrecisionSettings
+    budget : Budget
+        It is charged to the ledger of the data before anything is computed.
+
+    Returns
+    -------
+    Release
+        ``kind="precision"``: diagonal and rest of the upper triangle. :func:`noisy_precision` reads it.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For public arguments that do not suit, before the charge.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* On ``0 < Theta <= tau I`` the Hessian of -log det, ``Theta^-1 (x) Theta^-1``, is at least
+        tau^-2, so the objective F_S is tau^-2-strongly convex. With optima T of S and T' of S': adding ``F_S(T') -
+        F_S(T) >= |T - T'|^2/(2 tau^2)`` and the same with S' gives ``<S - S', T' - T> >= |T - T'|^2/tau^2``, hence
+        ``norm_F(T - T') <= tau^2 norm_F(S - S')``, and S moves by
+        :func:`~pgmpy_dp.private.data.moments.trace_sensitivity` over N. (Without the cap the largest eigenvalue can
+        exceed 1/rho, and the bound of the paper needs its own argument.) What is released is not T but a point that the
+        solver found, with a *certificate*: a duality gap g, and so ``norm_F <= tau sqrt(2 g)``, below an eta fixed from
+        public numbers. Rounding d**2 entries to the grid moves it by at most ``d unit/2``. So it moves by at most
+        ``tau^2 norm_F(S - S') + 2 eta + d unit`` between neighbours.
+
+        *Guarantee.* Pure: K-norm noise in Frobenius norm. Otherwise GOE. Both in :mod:`pgmpy_dp.private.noise.matrix`.
+
+        *Side channels.* The solver goes on until the certificate is there, without a limit, for an end by a limit would
+        be an outcome that depends on the records; the gap asked for lies well above rounding errors. The running time
+        depends on the records.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> data = PrivateVectors(rows, ledger=Budget(epsilon=1.0), n_records=5000)
+    >>> release = run(data, PrecisionSettings(row_norm=3.0, penalty=0.2), Budget(epsilon=1.0))
+    >>> release.mechanism, [value.shape for value in release.values]
+    ('output_frobenius', [(2,), (1,)])
+    """
+    if not isinstance(data, PrivateVectors):
+        raise TypeError(f"data is a {type(data).__name__}; pass PrivateVectors")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    d = len(data.columns)
+    if not data.n_records:
+        raise ValueError(
+            f"n_records={data.n_records!r}: noise on the output needs a public number of records, above 0, to divide "
+            "by; pass n_records, or perturb='covariance'"
+        )
+    if settings.center is not None and len(settings.center) != d:
+        raise ValueError(f"center has {len(settings.center)} entries for {d} columns; pass one number per column")
+    plan = _planned(d, data.adjacency, data.n_records, settings, budget)
+    seed = seeded_generator(settings.random_state)
+    mechanism = "output_" + plan.noise.mechanism
+    data.ledger.charge(
+        plan.noise.cost,
+        what=f"inverse covariance of {d} columns",
+        columns=data.columns,
+        mechanism=mechanism,
+        adjacency=data.adjacency,
+        reproducible=seed is not None,
+        unit=data.unit,
+    )
+    center = np.zeros(d) if settings.center is None else np.array(settings.center)
+    upper = np.triu_indices(d)
+    moments = np.zeros((d, d))
+    moments[upper] = second_moments(data, center, settings.row_norm).value
+    moments = (moments + np.triu(moments, 1).T) * ((settings.row_norm / GRID) ** 2 / data.n_records)
+    exact = np.rint(_certified(moments, settings, plan)[upper] / plan.unit).astype(np.int64)
+    moved = plan.sensitivity.frobenius
+    sensitive = Sensitive(exact, data.adjacency, moved * math.sqrt(len(exact)), moved, moved)
+    return Release(
+        kind="precision",
+        values=add_matrix_noise(sensitive, plan.noise, seed),
+        noise=(plan.noise.diagonal, plan.noise.off_diagonal),
+        public={
+            **vectors_public(data),
+            "row_norm": settings.row_norm,
+            "center": settings.center,
+            "penalty": settings.penalty,
+            "max_eigenvalue": settings.max_eigenvalue,
+            "unit_of_values": plan.unit,
+            "settings": {"mechanism": settings.mechanism, "budget": budget.guarantee.to_dict()},
+        },
+        adjacency=data.adjacency,
+        guarantee=plan.noise.cost,
+        mechanism=mechanism,
+        reproducible=seed is not None,
+    )
+
+
+def _planned(d: int, adjacency: Adjacency, n_records: int, settings: PrecisionSettings, budget: Budget) -> _Plan:
+    """Everything that is decided from public numbers; each bound rounded up by a part in 10**9."""
+    tau = settings.max_eigenvalue
+    assert tau is not None
+    if not 1e-50 <= tau <= 1e50:
+        raise ValueError(
+            f"max_eigenvalue={tau!r} (1/penalty by default) leaves no room for its powers among the floats; change the "
+            "records' units, or penalty"
+        )
+    moved = tau**2 * trace_sensitivity(d, adjacency).frobenius * (settings.row_norm / GRID) ** 2 / n_records
+    # Terms of the gap are sums of d numbers up to these; a gap of 1e-11 of them is there to be found in floats.
+    floor = 1e-11 * (d + settings.row_norm**2 * tau + d * settings.penalty * tau)
+    gap = max((_SOLVER_SHARE * moved / tau) ** 2 / 2.0, floor)
+    eta = distance_bound(2.0 * gap, max_eigenvalue=tau)  # twice the gap: room for the certificate's own rounding
+    unit = math.ldexp(1.0, math.floor(math.log2(max((moved + 2 * eta) * 2.0**-30 / d, tau * 2.0**-50))))
+    frobenius = (moved + 2 * eta + d * unit) / unit * (1.0 + 1e-9)
+    sensitivity = TraceSensitivity(math.inf, frobenius, math.inf)
+    if settings.mechanism == "auto":
+        names = [] if budget.epsilon is None else ["frobenius"]
+        names += ["goe"] if budget.rho is not None or budget.delta else []
+    else:
+        names = [settings.mechanism]
+    plans = [plan_matrix_noise(name, d, adjacency, budget, sensitivity=sensitivity) for name in names]
+    return _Plan(gap, unit, sensitivity, min(plans, key=lambda noise: noise.frobenius))
+
+
+def _certified(moments: np.ndarray, settings: PrecisionSettings, plan: _Plan) -> np.ndarray:
+    """A feasible point whose duality gap is at most the planned one."""
+    start = None
+    for k in itertools.count():
+        solution = graphical_lasso(
+            moments,
+            np.full(moments.shape, settings.penalty),
+            penalize_diagonal=True,
+            max_eigenvalue=settings.max_eigenvalue,
+            tolerance=0.5 * plan.gap / len(moments),
+            max_iter=2000 << min(k, 10),
+            start=start,
+        )
+        if solution.duality_gap <= plan.gap:
+            break
+        start = solution.precision
+    return solution.precision
+
+
+@dataclass(frozen=True)
+class NoisyPrecision:
+    """What a release of kind "precision" says.
+
+    Attributes
+    ----------
+    columns : tuple
+    precision : ndarray of shape (d, d)
+        Symmetric; possibly with negative eigenvalues.
+    location : ndarray of shape (d,)
+    n_records : int
+    sd : float
+        Standard deviation of the noise in an off-diagonal entry.
+    smallest, largest : float
+        The exact optimum's eigenvalues lie between them: at least ``min(tau, 1/(B**2 + d rho))`` with tau the cap,
+        because its inverse is ``S + U``, ``|U_ij| <= rho``, with eigenvalues raised to 1/tau.
+    """
+
+    columns: tuple
+    precision: np.ndarray
+    location: np.ndarray
+    n_records: int
+    sd: float
+    smallest: float
+    largest: float
+
+
+def noisy_precision(release: Release) -> NoisyPrecision:
+    """Read a release of :func:`run`; post-processing. ValueError for another kind of release."""
+    if release.kind != "precision":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'precision'")
+    public = release.public
+    columns = tuple(decode_label(name) for name in public["columns"])
+    d, unit, tau = len(columns), public["unit_of_values"], public["max_eigenvalue"]
+    precision = np.zeros((d, d))
+    precision[np.triu_indices(d, 1)] = release.values[1] * unit
+    precision += precision.T
+    precision[np.diag_indices(d)] = release.values[0] * unit
+    off = release.noise[1]
+    assert off is not None
+    location = np.zeros(d) if public["center"] is None else np.array(public["center"])
+    smallest = min(tau, 1.0 / (public["row_norm"] ** 2 + d * public["penalty"]))
+    sd = math.sqrt(off.variance) * unit
+    return NoisyPrecision(columns, precision, location, public["n_records"], sd, smallest, tau)

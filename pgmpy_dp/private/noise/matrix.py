@@ -1,0 +1,305 @@
+"""Symmetric noise for second moments: how much of it a budget needs, planned from public numbers, and adding it.
+
+What is protected adds a positive semidefinite matrix of trace at most T to G, see
+:func:`~pgmpy_dp.private.data.moments.trace_sensitivity` for the l1 (D1), Frobenius (DF) and nuclear (DN) sensitivities.
+With d columns and H the noise:
+
+``"double-wishart"``, pure
+    ``H = W1 - W2``, independent Wishart matrices ``W_d(d + 1, c I)`` with ``c = DN/(2 epsilon)``. *Proof.* With d + 1
+    degrees of freedom the density of W is ``f(W) = const exp(-tr W/(2c))`` on W >= 0, so ``f(W + P) =
+    exp(-tr P/(2c)) f(W)`` for P >= 0. The density of H is ``g(M) = int f(M + B) f(B) dB`` over B >= 0, M + B >= 0.
+    Keeping of ``g(M - P)`` only B >= P, that is B = B' + P, leaves ``int f(M + B') f(B' + P) dB' = exp(-tr P/(2c))
+    g(M)``; keeping of ``g(M)`` only M + B >= P leaves ``int f(M - P + B + P) f(B) dB = exp(-tr P/(2c)) g(M - P)``. Both
+    parts are smaller than the wholes, so log g moves by at most tr P/(2c) under a shift by P, and by at most
+    ``nuclear norm/(2c)`` under any symmetric one, the difference of its positive and its negative part. QED. For d = 1
+    it is the Laplace distribution of scale 2c. With d degrees of freedom or fewer the proof fails.
+``"laplace"``, pure
+    Independent on the upper triangle, scale D1/epsilon. ``"published-laplace"`` has the scale 2 d T/epsilon of Wang,
+    Huai and Xu (2018), which is larger than needed under either adjacency (d >= 2: ``sqrt(d (d + 3)/2) <= 2 d``).
+``"frobenius"``, pure
+    Density proportional to ``exp(-epsilon norm_F(H)/DF)``, the K-norm mechanism of Hardt and Talwar (2010): a radius of
+    law Gamma(D, DF/epsilon), D = d (d + 1)/2, in a uniform direction. Private by the triangle inequality.
+``"goe"``, zCDP
+    Independent Gaussian, sigma on and sigma/sqrt(2) off the diagonal. A shift by S costs ``sum_i S_ii**2/(2 sigma**2) +
+    sum_{i<j} S_ij**2/(2 (sigma**2/2)) = norm_F(S)**2/(2 sigma**2)``, so ``sigma = DF/sqrt(2 rho)``; with integer shifts
+    the same holds for the discrete Gaussian, cell by cell (Canonne, Kamath and Steinke 2020, Theorem 4).
+``"gaussian"``, zCDP
+    Independent Gaussian of one sigma on the upper triangle, as Wang, Huai and Xu (2018) add it, calibrated for the
+    declared adjacency. Same guarantee as ``"goe"``, sqrt(2) times its error: for comparison.
+``"one-sided-wishart"``, (epsilon, delta)
+    ``W_d(k, T I) - k T I``, with the proof and the smallest k of :mod:`pgmpy_dp.private.noise.wishart`. For add_remove
+    and single records only. It never beats ``"goe"``.
+
+Laplace and Gaussian noise is OpenDP's, on integers, exactly distributed. The other three need real matrices: they are
+made in **double precision** from the operating system's random bits (normal variables by Box and Muller's formula,
+which end at 8.6 standard deviations), and rounded to whole units of G, of which the noise has about 2**30/epsilon.
+Rounding is post-processing; what remains is the difference between floats and reals, as in any such sampler.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pgmpy_dp.private import accounting
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.moments import TRACE, TraceSensitivity, trace_sensitivity
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales, laplace_scales, root_up, round_up
+from pgmpy_dp.private.noise.wishart import smallest_degrees
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+
+__all__ = ["MECHANISMS", "MatrixNoise", "add_matrix_noise", "plan_matrix_noise"]
+
+_MEASURE = {
+    "double-wishart": "pure",
+    "laplace": "pure",
+    "published-laplace": "pure",
+    "frobenius": "pure",
+    "goe": "zcdp",
+    "gaussian": "zcdp",
+    "one-sided-wishart": "approximate",
+}
+MECHANISMS = ("auto", *_MEASURE)
+
+_LIMIT = float(1 << 61)
+
+
+@dataclass(frozen=True)
+class MatrixNoise:
+    """Noise fixed before the records are looked at, in units of the second moments.
+
+    Parameters
+    ----------
+    mechanism : str
+        One of `MECHANISMS`, not "auto".
+    n_columns : int
+        d.
+    scale : float
+        c, b, DF/epsilon, sigma or T, as the mechanism has it.
+    diagonal, off_diagonal : Noise
+        Of one cell.
+    cost : PureDP, ZCDP or ApproxDP
+        Of everything that is released with it, of which the matrix has `share`.
+    degrees : int, optional
+        k, of the one-sided Wishart.
+    """
+
+    mechanism: str
+    n_columns: int
+    scale: float
+    diagonal: Noise
+    off_diagonal: Noise
+    cost: PureDP | ZCDP | ApproxDP
+    degrees: int | None = None
+
+    @property
+    def frobenius(self) -> float:
+        """Root of the expected squared Frobenius norm of the noise."""
+        d = self.n_columns
+        return math.sqrt(d * self.diagonal.variance + d * (d - 1) * self.off_diagonal.variance)
+
+
+def plan_matrix_noise(
+    mechanism: str,
+    n_columns: int,
+    adjacency: Adjacency,
+    budget: Budget,
+    *,
+    share: Fraction = Fraction(1),
+    single_records: bool = True,
+    trace: int = TRACE,
+    sensitivity: TraceSensitivity | None = None,
+) -> MatrixNoise:
+    """The noise that a share of a budget needs; refuses what has no proof.
+
+    Parameters
+    ----------
+    mechanism : str
+        "auto": double Wishart for a pure budget, GOE for rho, and for (epsilon, delta) whichever of the two has the
+        smaller Frobenius norm, which depends on public numbers alone.
+    n_columns : int
+    adjacency : Adjacency
+    budget : Budget
+    share : Fraction
+        In (0, 1], of epsilon or rho.
+    single_records : bool
+        False where a person's several records are protected together.
+    trace : int
+        T.
+    sensitivity : TraceSensitivity, optional
+        Of a matrix that is no sum of such matrices, instead of T; not for the one-sided Wishart.
+
+    Raises
+    ------
+    ValueError
+        For an unknown mechanism, one that cannot give the budget's measure, or has no proof for the adjacency or for
+        persons; for noise beyond 64-bit integers.
+
+    Examples
+    --------
+    >>> noise = plan_matrix_noise("auto", 3, Adjacency.ADD_REMOVE, Budget(epsilon=0.5), trace=1000)
+    >>> noise.mechanism, noise.scale, noise.cost
+    ('double-wishart', 1000.0, PureDP(epsilon=0.5))
+    """
+    if mechanism not in MECHANISMS:
+        raise ValueError(f"mechanism={mechanism!r} is not supported; use one of {MECHANISMS}")
+    if sensitivity is None:
+        sensitivity = trace_sensitivity(n_columns, adjacency, trace)
+    elif mechanism == "one-sided-wishart":
+        raise ValueError(f"mechanism={mechanism!r} is for second moments; use mechanism='goe'")
+    plan = (n_columns, sensitivity, budget, share, trace)
+    if mechanism == "auto":
+        names = [] if budget.epsilon is None else ["double-wishart"]
+        names += ["goe"] if budget.rho is not None or budget.delta else []
+        return min((_planned(name, *plan) for name in names), key=lambda noise: noise.frobenius)
+    measure = _MEASURE[mechanism]
+    if measure == "pure" and budget.rho is not None:
+        raise ValueError(f"mechanism={mechanism!r} is for an epsilon, but the budget is {budget}; use mechanism='goe'")
+    if measure == "zcdp" and budget.rho is None and not budget.delta:
+        raise ValueError(
+            f"mechanism={mechanism!r} cannot give {budget}: Gaussian noise has no pure guarantee; pass rho, or a delta "
+            "above 0, or mechanism='double-wishart'"
+        )
+    if measure == "approximate":
+        if not budget.delta:
+            raise ValueError(
+                f"mechanism={mechanism!r} cannot give {budget}: one-sided noise is private only with a delta (the pure "
+                "guarantee published for it is false); pass epsilon and delta, or mechanism='double-wishart'"
+            )
+        if adjacency != Adjacency.ADD_REMOVE or not single_records:
+            raise ValueError(
+                f"mechanism={mechanism!r} has a proof for single records under adjacency='add_remove' only; "
+                "use mechanism='goe', which is more accurate too"
+            )
+    return _planned(mechanism, *plan)
+
+
+def _planned(
+    mechanism: str, d: int, sensitivity: TraceSensitivity, budget: Budget, share: Fraction, trace: int
+) -> MatrixNoise:
+    cost: PureDP | ZCDP | ApproxDP
+    if _MEASURE[mechanism] == "zcdp":
+        rho = budget.rho
+        if rho is None:
+            assert budget.epsilon is not None
+            rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
+        cost = ZCDP(rho)
+        (sigma,) = gaussian_scales([sensitivity.frobenius], share * Fraction(rho))
+        off = sigma if mechanism == "gaussian" else root_up(Fraction(sigma) ** 2 / 2)
+        return MatrixNoise(mechanism, d, sigma, _gaussian(sigma), _gaussian(off), cost)
+    assert budget.epsilon is not None
+    epsilon = share * Fraction(budget.epsilon)
+    if mechanism == "one-sided-wishart":
+        cost = ApproxDP(budget.epsilon, budget.delta)
+        k = smallest_degrees(d, math.nextafter(float(epsilon), 0.0), budget.delta)
+        sd = math.sqrt(k) * trace
+        diagonal, off_diagonal = (Noise("one_sided_wishart", sd * root) for root in (math.sqrt(2.0), 1.0))
+        return MatrixNoise(mechanism, d, float(trace), diagonal, off_diagonal, cost, k)
+    cost = PureDP(budget.epsilon)
+    if mechanism in ("laplace", "published-laplace"):
+        l1 = sensitivity.l1 if mechanism == "laplace" else max(2.0 * d * trace, sensitivity.l1)
+        (scale,) = laplace_scales([l1], epsilon)
+        noise = Noise("discrete_laplace", scale)
+        return MatrixNoise(mechanism, d, scale, noise, noise, cost)
+    if mechanism == "double-wishart":
+        scale = round_up(Fraction(sensitivity.nuclear) / (2 * epsilon))
+        sd = scale * math.sqrt(2.0 * (d + 1))
+    else:
+        scale = round_up(Fraction(sensitivity.frobenius) / epsilon)
+        sd = scale * math.sqrt((d * (d + 1) / 2 + 1) / 2.0)  # E r**2 = D (D + 1) scale**2, over D axes, halved
+    if not sd * d <= LARGEST_SCALE:
+        raise ValueError(
+            f"epsilon={budget.epsilon!r} needs noise of scale {sd:.3g}, which does not fit 64-bit integers; raise it"
+        )
+    name = mechanism.replace("-", "_")
+    return MatrixNoise(mechanism, d, scale, Noise(name, sd * math.sqrt(2.0)), Noise(name, sd), cost)
+
+
+def _gaussian(sigma: float) -> Noise:
+    return Noise("discrete_gaussian", sigma)
+
+
+def add_matrix_noise(
+    moments: Sensitive, noise: MatrixNoise, seed: np.random.Generator | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Second moments with planned noise: the diagonal, and the rest of the upper triangle.
+
+    Parameters
+    ----------
+    moments : Sensitive
+        Upper triangle, shape (d (d + 1)/2,), with the sensitivities that the noise was planned for.
+    noise : MatrixNoise
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only: the result is then not private.
+
+    Returns
+    -------
+    diagonal, off_diagonal : ndarray of int64
+        Shapes (d,) and (d (d - 1)/2,).
+    """
+    d = noise.n_columns
+    rows, columns = np.triu_indices(d)
+    on = rows == columns
+    if noise.mechanism in _MATRICES:
+        drawn = _MATRICES[noise.mechanism](noise, seed)[rows, columns]
+        noisy = moments.value + np.rint(np.clip(drawn, -_LIMIT, _LIMIT)).astype(np.int64)
+        return noisy[on], noisy[~on]
+    pure = noise.diagonal.distribution == "discrete_laplace"
+    draw = samplers.discrete_laplace if pure else samplers.discrete_gaussian
+    return (
+        draw(moments.value[on], noise.diagonal.scale, seed=seed),
+        draw(moments.value[~on], noise.off_diagonal.scale, seed=seed),
+    )
+
+
+def _double_wishart(noise: MatrixNoise, seed: np.random.Generator | None) -> np.ndarray:
+    d = noise.n_columns
+    first, second = standard_normals(2 * d * (d + 1), seed).reshape(2, d, d + 1)
+    return noise.scale * (first @ first.T - second @ second.T)
+
+
+def _one_sided_wishart(noise: MatrixNoise, seed: np.random.Generator | None) -> np.ndarray:
+    assert noise.degrees is not None
+    factor = standard_normals(noise.n_columns * noise.degrees, seed).reshape(noise.n_columns, -1)
+    return noise.scale * (factor @ factor.T - noise.degrees * np.eye(noise.n_columns))
+
+
+def _frobenius(noise: MatrixNoise, seed: np.random.Generator | None) -> np.ndarray:
+    d = noise.n_columns
+    size = d * (d + 1) // 2
+    direction = np.zeros((d, d))
+    direction[np.triu_indices(d)] = standard_normals(size, seed)
+    direction = direction + direction.T  # diagonal of sd 2, the rest 1: rescaled to the GOE's sqrt(2) to 1
+    direction[np.diag_indices(d)] /= math.sqrt(2.0)
+    radius = noise.scale * 0.5 * float((standard_normals(2 * size, seed) ** 2).sum())  # Gamma(size)
+    return direction * (radius / math.sqrt(float((direction**2).sum())))
+
+
+_MATRICES: dict[str, Callable[[MatrixNoise, np.random.Generator | None], np.ndarray]] = {
+    "double-wishart": _double_wishart,
+    "one-sided-wishart": _one_sided_wishart,
+    "frobenius": _frobenius,
+}
+
+
+def standard_normals(size: int, seed: np.random.Generator | None = None) -> np.ndarray:
+    """Normal variables in double precision from the operating system's random bits; not an exact sampler.
+
+    Box and Muller's formula on pairs of 53-bit uniform numbers, the first in (0, 1], so that the largest value is
+    ``sqrt(2 log 2**53) = 8.57``.
+    """
+    if seed is not None:
+        return seed.standard_normal(size)
+    half = (size + 1) // 2
+    bits = np.frombuffer(os.urandom(16 * half), dtype=np.uint64) >> np.uint64(11)
+    radius = np.sqrt(-2.0 * np.log((bits[:half] + np.uint64(1)) * 2.0**-53))
+    angle = bits[half:] * (2.0 * math.pi * 2.0**-53)
+    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:size]

@@ -1,0 +1,149 @@
+"""PrivateGaussianMixture: fits, outcomes, releases, conventions, nothing of the records in what is left."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn.base
+from sklearn.mixture import GaussianMixture
+
+from pgmpy_dp import Budget, Ledger, PrivateVectors, Release
+from pgmpy_dp.estimators import PrivateGaussianMixture
+from pgmpy_dp.models.mixtures import matching_error, random_centres, sample_mixture
+from pgmpy_dp.private.ledger import BudgetExceeded
+from tests.estimators.test_nothing_leaks import reachable
+
+RNG = np.random.default_rng(0)
+CENTRES = random_centres(3, 4, 9.0, RNG, shift=1e4)
+X, LABELS = sample_mixture(CENTRES, np.array([0.5, 0.3, 0.2]), 1.0, 7919, RNG)
+FRAME = pd.DataFrame(X, columns=list("abcd"))
+GIVEN = {"separation": 9.0, "scale": 1.0, "epsilon": 2.0, "delta": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> PrivateGaussianMixture:
+    return PrivateGaussianMixture(3, **GIVEN, random_state=0).fit(X)
+
+
+class TestFit:
+    def test_the_mixture(self, fitted):
+        assert fitted.converged_ and fitted.status_ == "found"
+        assert matching_error(fitted.means_, CENTRES) < 0.4
+        assert np.abs(np.sort(fitted.weights_) - [0.2, 0.3, 0.5]).max() < 0.05
+        assert fitted.scale_ == 1.0 and fitted.n_features_in_ == 4
+        assert fitted.counts_.dtype == np.int64 and fitted.n_blocks_ > 50
+        assert str(fitted.privacy_.guarantee) == "(2, 1e-06)-DP"
+
+    def test_predictions(self, fitted):
+        order = [int(np.linalg.norm(fitted.means_ - c, axis=1).argmin()) for c in CENTRES]
+        assert (fitted.predict(X) == np.array(order)[LABELS]).mean() > 0.99
+        assert np.allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
+        exact = GaussianMixture(3, covariance_type="spherical", means_init=CENTRES, random_state=0).fit(X)
+        assert 0 < exact.score(X) - fitted.score(X) < 0.1
+        assert fitted.score_samples(X).shape == (len(X),)
+        drawn, labels = fitted.sample(500, random_state=0)
+        assert drawn.shape == (500, 4) and set(labels) == {0, 1, 2}
+        assert fitted.score(drawn) == pytest.approx(fitted.score(X), abs=0.5)
+
+    def test_not_enough_data_is_an_outcome(self):
+        estimator = PrivateGaussianMixture(3, **GIVEN, random_state=0).fit(X[:60])
+        assert not estimator.converged_ and "cells" in estimator.status_
+        assert estimator.means_ is None and estimator.weights_ is None and estimator.counts_ is None
+        for method in (estimator.predict, estimator.score_samples, estimator.predict_proba):
+            with pytest.raises(ValueError, match="no centres were found"):
+                method(X)
+        with pytest.raises(ValueError, match="no centres were found"):
+            estimator.sample(3)
+
+    @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+    def test_dataframes(self, kind):
+        frame = kind({name: FRAME[name].to_numpy() for name in FRAME})
+        estimator = PrivateGaussianMixture(3, **GIVEN, columns=["d", "a", "b", "c"], random_state=0).fit(frame)
+        assert matching_error(estimator.means_, CENTRES[:, [3, 0, 1, 2]]) < 0.4
+        assert estimator.feature_names_in_.tolist() == ["d", "a", "b", "c"]
+        assert (estimator.predict(frame) == estimator.predict(X[:, [3, 0, 1, 2]])).all()
+
+    def test_a_release_is_read_again(self, fitted, tmp_path):
+        fitted.release_.save(tmp_path / "release.npz")
+        again = PrivateGaussianMixture(3).fit_release(Release.load(tmp_path / "release.npz"))
+        assert (again.means_ == fitted.means_).all() and (again.predict(X) == fitted.predict(X)).all()
+        assert again.privacy_.entries == ()
+        with pytest.raises(TypeError, match="pass a Release"):
+            PrivateGaussianMixture(3).fit_release("release")
+
+    def test_vectors_share_a_ledger(self):
+        ledger = Ledger(Budget(epsilon=3.0, delta=1e-5))
+        data = PrivateVectors(X, ledger=ledger)
+        PrivateGaussianMixture(3, **GIVEN).fit(data)
+        with pytest.raises(BudgetExceeded):
+            PrivateGaussianMixture(3, **GIVEN).fit(data)
+        assert len(ledger.entries) == 1
+        for changes, message in (
+            ({"adjacency": "replace_one", "n_records": 5}, "adjacency="),
+            ({"n_records": 5}, "n_records=5 differs"),
+            ({"columns": ["a"]}, "columns="),
+        ):
+            with pytest.raises(ValueError, match=message):
+                PrivateGaussianMixture(3, **GIVEN, **changes).fit(data)
+        assert len(ledger.entries) == 1
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"delta": 0.0}, "infinitely many cells"),
+            ({"epsilon": None}, "no budget was given"),
+            ({"separation": -1.0}, "separation=-1.0"),
+            ({"method": "em"}, "method='em'"),
+            ({"adjacency": "edge"}, "adjacency='edge'"),
+            ({"adjacency": "replace_one"}, "n_records=None"),
+            ({"n_components": 0}, "n_components=0"),
+        ],
+    )
+    def test_bad_arguments_when_used_not_when_stored(self, changes, message):
+        estimator = PrivateGaussianMixture(**{"n_components": 3, **GIVEN, **changes})
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(X)
+        assert not estimator.is_fitted
+
+    def test_records_to_predict_are_checked(self, fitted):
+        with pytest.raises(ValueError, match=r"shape \(9, 3\)"):
+            fitted.predict(np.zeros((9, 3)))
+        with pytest.raises(ValueError, match="not finite"):
+            fitted.predict(np.full((1, 4), np.nan))
+
+
+def test_clones_and_parameters(fitted):
+    copy = sklearn.base.clone(fitted)
+    assert copy.get_params() == fitted.get_params() and not copy.is_fitted
+    given = {"separation": "wide"}
+    assert PrivateGaussianMixture(-3, **given).separation == "wide"
+
+
+@pytest.mark.parametrize("method", ["blocks", "friends"])
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_a_fitted_estimator_holds_no_records(method, adjacency):
+    n_records = None if adjacency == "add_remove" else 8000
+    estimator = PrivateGaussianMixture(
+        3,
+        **GIVEN,
+        method=method,
+        adjacency=adjacency,
+        n_records=n_records,
+        n_blocks=None if method == "blocks" else 400,
+    ).fit(FRAME)
+    exact = {float(v) for v in X.ravel()}
+    counts = {int(c) for c in np.bincount(LABELS)} | {len(X)}
+    for item in (estimator, pickle.loads(pickle.dumps(estimator))):
+        for found in reachable(item):
+            assert not isinstance(found, PrivateVectors | pd.DataFrame)
+            if isinstance(found, np.ndarray) and found.dtype.kind == "f":
+                assert len(X) not in found.shape
+                assert not exact & {float(v) for v in found.ravel()}
+    # Noise of tens on the counts: all of them equal to the exact ones would have a chance below 1e-6.
+    assert estimator.counts_ is None or not {int(c) for c in estimator.counts_} >= counts - {len(X)}

@@ -1,0 +1,351 @@
+"""Releases of second moments and of precision matrices: what they spend, hold, refuse, and how far they can move."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.learners import covariance, precision
+from pgmpy_dp.private.learners.covariance import CovarianceSettings, noisy_covariance
+from pgmpy_dp.private.learners.precision import PrecisionSettings, noisy_precision
+from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.noise.matrix import MECHANISMS
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
+from pgmpy_dp.solvers.log_determinant import distance_bound
+from tests.private import audit
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(4000, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.3, 1.0]]) + [1.0, -2.0, 0.5]
+PLENTY = Budget(epsilon=1e5, delta=1e-6)
+
+
+def vectors(rows=ROWS, budget=PLENTY, **options) -> PrivateVectors:
+    return PrivateVectors(rows, ledger=budget, **options)
+
+
+class TestCovariance:
+    @pytest.mark.parametrize("mechanism", MECHANISMS)
+    def test_with_a_large_budget_it_is_the_second_moments_of_clipped_records(self, mechanism):
+        center = np.array([1.0, -2.0, 0.5])
+        release = covariance.run(vectors(), CovarianceSettings(2.0, mechanism, center, random_state=0), PLENTY)
+        noisy = noisy_covariance(release)
+        moved = ROWS - center
+        clipped = moved * np.minimum(1.0, 2.0 / np.linalg.norm(moved, axis=1, keepdims=True))
+        # The one-sided Wishart's scale is fixed: even the smallest has noise.
+        slack = 1e-2 if mechanism == "one-sided-wishart" else 5e-4
+        np.testing.assert_allclose(noisy.covariance, clipped.T @ clipped / len(ROWS), atol=slack)
+        np.testing.assert_array_equal(noisy.location, center)
+        assert noisy.n_records == pytest.approx(len(ROWS), abs=1)
+        assert release.mechanism in {name.replace("-", "_") for name in MECHANISMS}
+
+    def test_a_private_centre_is_the_mean_of_clipped_records_and_moves_the_moments_around_it(self):
+        settings = CovarianceSettings(4.0, center="private", center_radius=3.0, center_start=(1.0, -1.0, 0.0))
+        noisy = noisy_covariance(covariance.run(vectors(), settings, PLENTY))
+        moved = ROWS - [1.0, -1.0, 0.0]
+        clipped = moved * np.minimum(1.0, 3.0 / np.linalg.norm(moved, axis=1, keepdims=True))
+        expected = clipped.mean(axis=0) + [1.0, -1.0, 0.0]
+        np.testing.assert_allclose(noisy.location, expected, atol=1e-3)
+        around = ROWS - noisy.location
+        around *= np.minimum(1.0, 4.0 / np.linalg.norm(around, axis=1, keepdims=True))
+        np.testing.assert_allclose(noisy.covariance, around.T @ around / len(ROWS), atol=2e-3)
+
+    def test_a_noisy_mean_outside_of_its_ball_is_drawn_back(self):
+        settings = CovarianceSettings(1.0, center="private", center_radius=0.5, random_state=3)
+        release = covariance.run(vectors(ROWS[:2], Budget(epsilon=0.01)), settings, Budget(epsilon=0.01))
+        assert np.linalg.norm(release.values[2]) > np.linalg.norm(noisy_covariance(release).location)
+        assert np.linalg.norm(noisy_covariance(release).location) == pytest.approx(0.5)
+
+    @pytest.mark.parametrize(
+        ("budget", "cost"),
+        [
+            (Budget(epsilon=0.5), PureDP(0.5)),
+            (Budget(rho=0.1), ZCDP(0.1)),
+            (Budget(epsilon=0.5, delta=1e-6), PureDP(0.5)),  # three columns: the double Wishart is better
+        ],
+    )
+    @pytest.mark.parametrize("center", [{}, {"center": "private", "center_radius": 1.0}])
+    def test_it_charges_the_budget_once_before_the_noise(self, budget, cost, center, monkeypatch):
+        data = vectors(budget=budget)
+        release = covariance.run(data, CovarianceSettings(1.0, **center), budget)
+        assert release.guarantee == cost
+        (entry,) = data.ledger.entries
+        assert (entry.cost, entry.columns, entry.mechanism) == (cost, (0, 1, 2), release.mechanism)
+        with pytest.raises(BudgetExceeded):
+            covariance.run(data, CovarianceSettings(1.0, **center), budget)
+        assert len(data.ledger.entries) == 1
+
+    def test_shares_of_matrix_mean_and_number_add_up(self):
+        """Each noise's scale, turned back into what it spends, for pure and zCDP budgets."""
+        settings = CovarianceSettings(1.0, center="private", center_radius=1.0)
+        for adjacency, n_records, changed in (("add_remove", None, 1), ("replace_one", 4000, 2)):
+            pure = covariance.run(
+                vectors(adjacency=adjacency, n_records=n_records, budget=Budget(epsilon=1.0)),
+                settings,
+                Budget(epsilon=1.0),
+            )
+            grid = pure.public["grid"]
+            spent = changed * grid**2 * 2 * math.sqrt(2) / 2 / pure.noise[1].scale  # sd = sqrt(2 (d + 1)) c
+            spent += changed * math.sqrt(3) * grid / pure.noise[2].scale
+            spent += sum(1.0 / noise.scale for noise in pure.noise[3:])
+            assert spent == pytest.approx(1.0, rel=1e-9)
+            rho = covariance.run(
+                vectors(adjacency=adjacency, n_records=n_records, budget=Budget(rho=1.0)), settings, Budget(rho=1.0)
+            )
+            spent = changed * grid**4 / (2 * rho.noise[0].scale ** 2)
+            spent += (changed * grid) ** 2 / (2 * rho.noise[2].scale ** 2)
+            spent += sum(0.5 / noise.scale**2 for noise in rho.noise[3:])
+            assert spent == pytest.approx(1.0, rel=1e-9)
+            assert len(rho.noise) == (4 if n_records is None else 3)
+
+    def test_an_approximate_cost_where_the_mechanism_has_one(self):
+        budget = Budget(epsilon=1.0, delta=1e-6)
+        release = covariance.run(vectors(budget=budget), CovarianceSettings(1.0, "one-sided-wishart"), budget)
+        assert release.guarantee == ApproxDP(1.0, 1e-6)
+        goe = covariance.run(vectors(budget=budget), CovarianceSettings(1.0, "goe"), budget)
+        assert goe.guarantee == ZCDP(approx_to_zcdp(1.0, 1e-6))
+
+    def test_the_noise_that_is_declared_is_the_noise(self):
+        """Of many seeded releases; 6 standard errors."""
+        rows = ROWS[:50]
+        settings = [
+            CovarianceSettings(3.0, mechanism, random_state=k)
+            for mechanism in ("double-wishart", "goe")
+            for k in range(300)
+        ]
+        budget = Budget(epsilon=1.0, delta=1e-6)
+        for mechanism in ("double-wishart", "goe"):
+            chosen = [
+                noisy_covariance(covariance.run(vectors(rows, budget, n_records=50), s, budget))
+                for s in settings
+                if s.mechanism == mechanism
+            ]
+            values = np.array([noisy.covariance for noisy in chosen])
+            on, off = values[:, range(3), range(3)].std(axis=0), values[:, [0, 0, 1], [1, 2, 2]].std(axis=0)
+            assert off == pytest.approx(chosen[0].sd, rel=6 * 0.07)
+            assert on == pytest.approx(chosen[0].diagonal_sd, rel=6 * 0.07)
+
+    def test_persons(self):
+        frame = pd.DataFrame(ROWS[:60], columns=list("abc")).assign(who=np.repeat(np.arange(6), 10))
+        data = PrivateVectors(frame, unit="who", ledger=PLENTY)
+        release = covariance.run(data, CovarianceSettings(9.0), PLENTY)
+        assert (release.unit, data.ledger.entries[0].unit) == ("who", "who")
+        noisy = noisy_covariance(release)
+        assert noisy.n_records == pytest.approx(6, abs=1)
+        np.testing.assert_allclose(noisy.covariance * noisy.n_records / 6, ROWS[:60].T @ ROWS[:60] / 60, atol=0.01)
+        with pytest.raises(ValueError, match="single records"):
+            covariance.run(data, CovarianceSettings(9.0, "one-sided-wishart"), PLENTY)
+        assert len(data.ledger.entries) == 1
+
+    def test_a_release_survives_a_file(self, tmp_path):
+        settings = CovarianceSettings(3.0, center="private", center_radius=1.0)
+        release = covariance.run(vectors(), settings, PLENTY)
+        release.save(tmp_path / "release.npz")
+        loaded = Release.load(tmp_path / "release.npz")
+        assert loaded == release
+        np.testing.assert_array_equal(noisy_covariance(loaded).covariance, noisy_covariance(release).covariance)
+        with pytest.raises(ValueError, match="kind 'covariance'"):
+            noisy_precision(release)
+
+    def test_seeds_are_marked_and_warn(self):
+        data = vectors()
+        with pytest.warns(ReproducibleNoiseWarning):
+            release = covariance.run(data, CovarianceSettings(1.0, random_state=0), PLENTY)
+        assert release.reproducible and not data.ledger.private
+
+    @pytest.mark.parametrize(
+        ("options", "error", "match"),
+        [
+            ({"row_norm": None}, ValueError, "row_norm=None: pass the public bound"),
+            ({"row_norm": 0.0}, ValueError, "row_norm=0.0"),
+            ({"row_norm": -1.0}, ValueError, "row_norm=-1.0"),
+            ({"row_norm": math.inf}, ValueError, "row_norm=inf"),
+            ({"row_norm": 1e200}, ValueError, "row_norm=1e.200"),
+            ({"row_norm": "1"}, TypeError, "row_norm='1'"),
+            ({"mechanism": "wishart"}, ValueError, "mechanism='wishart'"),
+            ({"center": "mean"}, ValueError, "center='mean'"),
+            ({"center": 3.0}, TypeError, "center=3.0"),
+            ({"center": [0.0, math.nan, 0.0]}, ValueError, r"center\[1\]"),
+            ({"center": [0.0]}, ValueError, "center has 1 entries for 3 columns"),
+            ({"center": "private"}, ValueError, "needs center_radius"),
+            ({"center": "private", "center_radius": 0.0}, ValueError, "center_radius=0.0"),
+            ({"center_radius": 1.0}, ValueError, "are for center='private'"),
+            (
+                {"center": "private", "center_radius": 1.0, "center_start": [1.0]},
+                ValueError,
+                "center_start has 1 entries",
+            ),
+            ({"random_state": -1}, ValueError, "random_state=-1"),
+        ],
+    )
+    def test_bad_arguments_cost_nothing(self, options, error, match):
+        data = vectors()
+        with pytest.raises(error, match=match):
+            covariance.run(data, CovarianceSettings(**{"row_norm": 1.0, **options}), PLENTY)
+        assert data.ledger.entries == ()
+
+    def test_wrong_types_and_impossible_noise_cost_nothing(self):
+        data = vectors(budget=Budget(rho=1.0))
+        with pytest.raises(TypeError, match="pass PrivateVectors"):
+            covariance.run(ROWS, CovarianceSettings(1.0), PLENTY)
+        with pytest.raises(TypeError, match=r"budget=1\.0"):
+            covariance.run(data, CovarianceSettings(1.0), 1.0)
+        with pytest.raises(ValueError, match="is for an epsilon"):
+            covariance.run(data, CovarianceSettings(1.0, "laplace"), Budget(rho=0.5))
+        with pytest.raises(ValueError, match="noise of scale"):
+            covariance.run(data, CovarianceSettings(1.0), Budget(rho=1e-16))
+        assert data.ledger.entries == ()
+
+
+class TestWholeReleaseAudit:
+    @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=0.5)], ids=str)
+    def test_a_record_against_none(self, budget):
+        """Everything that is released with a private mean and number, attacked by the best linear statistic."""
+        settings = [CovarianceSettings(1.0, center="private", center_radius=1.0, random_state=k) for k in range(30_000)]
+        seeds = iter(settings)
+
+        def draw(dataset, count):
+            rows = np.array([[5.0, 0.0]])[: 1 - dataset]
+            rows = rows.reshape(-1, 2)
+            releases = [covariance.run(vectors(rows, budget), next(seeds), budget) for _ in range(count)]
+            return np.array([[r.values[0][0], r.values[2][0], r.values[3][0]] for r in releases], dtype=float)
+
+        example = covariance.run(vectors(budget=budget), settings[-1], budget)
+        scales = [math.sqrt(example.noise[k].variance) for k in (0, 2, 3)]
+        grid = example.public["grid"]
+
+        def score(outputs):
+            # The record's own shares, in standard deviations of each noise.
+            return outputs @ (np.array([0.5 * grid**2, grid, 1.0]) / np.array(scales) ** 2)
+
+        bound = audit.rho_bound if budget.rho else audit.epsilon_bound
+        measured = audit.audit(draw, score, releases=1500, bound=bound)
+        assert measured <= (budget.rho or budget.epsilon)
+
+
+class TestPrecision:
+    SETTINGS = PrecisionSettings(2.0, penalty=0.2)
+
+    def exact(self, rows, settings=SETTINGS, n=None):
+        clipped = rows * np.minimum(1.0, settings.row_norm / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))[:, None]
+        S = clipped.T @ clipped / (n or len(rows))
+        weights = np.full(S.shape, settings.penalty)
+        return graphical_lasso(
+            S, weights, penalize_diagonal=True, max_eigenvalue=settings.max_eigenvalue, tolerance=1e-13
+        ).precision
+
+    @pytest.mark.parametrize("mechanism", ["frobenius", "goe"])
+    def test_with_a_large_budget_it_is_the_solution_of_the_program(self, mechanism):
+        settings = PrecisionSettings(2.0, 0.2, mechanism=mechanism)
+        budget = Budget(epsilon=1e6, delta=1e-6)
+        release = precision.run(vectors(n_records=4000, budget=budget), settings, budget)
+        noisy = noisy_precision(release)
+        np.testing.assert_allclose(noisy.precision, self.exact(ROWS), atol=1e-3)
+        assert noisy.largest == 5.0
+        values = np.linalg.eigvalsh(self.exact(ROWS))
+        assert noisy.smallest <= values[0] and values[-1] <= noisy.largest * (1 + 1e-9)
+
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    def test_neighbours_solutions_are_as_near_as_the_proof_says(self, adjacency):
+        rng, largest = np.random.default_rng(0), 0.0
+        for _ in range(40):
+            n, d = 20, int(rng.integers(1, 5))
+            settings = PrecisionSettings(1.0, penalty=float(rng.choice([0.05, 0.3])))
+            rows = rng.normal(size=(n, d)) * rng.choice([0.01, 1.0])
+            other = rows.copy()
+            other[0] = 0.0 if adjacency == "add_remove" else -rng.normal(size=d) * 9
+            rows[0] *= 100.0
+            plan = precision._planned(d, vectors(rows, adjacency=adjacency, n_records=n).adjacency, n, settings, PLENTY)
+            moved = np.linalg.norm(self.exact(rows, settings, n) - self.exact(other, settings, n))
+            ratio = moved / (plan.sensitivity.frobenius * plan.unit)
+            assert ratio <= 1.0
+            largest = max(largest, ratio)
+        assert largest > 0.2  # of the bound: near empty data the cap binds and the bound nearly does
+
+    def test_without_the_cap_eigenvalues_exceed_one_over_the_penalty(self):
+        """Why there is one: of a single record of 16 columns, by more than the certified error of the solution."""
+        rng, penalty, largest = np.random.default_rng(0), 0.006, 0.0
+        for _ in range(20):
+            row = rng.normal(size=16)
+            row /= np.linalg.norm(row)
+            found = graphical_lasso(
+                np.outer(row, row), np.full((16, 16), penalty), penalize_diagonal=True, tolerance=1e-10
+            )
+            top = float(np.linalg.eigvalsh(found.precision)[-1])
+            largest = max(largest, (top - distance_bound(found.duality_gap, largest=top)) * penalty)
+        assert largest > 1.05
+
+    def test_the_certificate_is_as_planned(self, monkeypatch):
+        data = vectors(n_records=4000)
+        plan = precision._planned(3, data.adjacency, 4000, self.SETTINGS, PLENTY)
+        found = []
+        certified = precision._certified
+        monkeypatch.setattr(precision, "_certified", lambda *a: found.append(certified(*a)) or found[-1])
+        precision.run(data, self.SETTINGS, PLENTY)
+        eta = self.SETTINGS.max_eigenvalue * math.sqrt(2 * plan.gap)
+        assert np.linalg.norm(found[0] - self.exact(ROWS)) <= eta
+
+    def test_it_goes_on_until_the_certificate_is_there(self, monkeypatch):
+        calls = []
+
+        def lazy(S, R, **options):
+            calls.append(options["max_iter"])
+            return graphical_lasso(S, R, **{**options, "max_iter": 1 if len(calls) < 3 else 5000})
+
+        monkeypatch.setattr(precision, "graphical_lasso", lazy)
+        precision.run(vectors(n_records=4000), self.SETTINGS, PLENTY)
+        assert calls == [2000, 4000, 8000]
+
+    def test_whatever_the_records_are_there_is_a_result(self):
+        for rows in (
+            np.zeros((5, 3)),
+            np.empty((0, 3)),
+            np.full((5, 3), np.nan),
+            np.full((5, 3), 1e300),
+            np.eye(3)[:1],
+        ):
+            release = precision.run(vectors(rows, n_records=5), self.SETTINGS, PLENTY)
+            assert np.isfinite(noisy_precision(release).precision).all()
+
+    def test_costs(self):
+        for budget, cost, name in (
+            (Budget(epsilon=0.5), PureDP(0.5), "output_frobenius"),
+            (Budget(rho=0.1), ZCDP(0.1), "output_goe"),
+        ):
+            data = vectors(n_records=10, budget=Ledger(budget))
+            release = precision.run(data, self.SETTINGS, budget)
+            assert release.guarantee == data.ledger.entries[0].cost == cost
+            assert release.mechanism == name
+
+    @pytest.mark.parametrize(
+        ("options", "error", "match"),
+        [
+            ({"penalty": 0.0}, ValueError, "penalty=0.0"),
+            ({"penalty": "noise-aware"}, TypeError, "penalty='noise-aware'"),
+            ({"row_norm": None}, ValueError, "row_norm=None"),
+            ({"max_eigenvalue": -1.0}, ValueError, "max_eigenvalue=-1.0"),
+            ({"penalty": 1e-200}, ValueError, "max_eigenvalue=1e.200"),
+            ({"penalty": 1e-320}, ValueError, "max_eigenvalue=inf"),
+            ({"mechanism": "double-wishart"}, ValueError, "for noise on the output"),
+            ({"center": "private"}, ValueError, "public center only"),
+            ({"center": [1.0]}, ValueError, "center has 1 entries"),
+        ],
+    )
+    def test_bad_arguments_cost_nothing(self, options, error, match):
+        data = vectors(n_records=10)
+        with pytest.raises(error, match=match):
+            precision.run(data, PrecisionSettings(**{"row_norm": 1.0, "penalty": 0.1, **options}), PLENTY)
+        assert data.ledger.entries == ()
+
+    def test_it_needs_a_public_number_of_records(self):
+        data = vectors()
+        with pytest.raises(ValueError, match="public number of records"):
+            precision.run(data, self.SETTINGS, PLENTY)
+        assert data.ledger.entries == ()

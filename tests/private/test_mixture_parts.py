@@ -1,0 +1,454 @@
+"""What the mixture learner is made of: sensitivities on exhaustive neighbours, thresholds, audits with mutants."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from pgmpy_dp import Budget, PrivateVectors
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data import vector_sums
+from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums, record_number, vector_blocks
+from pgmpy_dp.private.learners import mixture_steps
+from pgmpy_dp.private.learners.mixture_friends import agreeing_mean, friend_test, friends
+from pgmpy_dp.private.learners.mixture_plan import COUNT_WEIGHT, MixtureSettings, _squared_step, make_plan
+from pgmpy_dp.private.learners.mixture_scale import LOG_SENSITIVITY, block_log_scales, noisy_log_scale
+from pgmpy_dp.private.learners.mixture_steps import lloyd_step
+from pgmpy_dp.private.noise import histogram, samplers
+from pgmpy_dp.private.noise.histogram import (
+    StabilityHistogram,
+    marked_cells,
+    stability_histogram,
+    stable_cells,
+    tail_quantile,
+)
+from tests.private import audit
+
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
+ADJACENCIES = ("add_remove", "replace_one")
+
+
+def vectors(rows, adjacency="add_remove", n_records=None) -> PrivateVectors:
+    if adjacency == "replace_one" and n_records is None:
+        n_records = len(rows)
+    return PrivateVectors(np.asarray(rows, dtype=float), adjacency=adjacency, ledger=BUDGET, n_records=n_records)
+
+
+def neighbours(rows, adjacency, others):
+    """All data sets next to `rows`: one record less, one more of `others`, or one replaced by one of them."""
+    for i in range(len(rows)):
+        rest = np.delete(rows, i, axis=0)
+        if adjacency == "add_remove":
+            yield rest
+        else:
+            yield from (np.insert(rest, i, other, axis=0) for other in others)
+    if adjacency == "add_remove":
+        yield from (np.insert(rows, 0, other, axis=0) for other in others)
+
+
+class TestTail:
+    @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 7.7, 300.0])
+    @pytest.mark.parametrize("probability", [0.3, 1e-3, 1e-9, 1e-40])
+    def test_is_the_smallest_quantile_by_direct_sums(self, scale, probability):
+        z = np.arange(-int(60 * scale + 60), int(60 * scale + 60) + 1)
+        weights = [math.exp(-((x / scale) ** 2) / 2) for x in z.tolist()]
+        total = math.fsum(weights)
+        tail = lambda t: math.fsum(w for x, w in zip(z.tolist(), weights, strict=True) if x >= t) / total  # noqa: E731
+        t = tail_quantile(scale, probability)
+        assert tail(t) <= probability
+        assert t == 1 or tail(t - 1) > probability * (1 - 1e-6)
+
+    def test_the_two_ways_agree_where_they_meet(self):
+        assert 0 <= tail_quantile(1000.5, 1e-8) - tail_quantile(999.9, 1e-8) <= 6
+
+    def test_the_continuous_quantile_would_be_too_small(self):
+        # The trap: rounding the normal quantile up is not enough for discrete noise.
+        wrong = sum(math.ceil(s * norm.isf(1e-6)) < tail_quantile(s, 1e-6) for s in np.linspace(3, 30, 100))
+        assert wrong > 10
+
+
+class TestMarks:
+    def test_counts_are_of_blocks_and_in_the_order_of_the_keys(self):
+        keys = np.array([[3, 0], [-1, 5], [3, 0], [3, 0]])
+        cells, counts = marked_cells(keys, np.array([0, 0, 0, 7]))
+        assert cells.tolist() == [[-1, 5], [3, 0]] and counts.tolist() == [1, 2]
+        assert marked_cells(np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=int))[0].shape == (0, 2)
+
+    @pytest.mark.parametrize("k", [1, 2, 3])
+    def test_a_block_moves_at_most_2k_counts_by_1(self, k):
+        options = list(itertools.product(range(4), repeat=k))
+        others = [(b, c) for b in range(1, 4) for c in (0, 1)]
+        worst = 0
+        for first, second in itertools.product([(), *options], repeat=2):
+            tables = []
+            for marks in (first, second):
+                pairs = others + [(0, c) for c in marks]
+                cells, counts = marked_cells(np.array([[c] for _, c in pairs]), np.array([b for b, _ in pairs]))
+                tables.append(dict(zip(cells[:, 0].tolist(), counts.tolist(), strict=True)))
+            change = [tables[0].get(c, 0) - tables[1].get(c, 0) for c in range(4)]
+            assert set(change) <= {-1, 0, 1}
+            # Cells that the other does not have: at most k on either side, each with a count of 1.
+            for one, other in (tables, tables[::-1]):
+                new = [c for c in one if c not in other]
+                assert len(new) <= k and all(one[c] == 1 for c in new)
+            worst = max(worst, int(np.abs(change).sum()))
+        assert worst == min(2 * k, 4)  # four cells there are
+
+    def test_scale_and_threshold(self):
+        plan = stability_histogram(3, Fraction(1, 50), 1e-7)
+        assert Fraction(2 * 3) / (2 * Fraction(plan.scale) ** 2) <= Fraction(1, 50)
+        assert plan.threshold == 1 + tail_quantile(plan.scale, 1e-7 / 6)
+
+
+ABSENT = -(10**6)
+
+
+def many(keys: list[int], blocks: list[int], plan: StabilityHistogram, count: int, cells: int) -> np.ndarray:
+    """That many releases side by side, as cells of one key more: shape (count, cells), ABSENT where not released."""
+    copies = np.repeat(np.arange(count), len(keys))
+    found, values = stable_cells(
+        np.column_stack([copies, np.tile(keys, count)]),
+        copies * (max(blocks) + 1) + np.tile(blocks, count),
+        plan,
+    )
+    results = np.full((count, cells), ABSENT)
+    results[found[:, 0], found[:, 1]] = values
+    return results
+
+
+class TestHistogramAudit:
+    """False alarms: probability at most 1e-6 each. The delta is large, so that an attack can see what it allows."""
+
+    EPSILON, DELTA, ETA = 1.0, 0.02, 0.01
+
+    def plan(self) -> StabilityHistogram:
+        return stability_histogram(1, approx_to_zcdp(self.EPSILON, self.DELTA - self.ETA), self.ETA)
+
+    def of_shared_cells(self, plan: StabilityHistogram) -> float:
+        """The block marks two of four cells that 9 others mark, or the other two: 2k counts move."""
+        others = [(b, c) for b in range(1, 10) for c in range(4)]
+
+        def draw(dataset: int, count: int) -> np.ndarray:
+            marks = others + [(0, 2 * dataset), (0, 2 * dataset + 1)]
+            # Of each cell only the count matters: one mark of each block there.
+            return many([c for _, c in marks], [b for b, _ in marks], plan, count, 4)
+
+        def score(outputs: np.ndarray) -> np.ndarray:
+            counts = np.maximum(outputs, plan.threshold - 1)  # hardly ever below it
+            return counts[:, 0] + counts[:, 1] - counts[:, 2] - counts[:, 3]
+
+        return audit.audit(
+            draw,
+            score,
+            releases=2500,
+            bound=audit.rho_bound,  # these cells are far above the threshold, which then costs nothing to speak of
+        )
+
+    def of_a_lone_cell(self, plan: StabilityHistogram) -> float:
+        """The block marks a cell that nobody else marks, or none: a record has emptied it."""
+
+        def draw(dataset: int, count: int) -> np.ndarray:
+            keys, blocks = ([0] * 9, list(range(1, 10)))
+            if dataset == 0:
+                keys, blocks = [*keys, 1], [*blocks, 0]
+            return many(keys, blocks, plan, count, 2)
+
+        return audit.audit(
+            draw,
+            lambda outputs: outputs[:, 1] * 1.0,
+            releases=20_000,
+            bound=lambda p, q: audit.epsilon_bound(p, q, self.DELTA),
+        )
+
+    def test_stays_below_the_claim(self):
+        assert 0.2 <= self.of_shared_cells(stability_histogram(2, 1.0, self.ETA)) <= 1.0  # about .46
+        assert self.of_a_lone_cell(self.plan()) <= self.EPSILON
+
+    def test_half_the_noise_is_caught(self):
+        plan = stability_histogram(2, 1.0, self.ETA)
+        assert self.of_shared_cells(StabilityHistogram(plan.scale / 2, plan.threshold)) > 1.0
+
+    def test_a_forgotten_threshold_is_caught(self):
+        # With all the noise: that the cell is there at all tells the neighbours apart.
+        assert self.of_a_lone_cell(StabilityHistogram(self.plan().scale, ABSENT + 1)) > self.EPSILON
+
+    def test_half_the_threshold_is_caught(self):
+        plan = self.plan()
+        assert self.of_a_lone_cell(StabilityHistogram(plan.scale, plan.threshold // 2)) > self.EPSILON
+
+
+class TestSums:
+    CENTRES = np.array([[0.0, 0.0, 0.0], [6.0, 0.0, 0.0]])
+    UNIT, BOUND = 2.0**-6, 150
+
+    def parts(self, rows, adjacency):
+        return clipped_cluster_sums(vectors(rows.reshape(-1, 3), adjacency), self.CENTRES, self.UNIT, self.BOUND)
+
+    def test_against_a_slow_twin(self):
+        rng = np.random.default_rng(0)
+        rows = rng.normal(scale=4.0, size=(40_000, 3))
+        counts, sums = self.parts(rows, "add_remove")
+        nearest = np.linalg.norm(rows[:, None] - self.CENTRES, axis=2).argmin(axis=1)
+        steps = (rows - self.CENTRES[nearest]) / self.UNIT
+        size = np.linalg.norm(steps, axis=1, keepdims=True)
+        steps *= np.minimum(1.0, self.BOUND / size)
+        assert counts.tolist() == np.bincount(nearest).tolist()
+        for j in range(2):
+            # Truncated toward zero: each record is at most one unit off.
+            assert np.abs(sums[j] - steps[nearest == j].sum(axis=0)).max() <= counts[j]
+
+    @pytest.mark.parametrize("d", [1, 3, 30, 400])
+    def test_no_record_exceeds_the_bound_and_some_come_near(self, d):
+        rng = np.random.default_rng(d)
+        rows = rng.normal(size=(300, d)) * 10.0 ** rng.uniform(-3, 200, size=(300, 1))
+        rows[0], rows[1] = 1e308, -1e308
+        longest = 0
+        for row in rows:
+            counts, sums = clipped_cluster_sums(vectors([row]), np.zeros((2, d)), 2.0**-7, 1000)
+            assert counts.sum() == 1
+            longest = max(longest, int((sums.astype(object) ** 2).sum()))
+        assert 998_000 * (1 - 0.004 * math.sqrt(d)) <= longest <= 1000**2
+
+    @pytest.mark.parametrize("adjacency", ADJACENCIES)
+    def test_sensitivity_on_exhaustive_neighbours(self, adjacency):
+        far = 1e6
+        others = [np.array(p) for p in [(far, 0, 0), (-far, 0, 0), (3.1, far, 0), (2.9, -far, 0), (0, 0, 0), (6, 0, 0)]]
+        rows = np.array([(far, 0.0, 0.0), (-far, 0, 0), (2.9, far, 0), (0.1, 0.2, 0.3)])
+        weight = COUNT_WEIGHT[Adjacency(adjacency)]
+        counts, sums = self.parts(rows, adjacency)
+        worst = Fraction(0)
+        for changed in neighbours(rows, adjacency, others):
+            other_counts, other_sums = self.parts(changed, adjacency)
+            squares = int(((sums - other_sums).astype(object) ** 2).sum())
+            change = Fraction(squares, self.BOUND**2) + weight**2 * int(((counts - other_counts) ** 2).sum())
+            worst = max(worst, change)
+        claimed = _squared_step(Adjacency(adjacency), weight)
+        assert 0.95 * claimed <= worst <= claimed
+        assert claimed == (Fraction(5, 4) if adjacency == "add_remove" else 4)
+
+    def test_a_record_s_part_does_not_depend_on_its_place(self):
+        rng = np.random.default_rng(3)
+        rows = rng.normal(loc=3.0, size=(3000, 3))  # near the border of the two centres
+        alone = [self.parts(row, "add_remove") for row in rows]
+        counts, sums = self.parts(rows, "add_remove")
+        assert counts.tolist() == sum(c for c, _ in alone).tolist()
+        assert sums.tolist() == sum(s for _, s in alone).tolist()
+
+    def test_numbers_of_records(self):
+        assert record_number(vectors(np.ones((7, 2)))).tolist() == [7]
+        with pytest.raises(ValueError, match="public number of records"):
+            record_number(vectors(np.ones((7, 2)), "replace_one"))
+
+
+class TestBlocks:
+    def test_they_are_disjoint_together_all_and_in_order(self):
+        rows = np.arange(600.0).reshape(300, 2)
+        points, used = vector_blocks(vectors(rows), 7, 100, np.random.default_rng(0))
+        assert points.shape == (7, 100, 2) and used.sum() == 300
+        assert np.sort(points[used][:, 0]).tolist() == rows[:, 0].tolist()
+        assert all((np.diff(points[b][used[b]][:, 0]) > 0).all() for b in range(7))
+        assert not points[~used].any()
+
+    def test_a_block_keeps_its_first_records(self):
+        rows = np.arange(100.0)[:, None]
+        full, used = vector_blocks(vectors(rows), 3, 100, np.random.default_rng(1))
+        few, kept = vector_blocks(vectors(rows), 3, 4, np.random.default_rng(1))
+        for b in range(3):
+            assert few[b][kept[b]].tolist() == full[b][used[b]][:4].tolist()
+
+    def test_one_block_changes_whatever_the_record(self, monkeypatch):
+        # With the same draws for the others, as in the proof.
+        rows = np.random.default_rng(0).normal(size=(50, 2))
+        draws = np.random.default_rng(5).integers(6, size=51)
+        monkeypatch.setattr(vector_sums, "uniform_parts", lambda n, parts, seed=None: draws[:n])
+        before = vector_blocks(vectors(rows), 6, 9)
+        for changed in (np.vstack([rows, [[1e9, -1e9]]]), np.vstack([rows[:-1], [[7.0, 7.0]]]), rows[:-1]):
+            after = vector_blocks(vectors(changed), 6, 9)
+            different = [b for b in range(6) if not all(np.array_equal(x[b], y[b]) for x, y in zip(before, after))]  # noqa: B905
+            assert len(different) <= 1
+
+    def test_units_are_refused(self):
+        import pandas as pd
+
+        frame = pd.DataFrame({"who": ["a", "b"], "x": [1.0, 2.0]})
+        data = PrivateVectors(frame, ledger=BUDGET, unit="who")
+        with pytest.raises(ValueError, match="protect whole units"):
+            vector_blocks(data, 2, 2)
+
+
+class TestSteps:
+    @pytest.mark.parametrize("adjacency", ADJACENCIES)
+    @pytest.mark.parametrize(("factor", "caught"), [(1.0, False), (0.5, True)])
+    def test_audit(self, adjacency, factor, caught, monkeypatch):
+        """Worst neighbours of one step: a record far on one side, against none or one far on the other side."""
+        rows = [np.array([[1e9]]), np.array([[-1e9]]) if adjacency == "replace_one" else np.zeros((0, 1))]
+        n_records = 1 if adjacency == "replace_one" else None
+        data = [vectors(r, adjacency, n_records) for r in rows]
+        plan = make_plan(data[0], MixtureSettings(1, 8.0, 1.0, n_steps=2), Budget(epsilon=20.0, delta=1e-3))
+        weight = float(COUNT_WEIGHT[data[0].adjacency])
+        claim = float(_squared_step(data[0].adjacency, COUNT_WEIGHT[data[0].adjacency])) / (2 * plan.step_multiplier**2)
+        drawn = []
+
+        def sampler(values, scale, *, seed=None):  # the step's own draws, many at once
+            drawn.append(discrete_gaussian(np.repeat(values.ravel(), self.count), scale * factor))
+            return values
+
+        discrete_gaussian = samplers.discrete_gaussian
+        monkeypatch.setattr(mixture_steps.samplers, "discrete_gaussian", sampler)
+
+        def draw(dataset: int, count: int) -> np.ndarray:
+            self.count = count
+            drawn.clear()
+            lloyd_step(data[dataset], np.zeros((1, 1)), 3.0, plan)
+            counts, sums = drawn
+            return np.column_stack([counts, sums / 2.0**14 / 3.0])
+
+        def score(outputs: np.ndarray) -> np.ndarray:
+            return outputs[:, 1] + (weight**2 * outputs[:, 0] if adjacency == "add_remove" else 0.0)
+
+        found = audit.audit(draw, score, releases=20_000, bound=audit.rho_bound)
+        assert (found > claim) == caught
+        assert found > 0.3 * claim  # about .6 of it
+
+    def test_moves_to_the_mean_and_leaves_what_is_hidden(self):
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(20_000, 2)) + [2.0, 1.0]
+        data = vectors(rows, "replace_one")
+        plan = make_plan(data, MixtureSettings(2, 8.0, 1.0), BUDGET)
+        step = lloyd_step(data, np.array([[0.0, 0.0], [500.0, 0.0]]), 8.0, plan, np.random.default_rng(1))
+        assert step.visible.tolist() == [True, False]
+        assert np.abs(step.centres[0] - [2.0, 1.0]).max() < 0.1
+        assert step.centres[1].tolist() == [500.0, 0.0]
+
+
+class TestFriends:
+    M, R = 40, 1.0
+
+    def tuples(self, rng, spread=0.3):
+        base = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+        return np.stack([rng.permutation(base) for _ in range(self.M)]) + spread * rng.uniform(-1, 1, (self.M, 3, 2))
+
+    def test_friends_are_those_within_the_radius_whatever_the_order(self):
+        rng = np.random.default_rng(0)
+        tuples = self.tuples(rng)
+        assert friends(tuples, self.R).all()
+        tuples[0] += 50.0  # elsewhere
+        tuples[1, 1] = tuples[1, 0] + 0.1  # two centres of one block too near
+        tuples[2] = np.nan  # no centres
+        tuples[3] = np.inf
+        agree = friends(tuples, self.R)
+        assert agree[0].sum() == 1 and agree[0, 0]
+        assert not agree[[1, 2, 3]].any() and not agree[:, [1, 2, 3]].any()
+        assert agree[4:, 4:].all()
+
+    def test_sensitivities_of_test_and_mean(self):
+        """The claims of the proof, on random changes of one block, over data sets that are good or nearly so."""
+        test = friend_test(self.M, 3)
+        assert test is not None
+        least = test.threshold - 1 - 3
+        worst_mean, worst_h, goods = 0.0, 0, 0
+        for trial in range(300):
+            rng = np.random.default_rng(trial)
+            tuples = self.tuples(rng, spread=0.5)
+            away = rng.integers(0, 8)
+            tuples[:away] += rng.uniform(0.3, 1.2)
+            changed = tuples.copy()
+            j = rng.integers(self.M)
+            changed[j] = [tuples[j] + 100.0, np.full((3, 2), np.nan), tuples[0] + 0.6, tuples[-1]][trial % 4]
+            stats = [self.core(t, test, least) for t in (tuples, changed)]
+            worst_h = max(worst_h, abs(stats[0][0] - stats[1][0]))
+            if all(h > least for h, _ in stats):
+                goods += 1
+                moved = np.linalg.norm(_sorted(stats[0][1]) - _sorted(stats[1][1]))
+                worst_mean = max(worst_mean, moved)
+        assert worst_h == 1
+        assert goods > 50
+        assert 0 < worst_mean <= 2 * self.R * math.sqrt(3) * test.sensitivity
+
+    def core(self, tuples, test, least):
+        counts = friends(tuples, self.R).sum(axis=1)
+        h = max(h for h in range(self.M + 1) if (counts >= h).sum() >= h)
+        weights = np.clip(counts - test.low, 0, test.height)
+        if not weights.any():
+            return h, None
+        if h > least:
+            assert weights.sum() >= least * test.height
+        reference = tuples[np.flatnonzero(weights)[0]]
+        total = np.zeros((3, 2))
+        for w, t in zip(weights, tuples, strict=True):
+            if w:
+                order = [int(np.linalg.norm(t - c, axis=1).argmin()) for c in reference]
+                assert sorted(order) == [0, 1, 2]  # a matching
+                assert np.linalg.norm(t[order] - reference, axis=1).max() <= 2 * self.R
+                total += w * t[order]
+        return h, total / weights.sum()
+
+    def test_releases_the_mean_or_nothing(self):
+        rng = np.random.default_rng(0)
+        test = friend_test(self.M, 3)
+        tuples = self.tuples(rng)
+        arguments = (self.R, test, 0.5, Fraction(10), 2.0**-10, np.random.default_rng(1))
+        agreed = agreeing_mean(tuples, *arguments)
+        assert np.abs(_sorted(agreed.centres * 2.0**-10) - _sorted(np.array([[0, 0], [10, 0], [0, 10.0]]))).max() < 0.5
+        tuples[: self.M // 2] += 100.0
+        assert agreeing_mean(tuples, *arguments).centres is None
+        assert agreeing_mean(np.full_like(tuples, np.nan), *arguments).centres is None
+        # A scale that no integers can hold is an outcome, not an error after the charge.
+        assert agreeing_mean(tuples, 1e30, *arguments[1:]).centres is None
+
+
+def _sorted(rows: np.ndarray) -> np.ndarray:
+    return rows[np.lexsort(np.rint(rows).T[::-1])]
+
+
+class TestScale:
+    def test_estimates_of_blocks_are_unbiased_about(self):
+        rng = np.random.default_rng(0)
+        points = 3.0 * rng.normal(size=(400, 30, 4))
+        cost = ((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2))
+        logs = block_log_scales(cost, np.full(400, 30), 1, 4)
+        assert abs(2 ** np.mean(logs) - 3.0) < 0.1
+        few = block_log_scales(np.array([0.0, np.nan, np.inf, 1.0]), np.array([9, 9, 9, 1]), 1, 4)
+        assert np.isnan(few).all()  # no spread, no centres, no number, no more records than centres
+
+    def test_sum_moves_by_its_sensitivity_at_most(self):
+        seen = []
+
+        class Recorder:
+            def __call__(self, values, scale, *, seed=None):
+                seen.append(values.copy())
+                return values
+
+        from pgmpy_dp.private.learners import mixture_scale
+
+        original = mixture_scale.samplers.discrete_gaussian
+        plan = StabilityHistogram(1.0, 3)
+        base = np.zeros(20)
+        try:
+            mixture_scale.samplers.discrete_gaussian = Recorder()
+            for value in (-150.0, -1.0, 0.2, 150.0, np.nan):
+                logs = base.copy()
+                logs[0] = value
+                assert noisy_log_scale(logs, plan, 1.0, 0.5) is not None
+        finally:
+            mixture_scale.samplers.discrete_gaussian = original
+        sums = [int(v[0]) for v in seen if v.shape == (1,)]
+        assert 0.9 * LOG_SENSITIVITY <= max(sums) - min(sums) <= LOG_SENSITIVITY
+
+    def test_no_agreement_is_none(self):
+        logs = np.arange(100.0)
+        assert noisy_log_scale(logs, StabilityHistogram(1.0, 20), 1.0, 0.0, np.random.default_rng(0)) is None
+        assert noisy_log_scale(np.full(9, np.nan), StabilityHistogram(1.0, 20), 1.0, 0.0) is None
+
+
+def test_a_threshold_is_above_what_the_module_proves():
+    # 2 k P(Z >= T - 1) <= eta, for the plan of the defaults.
+    plan = histogram.stability_histogram(3, 0.015, 1e-7)
+    assert 6 * norm.sf((plan.threshold - 2) / plan.scale) >= 1e-7 / 1.5  # not wasteful either
+    assert plan.threshold - 1 == tail_quantile(plan.scale, 1e-7 / 6)
