@@ -18,7 +18,7 @@ from pgmpy_dp.private.learners.block_exponential import ExponentialSettings
 from pgmpy_dp.private.learners.block_sdp import ProjectionSettings
 from pgmpy_dp.private.learners.noisy_power import NoisyPowerSettings
 from pgmpy_dp.private.learners.randomised_response import ResponseSettings
-from pgmpy_dp.private.noise import additive
+from pgmpy_dp.private.noise import additive, bulk
 from tests.private import audit
 
 DEGREE = 1e-9  # nothing to speak of, so that vertices of different copies have nothing to do with each other
@@ -84,7 +84,8 @@ class TestNoisyPower:
         budget, claim = CLAIMS[kind]
         for name in ("laplace_scales", "gaussian_scales"):
             exact = getattr(additive, name)
-            monkeypatch.setattr(additive, name, lambda *a, exact=exact: tuple(s / 2 for s in exact(*a)))
+            for module in (additive, bulk):
+                monkeypatch.setattr(module, name, lambda *a, exact=exact: tuple(s / 2 for s in exact(*a)))
         assert audit_power(monkeypatch, kind, budget, 8000) > claim
 
 
