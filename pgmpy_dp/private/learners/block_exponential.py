@@ -43,7 +43,8 @@ class ExponentialSettings(CommunitySettings):
         See :class:`~pgmpy_dp.private.learners.communities.CommunitySettings`.
     max_vertices : int, default 64
         Larger graphs are refused. Above 22 vertices the time depends on the graph, which must be known to be sparse for
-        other reasons: a tree-like graph of 64 takes a second, a dense one of 40 does not end.
+        other reasons: of 64 vertices, a path takes .03 s and a random 3-regular graph 7 s; a dense graph of 40 does not
+        end.
     """
 
     max_vertices: int = 64
