@@ -93,6 +93,12 @@ def test_fitting_sets_is_fitted_and_reset_undoes_it(estimator_class, data):
     assert estimator.epsilon == 1.0
 
 
+def test_what_is_protected_is_one_record(estimator_class, data):
+    estimator = estimator_class(**budget_of(estimator_class, 1.0), state_names=STATES)
+    privacy = estimator.fit(nx.Graph([("rain", "wet")]), data).privacy_
+    assert privacy.unit is None and "all rows" not in str(privacy)
+
+
 def test_set_params_reaches_the_next_fit(estimator_class, data):
     estimator = estimator_class(**budget_of(estimator_class, 1.0), state_names=STATES)
     estimator.set_params(epsilon=4.0).fit(nx.Graph([("rain", "wet")]), data)

@@ -73,7 +73,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     -------
     Release
         ``kind="log_potentials"``; ``values[0]`` holds the parameters of all tables, flat, in units of
-        ``public["unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a noisy
+        ``public["parameter_unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a noisy
         count of them. ``public["path"]`` says how the parameters were found.
 
     Raises
@@ -159,7 +159,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
             "schema": table.schema.to_dict(),
             "scopes": [[encode_label(name) for name in scope] for scope in settings.scopes],
             "n_records": table.n_records,
-            "unit": PARAMETER_UNIT,
+            "parameter_unit": PARAMETER_UNIT,
             "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
             "path": found.path,
         },
@@ -174,7 +174,7 @@ def parameters(release: Release) -> np.ndarray:
     """Log-potentials of a release of this learner, shape (n_cells,)."""
     if release.kind != "log_potentials":
         raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'log_potentials'")
-    return release.values[0] * float(release.public["unit"])
+    return release.values[0] * float(release.public["parameter_unit"])
 
 
 def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records: float, variance: float) -> float:

@@ -133,7 +133,7 @@ def run(
     Returns
     -------
     Release
-        ``kind="pseudo_likelihood"``; ``values[0]`` holds the log-potentials, flat, in units of ``public["unit"]`` (see
+        ``kind="pseudo_likelihood"``; ``values[0]`` holds the log-potentials, flat, in units of ``public["parameter_unit"]`` (see
         :func:`parameters`); ``values[1]``, if the number of records was not public, a noisy count of them.
         ``public["path"]`` says how they were found, and how many interactions were kept.
 
@@ -205,7 +205,7 @@ def run(
             "order": settings.order,
             "graph": encoded_graph(settings.graph),
             "width": settings.width,
-            "unit": math.ldexp(1.0, -_PARAMETER_BITS),
+            "parameter_unit": math.ldexp(1.0, -_PARAMETER_BITS),
             "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
             "path": {
                 "n_steps": list(plan.steps),
@@ -232,7 +232,7 @@ def parameters(release: Release) -> np.ndarray:
     """
     if release.kind != "pseudo_likelihood":
         raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'pseudo_likelihood'")
-    return release.values[0] * float(release.public["unit"])
+    return release.values[0] * float(release.public["parameter_unit"])
 
 
 def _ascend(
