@@ -370,7 +370,7 @@ def test_a_failed_fit_changes_nothing(step, monkeypatch):
 
 def test_a_failed_output_perturbation_is_charged(monkeypatch):
     data = PrivateVectors(ROWS, ledger=Budget(epsilon=1.0), n_records=N)
-    monkeypatch.setattr(precision, "_certified", raises)
+    monkeypatch.setattr(precision, "certified_solution", raises)
     with pytest.raises(Boom):
         PrivateGraphicalLasso(NORM, epsilon=0.25, perturb="output", penalty=0.1).fit(data)
     assert len(data.ledger.entries) == 1

@@ -255,7 +255,7 @@ class TestBudgets:
         spent = estimator.privacy_.guarantee
         assert spent == guarantee or (method == "moments" and "delta" in budget and spent == PureDP(1.0))
         assert [entry.cost for entry in estimator.privacy_.entries] == [spent]
-        assert str(estimator.privacy_.adjacency) == adjacency
+        assert str(estimator.privacy_.adjacency) == adjacency and estimator.privacy_.unit is None
         assert np.isfinite(estimator.edge_scores_).all()
 
     @pytest.mark.parametrize("budget", [{"epsilon": 2.0}, {"rho": 0.2}, {"epsilon": 1.0, "delta": 1e-5}])

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners import covariance, precision
+from pgmpy_dp.private.learners import convex_program, covariance, precision
+from pgmpy_dp.private.learners.convex_program import released_solution
 from pgmpy_dp.private.learners.covariance import CovarianceSettings, noisy_covariance
 from pgmpy_dp.private.learners.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
@@ -262,7 +264,8 @@ class TestPrecision:
             other = rows.copy()
             other[0] = 0.0 if adjacency == "add_remove" else -rng.normal(size=d) * 9
             rows[0] *= 100.0
-            plan = precision._planned(d, vectors(rows, adjacency=adjacency, n_records=n).adjacency, n, settings, PLENTY)
+            program = precision.PrecisionProgram(d, Adjacency.parse(adjacency), n, settings)
+            plan = precision._planned(program, PLENTY)
             moved = np.linalg.norm(self.exact(rows, settings, n) - self.exact(other, settings, n))
             ratio = moved / (plan.sensitivity.frobenius * plan.unit)
             assert ratio <= 1.0
@@ -282,15 +285,21 @@ class TestPrecision:
             largest = max(largest, (top - distance_bound(found.duality_gap, largest=top)) * penalty)
         assert largest > 1.05
 
-    def test_the_certificate_is_as_planned(self, monkeypatch):
+    def test_the_certificate_is_as_planned(self):
         data = vectors(n_records=4000)
-        plan = precision._planned(3, data.adjacency, 4000, self.SETTINGS, PLENTY)
-        found = []
-        certified = precision._certified
-        monkeypatch.setattr(precision, "_certified", lambda *a: found.append(certified(*a)) or found[-1])
-        precision.run(data, self.SETTINGS, PLENTY)
-        eta = self.SETTINGS.max_eigenvalue * math.sqrt(2 * plan.gap)
-        assert np.linalg.norm(found[0] - self.exact(ROWS)) <= eta
+        program = precision.PrecisionProgram(3, data.adjacency, 4000, self.SETTINGS)
+        exact = self.exact(ROWS)[np.triu_indices(3)]
+        for point in (program.solve(data), program.fallback(data)):
+            assert np.linalg.norm(point.value - exact) <= point.distance <= program.distance
+        assert np.abs(exact).max() <= program.bound
+
+    def test_it_is_a_stable_program_with_gaussian_noise_too(self):
+        data = vectors(n_records=4000, budget=Budget(rho=1e6))
+        program = precision.PrecisionProgram(3, data.adjacency, 4000, self.SETTINGS)
+        found = released_solution(convex_program.release(program, data, Budget(rho=1e6)))
+        np.testing.assert_allclose(found, self.exact(ROWS)[np.triu_indices(3)], atol=1e-3)
+        with pytest.raises(ValueError, match="made for d=3, n_records=4000"):
+            convex_program.release(program, vectors(n_records=3999), Budget(rho=1.0))
 
     def test_it_goes_on_until_the_certificate_is_there(self, monkeypatch):
         calls = []

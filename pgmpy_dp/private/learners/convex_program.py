@@ -40,6 +40,7 @@ from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = [
+    "CertifiedProgram",
     "StableProgram",
     "certified_solution",
     "noise_plan",
@@ -54,8 +55,31 @@ Records = TypeVar("Records", contravariant=True)
 _UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
 
 
+class CertifiedProgram(Protocol[Records]):
+    """A program with a stable optimum, and two solvers that prove how near to it they came.
+
+    Attributes
+    ----------
+    sensitivity, distance : float
+        As in :class:`StableProgram`.
+    """
+
+    @property
+    def sensitivity(self) -> float: ...
+    @property
+    def distance(self) -> float: ...
+
+    def solve(self, records: Records) -> CertifiedPoint:
+        """A point of shape (m,) and its certificate. Raises, warns and logs nothing that depends on the records."""
+        ...
+
+    def fallback(self, records: Records) -> CertifiedPoint:
+        """The same by a solver that reaches `distance` on every dataset, however long it takes."""
+        ...
+
+
 @runtime_checkable
-class StableProgram(Protocol[Records]):
+class StableProgram(CertifiedProgram[Records], Protocol[Records]):
     """What a program has to say about itself; all but the two solvers is public and fixed before records are seen.
 
     Attributes
@@ -84,10 +108,6 @@ class StableProgram(Protocol[Records]):
     @property
     def adjacency(self) -> Adjacency: ...
     @property
-    def sensitivity(self) -> float: ...
-    @property
-    def distance(self) -> float: ...
-    @property
     def bound(self) -> float: ...
     @property
     def failure(self) -> float: ...
@@ -98,14 +118,6 @@ class StableProgram(Protocol[Records]):
 
     def check(self, records: Records) -> None:
         """Raise ValueError where *public* facts of the data, such as a number of vertices, do not suit the program."""
-        ...
-
-    def solve(self, records: Records) -> CertifiedPoint:
-        """A point of shape (m,) and its certificate. Raises, warns and logs nothing that depends on the records."""
-        ...
-
-    def fallback(self, records: Records) -> CertifiedPoint:
-        """The same by a solver that reaches `distance` on every dataset, however long it takes."""
         ...
 
 
@@ -128,10 +140,11 @@ def noise_plan(program: StableProgram, budget: Budget) -> FineGrid:
     return fine_grid(size, moved, program.bound, budget, failure=program.failure)
 
 
-def certified_solution(program: StableProgram[Records], records: Records) -> np.ndarray:
+def certified_solution(program: CertifiedProgram[Records], records: Records) -> np.ndarray:
     """A point within ``program.distance`` of the optimum, exact and **to be noised**, shape (m,).
 
-    The solver's where it certifies that; else the fallback's.
+    The solver's where it certifies that; else the fallback's. For mechanisms with noise of their own; :func:`release`
+    adds Gaussian noise.
     """
     # A warning about a division would be about the records.
     with np.errstate(all="ignore"):

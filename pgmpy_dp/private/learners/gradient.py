@@ -73,8 +73,8 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     -------
     Release
         ``kind="log_potentials"``; ``values[0]`` holds the parameters of all tables, flat, in units of
-        ``public["parameter_unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a noisy
-        count of them. ``public["path"]`` says how the parameters were found.
+        ``public["parameter_unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a
+        noisy count of them. ``public["path"]`` says how the parameters were found.
 
     Raises
     ------

@@ -20,6 +20,8 @@ from pgmpy_dp.models.membership_clusters import linked_means, public_reach
 from pgmpy_dp.private.data.vector_sums import require_single_records
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.guarantee import ApproxDP, checked_number
+from pgmpy_dp.private.learners.certificates import CertifiedPoint
+from pgmpy_dp.private.learners.convex_program import certified_solution
 from pgmpy_dp.private.learners.mixture_plan import MixtureSettings, require_vectors_and_budget
 from pgmpy_dp.private.learners.mixture_sdp_plan import (
     CentrePlan,
@@ -39,7 +41,7 @@ from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.solvers.membership_program import membership_program
 
-__all__ = ["MAX_RECORDS", "PROGRAM_STATUSES", "ProgramSettings", "required_records", "run"]
+__all__ = ["MAX_RECORDS", "PROGRAM_STATUSES", "MembershipProgram", "ProgramSettings", "required_records", "run"]
 
 PROGRAM_STATUSES = (
     "found",
@@ -299,22 +301,63 @@ def _plan(count: int, data: PrivateVectors, settings: ProgramSettings, budget: B
     )
 
 
+@dataclass(frozen=True)
+class MembershipProgram:
+    """The membership program as a certified one, for :mod:`pgmpy_dp.private.learners.convex_program`.
+
+    Its records are the points, shape (n, d); its solution is W, row by row. Between neighbours W is padded with zeros
+    to one size, and moves by at most `sensitivity` in Frobenius norm (``mixture_sdp.md``). W is not released itself.
+
+    Parameters
+    ----------
+    settings : ProgramSettings
+    plan : ProgramPlan
+        From public or noisy numbers.
+    """
+
+    settings: ProgramSettings
+    plan: ProgramPlan
+
+    @property
+    def sensitivity(self) -> float:
+        """Of the exact optimum."""
+        return self.plan.sensitivity - 2.0 * self.plan.tolerance
+
+    @property
+    def distance(self) -> float:
+        """Within which a solution is used."""
+        return self.plan.tolerance
+
+    def solve(self, records: np.ndarray) -> CertifiedPoint:
+        """Dual ascent, with the solver's usual limit on iterations."""
+        return self._solved(records, 5000)
+
+    def fallback(self, records: np.ndarray) -> CertifiedPoint:
+        """Dual ascent without a limit."""
+        return self._solved(records, None)
+
+    def _solved(self, points: np.ndarray, max_iter: int | None) -> CertifiedPoint:
+        settings, plan = self.settings, self.plan
+        solved = membership_program(
+            points,
+            settings.n_components,
+            settings.scale,
+            slack=settings.slack,
+            count=plan.count,
+            reach=public_reach(points.shape[1], plan.count, settings.scale),
+            tolerance=plan.tolerance,
+            max_iter=max_iter,
+            device=settings.device,
+        )
+        return CertifiedPoint(solved.weights.ravel(), solved.distance)
+
+
 def _linked(rows: np.ndarray, settings: ProgramSettings, plan: ProgramPlan) -> tuple[int, np.ndarray]:
     """How many records' worth of links are missing, rounded up, and each record's mean of those it is linked to."""
     largest = _LARGEST * settings.scale
     points = np.clip(rows, -largest, largest)
-    solved = membership_program(
-        points,
-        settings.n_components,
-        settings.scale,
-        slack=settings.slack,
-        count=plan.count,
-        reach=public_reach(points.shape[1], plan.count, settings.scale),
-        tolerance=plan.tolerance,
-        max_iter=None,
-        device=settings.device,
-    )
-    estimates, sizes = linked_means(solved.weights, points)
+    weights = certified_solution(MembershipProgram(settings, plan), points).reshape(len(points), len(points))
+    estimates, sizes = linked_means(weights, points)
     full = plan.count / settings.n_components
     return math.ceil(math.fsum(1.0 - np.minimum(sizes / full, 1.0))), estimates
 

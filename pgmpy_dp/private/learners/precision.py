@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +18,18 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.moments import GRID, TraceSensitivity, second_moments, trace_sensitivity
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import checked_number
+from pgmpy_dp.private.learners.certificates import CertifiedPoint
+from pgmpy_dp.private.learners.convex_program import certified_solution
 from pgmpy_dp.private.learners.covariance import CovarianceSettings, vectors_public
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.matrix import MatrixNoise, add_matrix_noise, plan_matrix_noise
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Release, Sensitive
 from pgmpy_dp.schema import decode_label
-from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
+from pgmpy_dp.solvers.graphical_lasso import GraphicalLassoSolution, graphical_lasso
 from pgmpy_dp.solvers.log_determinant import distance_bound
 
-__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "PrecisionSettings", "noisy_precision", "run"]
+__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "PrecisionProgram", "PrecisionSettings", "noisy_precision", "run"]
 
 OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
 
@@ -75,8 +78,132 @@ class PrecisionSettings:
 
 
 @dataclass(frozen=True)
+class PrecisionProgram:
+    """The graphical lasso under a cap, as a stable program for :mod:`pgmpy_dp.private.learners.convex_program`.
+
+    Its solution is the upper triangle of Theta, row by row. `sensitivity` and `distance` bound Frobenius norms of the
+    whole matrix, and so l2 norms of the triangle; :func:`run` has the proof.
+
+    Parameters
+    ----------
+    d : int
+        Columns.
+    adjacency : Adjacency
+    n_records : int
+        Public, above 0.
+    settings : PrecisionSettings
+        Of which the mechanism plays no part here.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.private.learners.convex_program import release
+    >>> program = PrecisionProgram(2, Adjacency.ADD_REMOVE, 5000, PrecisionSettings(row_norm=3.0, penalty=0.2))
+    >>> rows = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> data = PrivateVectors(rows, ledger=Budget(rho=0.5), n_records=5000)
+    >>> release(program, data, Budget(rho=0.5)).values[0].shape
+    (3,)
+    """
+
+    d: int
+    adjacency: Adjacency
+    n_records: int
+    settings: PrecisionSettings
+
+    @property
+    def name(self) -> str:
+        """Kind of a release of the program with Gaussian noise on the triangle."""
+        return "precision_program"
+
+    @property
+    def size(self) -> int:
+        """Entries of the upper triangle."""
+        return self.d * (self.d + 1) // 2
+
+    @property
+    def cap(self) -> float:
+        """tau."""
+        assert self.settings.max_eigenvalue is not None
+        return self.settings.max_eigenvalue
+
+    @property
+    def sensitivity(self) -> float:
+        """Of the exact optimum."""
+        moments = trace_sensitivity(self.d, self.adjacency).frobenius * (self.settings.row_norm / GRID) ** 2
+        return self.cap**2 * moments / self.n_records * (1.0 + 1e-12)
+
+    @property
+    def gap(self) -> float:
+        """Duality gap that certifies `distance`."""
+        # Terms of the gap are sums of d numbers up to these; a gap of 1e-11 of them is there to be found in floats.
+        floor = 1e-11 * (self.d + self.settings.row_norm**2 * self.cap + self.d * self.settings.penalty * self.cap)
+        return max((_SOLVER_SHARE * self.sensitivity / self.cap) ** 2 / 2.0, floor)
+
+    @property
+    def distance(self) -> float:
+        """Of a point with that gap: twice the gap leaves room for the certificate's own rounding."""
+        return distance_bound(2.0 * self.gap, max_eigenvalue=self.cap)
+
+    @property
+    def bound(self) -> float:
+        """Of an entry."""
+        return self.cap * (1.0 + 1e-9)
+
+    @property
+    def failure(self) -> float:
+        """The solvers draw no random numbers."""
+        return 0.0
+
+    def public(self) -> dict[str, Any]:
+        """The settings."""
+        names = ("row_norm", "penalty", "max_eigenvalue", "center")
+        return {"d": self.d, "n_records": self.n_records, **{name: getattr(self.settings, name) for name in names}}
+
+    def check(self, records: PrivateVectors) -> None:
+        """ValueError for another number of columns or of records."""
+        if len(records.columns) != self.d or records.n_records != self.n_records:
+            raise ValueError(
+                f"the data have {len(records.columns)} columns and n_records={records.n_records!r}, and the program "
+                f"was made for d={self.d}, n_records={self.n_records!r}"
+            )
+
+    def solve(self, records: PrivateVectors) -> CertifiedPoint:
+        """One solve, with the solver's usual limit on iterations."""
+        return self._point(self._solved(self._moments(records), 2000, None))
+
+    def fallback(self, records: PrivateVectors) -> CertifiedPoint:
+        """Solves without a limit: an end by a limit would be an outcome that depends on the records."""
+        moments, start = self._moments(records), None
+        for k in itertools.count(1):
+            solution = self._solved(moments, 2000 << min(k, 10), start)
+            if solution.duality_gap <= self.gap:
+                break
+            start = solution.precision
+        return self._point(solution)
+
+    def _moments(self, records: PrivateVectors) -> np.ndarray:
+        center = np.zeros(self.d) if self.settings.center is None else np.array(self.settings.center)
+        moments = np.zeros((self.d, self.d))
+        moments[np.triu_indices(self.d)] = second_moments(records, center, self.settings.row_norm).value
+        return (moments + np.triu(moments, 1).T) * ((self.settings.row_norm / GRID) ** 2 / self.n_records)
+
+    def _solved(self, moments: np.ndarray, max_iter: int, start: np.ndarray | None) -> GraphicalLassoSolution:
+        return graphical_lasso(
+            moments,
+            np.full(moments.shape, self.settings.penalty),
+            penalize_diagonal=True,
+            max_eigenvalue=self.cap,
+            tolerance=0.5 * self.gap / self.d,
+            max_iter=max_iter,
+            start=start,
+        )
+
+    def _point(self, solution: GraphicalLassoSolution) -> CertifiedPoint:
+        distance = distance_bound(2.0 * solution.duality_gap, max_eigenvalue=self.cap)
+        return CertifiedPoint(solution.precision[np.triu_indices(self.d)], distance)
+
+
+@dataclass(frozen=True)
 class _Plan:
-    gap: float  # duality gap that a solution is certified to have
     unit: float  # of the released integers, a power of two
     sensitivity: TraceSensitivity  # in units; only the Frobenius norm is used
     noise: MatrixNoise
@@ -120,9 +247,8 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
 
         *Guarantee.* Pure: K-norm noise in Frobenius norm. Otherwise GOE. Both in :mod:`pgmpy_dp.private.noise.matrix`.
 
-        *Side channels.* The solver goes on until the certificate is there, without a limit, for an end by a limit would
-        be an outcome that depends on the records; the gap asked for lies well above rounding errors. The running time
-        depends on the records.
+        *Side channels.* The solver goes on until the certificate is there, without a limit; the gap asked for lies well
+        above rounding errors. The running time depends on the records.
 
     Examples
     --------
@@ -144,7 +270,8 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
         )
     if settings.center is not None and len(settings.center) != d:
         raise ValueError(f"center has {len(settings.center)} entries for {d} columns; pass one number per column")
-    plan = _planned(d, data.adjacency, data.n_records, settings, budget)
+    program = PrecisionProgram(d, data.adjacency, data.n_records, settings)
+    plan = _planned(program, budget)
     seed = seeded_generator(settings.random_state)
     mechanism = "output_" + plan.noise.mechanism
     data.ledger.charge(
@@ -156,12 +283,7 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
         reproducible=seed is not None,
         unit=data.unit,
     )
-    center = np.zeros(d) if settings.center is None else np.array(settings.center)
-    upper = np.triu_indices(d)
-    moments = np.zeros((d, d))
-    moments[upper] = second_moments(data, center, settings.row_norm).value
-    moments = (moments + np.triu(moments, 1).T) * ((settings.row_norm / GRID) ** 2 / data.n_records)
-    exact = np.rint(_certified(moments, settings, plan)[upper] / plan.unit).astype(np.int64)
+    exact = np.rint(certified_solution(program, data) / plan.unit).astype(np.int64)
     moved = plan.sensitivity.frobenius
     sensitive = Sensitive(exact, data.adjacency, moved * math.sqrt(len(exact)), moved, moved)
     return Release(
@@ -184,49 +306,25 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
     )
 
 
-def _planned(d: int, adjacency: Adjacency, n_records: int, settings: PrecisionSettings, budget: Budget) -> _Plan:
-    """Everything that is decided from public numbers; each bound rounded up by a part in 10**9."""
-    tau = settings.max_eigenvalue
-    assert tau is not None
+def _planned(program: PrecisionProgram, budget: Budget) -> _Plan:
+    """Everything else that is decided from public numbers; each bound rounded up by a part in 10**9."""
+    tau, d, mechanism = program.cap, program.d, program.settings.mechanism
     if not 1e-50 <= tau <= 1e50:
         raise ValueError(
             f"max_eigenvalue={tau!r} (1/penalty by default) leaves no room for its powers among the floats; change the "
             "records' units, or penalty"
         )
-    moved = tau**2 * trace_sensitivity(d, adjacency).frobenius * (settings.row_norm / GRID) ** 2 / n_records
-    # Terms of the gap are sums of d numbers up to these; a gap of 1e-11 of them is there to be found in floats.
-    floor = 1e-11 * (d + settings.row_norm**2 * tau + d * settings.penalty * tau)
-    gap = max((_SOLVER_SHARE * moved / tau) ** 2 / 2.0, floor)
-    eta = distance_bound(2.0 * gap, max_eigenvalue=tau)  # twice the gap: room for the certificate's own rounding
-    unit = math.ldexp(1.0, math.floor(math.log2(max((moved + 2 * eta) * 2.0**-30 / d, tau * 2.0**-50))))
-    frobenius = (moved + 2 * eta + d * unit) / unit * (1.0 + 1e-9)
+    moved = program.sensitivity + 2.0 * program.distance
+    unit = math.ldexp(1.0, math.floor(math.log2(max(moved * 2.0**-30 / d, tau * 2.0**-50))))
+    frobenius = (moved + d * unit) / unit * (1.0 + 1e-9)
     sensitivity = TraceSensitivity(math.inf, frobenius, math.inf)
-    if settings.mechanism == "auto":
+    if mechanism == "auto":
         names = [] if budget.epsilon is None else ["frobenius"]
         names += ["goe"] if budget.rho is not None or budget.delta else []
     else:
-        names = [settings.mechanism]
-    plans = [plan_matrix_noise(name, d, adjacency, budget, sensitivity=sensitivity) for name in names]
-    return _Plan(gap, unit, sensitivity, min(plans, key=lambda noise: noise.frobenius))
-
-
-def _certified(moments: np.ndarray, settings: PrecisionSettings, plan: _Plan) -> np.ndarray:
-    """A feasible point whose duality gap is at most the planned one."""
-    start = None
-    for k in itertools.count():
-        solution = graphical_lasso(
-            moments,
-            np.full(moments.shape, settings.penalty),
-            penalize_diagonal=True,
-            max_eigenvalue=settings.max_eigenvalue,
-            tolerance=0.5 * plan.gap / len(moments),
-            max_iter=2000 << min(k, 10),
-            start=start,
-        )
-        if solution.duality_gap <= plan.gap:
-            break
-        start = solution.precision
-    return solution.precision
+        names = [mechanism]
+    plans = [plan_matrix_noise(name, d, program.adjacency, budget, sensitivity=sensitivity) for name in names]
+    return _Plan(unit, sensitivity, min(plans, key=lambda noise: noise.frobenius))
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,9 @@ def run(
     Returns
     -------
     Release
-        ``kind="pseudo_likelihood"``; ``values[0]`` holds the log-potentials, flat, in units of ``public["parameter_unit"]`` (see
-        :func:`parameters`); ``values[1]``, if the number of records was not public, a noisy count of them.
+        ``kind="pseudo_likelihood"``; ``values[0]`` holds the log-potentials, flat, in units of
+        ``public["parameter_unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a
+        noisy count of them.
         ``public["path"]`` says how they were found, and how many interactions were kept.
 
     Raises
