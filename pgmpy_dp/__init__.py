@@ -14,6 +14,7 @@ _HOME = {
     "Budget": "pgmpy_dp.private.budget",
     "Ledger": "pgmpy_dp.private.ledger",
     "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
+    "PrivateGraph": "pgmpy_dp.private.data.graph",
     "PrivateSequences": "pgmpy_dp.private.data.sequences",
     "PrivateTable": "pgmpy_dp.private.data.table",
     "PrivateVectors": "pgmpy_dp.private.data.vectors",
@@ -29,6 +30,7 @@ __all__ = [
     "Budget",
     "Ledger",
     "MarkovNetwork",
+    "PrivateGraph",
     "PrivateSequences",
     "PrivateTable",
     "PrivateVectors",
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.estimators.registry import list_estimators
     from pgmpy_dp.metrics import list_metrics
     from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.data.graph import PrivateGraph
     from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable
     from pgmpy_dp.private.data.vectors import PrivateVectors

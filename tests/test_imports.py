@@ -91,6 +91,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
         *("Sensitive", "contingency_tables", "chain_tables", "chain_events", "UserShares"),
         *("table_codes", "random_halves", "random_parts", "interaction_sums", "pair_counts"),
         *("parity_sums", "parity_sums_and_count", "exact_parities"),
+        *("adjacency_matrix", "random_edge_halves"),
         *("samplers", "additive", "contingency", "contributions"),
     )
     outside = [m for m in MODULES if m not in part("private")]

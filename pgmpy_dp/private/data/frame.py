@@ -16,6 +16,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -24,7 +25,7 @@ import pandas as pd
 
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["column_names", "encode", "n_rows", "read_keys", "read_numbers"]
+__all__ = ["column_names", "encode", "n_rows", "read_edge_list", "read_keys", "read_numbers"]
 
 _NEVER = -1
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
@@ -127,6 +128,40 @@ def column_names(data: Any) -> list[Hashable]:
     if repeated:
         raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
     return names
+
+
+def read_edge_list(path: str | Path) -> list[tuple[np.ndarray, list[tuple]]]:
+    """The first two fields of each line of a text file, as :func:`read_keys` gives two columns.
+
+    Parameters
+    ----------
+    path : str or Path
+        Fields are separated by a comma in ``.csv``, a tab in ``.tsv``, and blanks in any other file; quotation marks
+        around a field are dropped. A line with fewer than two is dropped, in silence. A header or a comment is a line
+        like any other, whose ends are no vertices.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+
+    Notes
+    -----
+    No line changes how another is read: there are no quoted line breaks, and bytes that are no UTF-8 make their own
+    field unreadable only.
+    """
+    separator = {".csv": b",", ".tsv": b"\t"}.get(Path(path).suffix.lower())
+    seen: dict[bytes, int] = {}
+    positions: list[int] = []
+    with open(path, "rb") as lines:
+        for line in lines:
+            fields = line.split(separator, 2)
+            if len(fields) > 1:
+                positions += (seen.setdefault(field, len(seen)) for field in fields[:2])
+    texts = (field.decode("utf-8", errors="replace").strip().strip("\"'").strip() for field in seen)
+    keys = [match_key(text) for text in texts]
+    ends = np.array(positions, dtype=np.int64)
+    return [(ends[::2], keys), (ends[1::2], keys)]
 
 
 def read_numbers(

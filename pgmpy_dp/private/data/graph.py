@@ -1,0 +1,211 @@
+"""A private graph: public vertices, private edges."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import scipy.sparse as sp
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.frame import column_names, read_edge_list, read_keys
+from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.noise.subsampling import uniform_parts
+from pgmpy_dp.schema import decode_label, encode_label, match_key
+
+__all__ = ["PrivateGraph", "adjacency_matrix", "random_edge_halves"]
+
+MAX_VERTICES = 2**31 - 1  # so that a pair of vertices is one integer of 64 bits, and a degree one of 32
+
+
+class PrivateGraph(PrivateData):
+    """An undirected graph with public vertices and private edges, and one ledger for all that is learned from it.
+
+    Neighbours are two graphs on the same vertices that differ in one edge. It offers no edges, no degrees and no
+    preview, prints only public facts, and refuses to be copied or pickled.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, sparse or dense matrix, dataframe, or path
+        * Any undirected graph of networkx, a pgmpy ``UndirectedGraph`` included.
+        * A square matrix of numbers, of scipy or numpy: an entry that is not 0 makes an edge, wherever of the two
+          places of a pair it stands.
+        * A dataframe whose first two columns are the ends of edges; anything narwhals reads. Further columns (weights)
+          are not read.
+        * The path of a text file with the two ends of an edge first in each line: separated by a comma in ``.csv``, a
+          tab in ``.tsv``, and blanks in any other file.
+
+        Edges have no weight: whatever a graph says of them is ignored. Self-loops are dropped, repeated edges count
+        once, all in silence.
+    nodes : sequence of hashable, optional
+        The vertices, which are public, in the order of everything released. Required for a dataframe or file, whose
+        edges must not decide who exists; an edge with another end is dropped, in silence. Values of a dataframe or file
+        are compared with them like states (:func:`pgmpy_dp.schema.match_key`). Default: the nodes of a graph of
+        networkx; 0, 1, ... for a matrix, where it has to have as many entries as the matrix has rows.
+    ledger : Ledger or Budget
+        What may be spent on these edges, by everything together. A Budget starts a new ledger.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, before anything is spent: a directed type of graph, a matrix that is not square or holds no
+        numbers, vertices that are missing, repeated, or no labels (text, integers, booleans, finite floats, tuples of
+        these). Nothing is raised because of an edge.
+
+    Notes
+    -----
+    Privacy: reading maps every entry of the input, by itself, to one pair of vertices or to none, and the graph is the
+    set of these pairs. A pair has one bit, whichever and however many entries say so.
+
+    Examples
+    --------
+    >>> PrivateGraph(nx.karate_club_graph(), ledger=Budget(epsilon=1.0))
+    PrivateGraph(34 vertices, adjacency='edge', spent 0-DP of 1-DP)
+    """
+
+    __slots__ = ("_matrix", "_nodes")
+
+    def __init__(
+        self, graph: Any, nodes: Iterable[Hashable] | None = None, *, ledger: Ledger | Budget | None = None
+    ) -> None:
+        super().__init__(Adjacency.EDGE, ledger, allowed=(Adjacency.EDGE,))
+        declared = None if nodes is None else _checked_nodes(nodes)
+        self._nodes, ends = _read(graph, declared)
+        self._matrix = _symmetric(ends, len(self._nodes))
+
+    @property
+    def nodes(self) -> Sequence[Hashable]:
+        """The vertices, in order: a tuple, or a range where they are 0, 1, ..."""
+        return self._nodes
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return len(self._nodes)
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivateGraph({self.n} vertices, adjacency={str(self._adjacency)!r}, "
+            f"spent {self._ledger.spent} of {self._ledger.budget})"
+        )
+
+
+def adjacency_matrix(subject: PrivateGraph) -> sp.csr_array:
+    """Exact 0/1 adjacency matrix, shape (n, n), int32, symmetric with zero diagonal; read only, for learners."""
+    return subject._matrix
+
+
+def random_edge_halves(
+    subject: PrivateGraph, seed: np.random.Generator | None = None
+) -> tuple[sp.csr_array, sp.csr_array]:
+    """Two graphs, as adjacency matrices, with each edge in one of them by a fair coin of its own.
+
+    Parameters
+    ----------
+    subject : PrivateGraph
+    seed : numpy.random.Generator, optional
+        For tests and benchmarks only: the coins are then not private.
+
+    Notes
+    -----
+    Privacy: think of a coin for each pair of vertices, thrown whether or not the pair is an edge. Given all coins, a
+    change of one edge changes one of the two graphs by one edge and leaves the other as it is. So releases of the two,
+    each with one and the same guarantee under the adjacency "edge", have that guarantee together (parallel composition,
+    McSherry 2009), also where the second one depends on what the first one released: given that, one of the two factors
+    of the likelihood ratio is 1. It holds for each value of the coins, and so on average.
+    """
+    upper = sp.triu(subject._matrix, 1, format="coo")
+    second = uniform_parts(upper.nnz, 2, seed=seed).astype(bool)
+    first_half, second_half = (_symmetric((upper.row[part], upper.col[part]), subject.n) for part in (~second, second))
+    return first_half, second_half
+
+
+def _read(graph: Any, declared: Sequence[Hashable] | None) -> tuple[Sequence[Hashable], tuple[np.ndarray, np.ndarray]]:
+    """The vertices, and positions of the two ends of each entry: -1 for an end that is no vertex."""
+    if isinstance(graph, nx.Graph):
+        if graph.is_directed():
+            raise TypeError(
+                f"graph is a {type(graph).__name__}, which is directed; communities are found in undirected graphs: "
+                "pass graph.to_undirected() if the directions do not matter"
+            )
+        nodes = _checked_nodes(graph.nodes) if declared is None else declared
+        position = {node: place for place, node in enumerate(nodes)}
+        flat = np.fromiter((position.get(end, -1) for edge in graph.edges() for end in edge), dtype=np.int64)
+        return nodes, (flat[::2], flat[1::2])
+    if sp.issparse(graph) or isinstance(graph, np.ndarray):
+        return _read_matrix(graph, declared)
+    if declared is None:
+        raise ValueError(
+            "nodes=None, and graph is no matrix and no graph of networkx; pass nodes, the public list of all vertices: "
+            "taken from the edges it would tell who has one"
+        )
+    if isinstance(graph, str | Path):
+        columns = read_edge_list(graph)
+    else:
+        names = column_names(graph)
+        if len(names) < 2:
+            raise ValueError(f"graph has the columns {names}; pass a table whose first two are the ends of edges")
+        columns = read_keys(graph, names[:2])
+    places: dict[tuple, int] = {}
+    for place, node in enumerate(declared):
+        if places.setdefault(match_key(node), place) != place:
+            raise ValueError(
+                f"nodes has {declared[places[match_key(node)]]!r} and {node!r}, which a table or file cannot tell "
+                "apart; keep one of them"
+            )
+    first, second = (
+        np.array([places.get(key, -1) for key in keys], dtype=np.int64)[positions] for positions, keys in columns
+    )
+    return declared, (first, second)
+
+
+def _read_matrix(
+    matrix: Any, declared: Sequence[Hashable] | None
+) -> tuple[Sequence[Hashable], tuple[np.ndarray, np.ndarray]]:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"graph is a matrix of shape {matrix.shape}; pass a square one, with a row for each vertex")
+    if matrix.dtype.kind not in "biuf":
+        raise TypeError(f"graph is a matrix of type {matrix.dtype}; pass one of numbers or of truth values")
+    n = matrix.shape[0]
+    if declared is not None and len(declared) != n:
+        raise ValueError(f"nodes has {len(declared)} vertices and the matrix {n} rows; pass one vertex for each row")
+    nodes = _checked_nodes(range(n)) if declared is None else declared
+    if sp.issparse(matrix):
+        entries = matrix.tocoo()
+        present = entries.data != 0
+        return nodes, (entries.row[present], entries.col[present])
+    rows, cols = np.nonzero(np.asarray(matrix))
+    return nodes, (rows, cols)
+
+
+def _checked_nodes(nodes: Iterable[Hashable]) -> Sequence[Hashable]:
+    if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
+        raise TypeError(f"nodes={nodes!r} is a {type(nodes).__name__}; pass a list of vertices, e.g. range(100)")
+    checked: Sequence[Hashable]
+    if isinstance(nodes, range) and nodes == range(len(nodes)):
+        checked = nodes
+    else:
+        checked = tuple(decode_label(encode_label(node)) for node in nodes)
+    if not 0 < len(checked) <= MAX_VERTICES:
+        raise ValueError(f"nodes has {len(checked)} vertices; pass a graph with 1 to {MAX_VERTICES} of them")
+    if not isinstance(checked, range) and len(set(checked)) < len(checked):
+        raise ValueError("nodes names a vertex twice (1, 1.0 and True are the same); name each once")
+    return checked
+
+
+def _symmetric(ends: tuple[np.ndarray, np.ndarray], n: int) -> sp.csr_array:
+    """Adjacency matrix of the pairs, each once, without loops and without ends that are no vertices."""
+    low, high = (choose(*ends).astype(np.int64) for choose in (np.minimum, np.maximum))
+    kept = (low >= 0) & (low < high)
+    low, high = np.divmod(np.unique(low[kept] * n + high[kept]), n)
+    entries = np.ones(2 * low.size, dtype=np.int32)
+    rows, cols = np.concatenate([low, high]), np.concatenate([high, low])
+    matrix = sp.csr_array((entries, (rows.astype(np.int32), cols.astype(np.int32))), shape=(n, n))
+    matrix.sort_indices()
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.setflags(write=False)
+    return matrix
