@@ -276,8 +276,11 @@ def _learned_scores(first: np.ndarray, second: np.ndarray) -> Iterator[Score]:
     direction = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), difference)
     yield lambda features: (features / scale) @ direction
     for j in np.argsort(-np.abs(difference))[:10]:
-        sign = 1.0 if difference[j] >= 0 else -1.0
-        yield lambda features, j=j, sign=sign: sign * features[:, j]
+        yield partial(_single, j, 1.0 if difference[j] >= 0 else -1.0)
     # A feature that never moves on one dataset and sometimes on the other gives it away, whatever its mean.
     yield lambda features: np.abs((features - second.mean(axis=0)) / scale).max(axis=1)
     yield lambda features: -np.abs((features - first.mean(axis=0)) / scale).max(axis=1)
+
+
+def _single(j: int, sign: float, features: np.ndarray) -> np.ndarray:
+    return sign * features[:, j]

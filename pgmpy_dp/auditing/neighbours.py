@@ -144,11 +144,11 @@ def sequence_neighbours(
         visits[n] = len(states) - 1
     sequences = [[states[k] for k in row] for row in visits]
     kept = sequences[: n - 1] + ([] if adjacency == Adjacency.ADD_REMOVE else sequences[n:])
-    frames = [
+    first, second = (
         pd.DataFrame({"user": pd.Series(range(len(part)), dtype=object), "sequence": pd.Series(part, dtype=object)})
         for part in (sequences[:n], kept)
-    ]
-    return Neighbours(*frames, adjacency, f"{kind} sequences of {n} users")
+    )
+    return Neighbours(first, second, adjacency, f"{kind} sequences of {n} users")
 
 
 def vector_neighbours(
