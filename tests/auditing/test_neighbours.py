@@ -51,9 +51,8 @@ def test_worst_tables_move_every_contingency_table_by_its_sensitivity(adjacency)
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 def test_sequences_differ_in_one_user(kind, adjacency):
     pair = sequence_neighbours({"page": ["a", "b"]}, adjacency, n=3, length=7, kind=kind, random_state=0)
-    users = [
-        dict(zip(frame["user"], map(tuple, frame["sequence"]), strict=True)) for frame in (pair.first, pair.second)
-    ]
+    frames = (pair.first, pair.second)
+    users = [dict(zip(frame["user"], map(tuple, frame["sequence"]), strict=True)) for frame in frames]
     assert len(users[0]) == 3 and len(users[1]) == (2 if adjacency == "add_remove" else 3)
     assert sum(users[0][user] != users[1].get(user) for user in users[0]) == 1
     for frame in frames:
