@@ -3,46 +3,21 @@
 The attacker knows two neighbouring datasets and the exact law of the noise that is claimed. On one set of draws it
 picks the event that tells the two datasets apart best, among thresholds of the likelihood ratio in both directions; on
 fresh draws it measures that event's probability under each, with Clopper-Pearson limits p_low and q_high that hold
-together except with the probability `alarm`.
-
-* (epsilon, delta)-DP gives ``p <= exp(epsilon) q + delta`` for every event: ``epsilon >= log((p_low - delta)/q_high)``.
-* rho-zCDP bounds the Renyi divergences of the event's indicator: ``rho >= D_alpha(p_low || q_high)/alpha``, any alpha.
+together except with the probability `alarm`. What
+an event shows is in `pgmpy_dp.auditing.bounds`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import beta
+
+from pgmpy_dp.auditing.bounds import epsilon_bound, lower_limit, rho_bound, upper_limit
+
+__all__ = ["audit", "epsilon_bound", "log_ratio", "lower_limit", "rho_bound", "upper_limit"]
 
 Draw = Callable[[int, int], np.ndarray]  # (dataset 0 or 1, number of releases) -> outputs, shape (releases, cells)
-
-
-def lower_limit(hits: int, trials: int, alarm: float) -> float:
-    """Clopper-Pearson: below the true probability except with probability at most `alarm`."""
-    return 0.0 if hits == 0 else float(beta.ppf(alarm, hits, trials - hits + 1))
-
-
-def upper_limit(hits: int, trials: int, alarm: float) -> float:
-    """Clopper-Pearson: above the true probability except with probability at most `alarm`."""
-    return 1.0 if hits == trials else float(beta.isf(alarm, hits + 1, trials - hits))
-
-
-def epsilon_bound(p: float, q: float, delta: float = 0.0) -> float:
-    """Smallest epsilon with ``p <= exp(epsilon) q + delta``."""
-    return max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
-
-
-def rho_bound(p: float, q: float) -> float:
-    """Largest Renyi divergence over order between coins of probabilities p and q, which zCDP bounds by rho."""
-    if p <= q:
-        return 0.0
-    alpha = 1.0 + np.logspace(-3, 2, 200)
-    inside = alpha * math.log(p) + (1 - alpha) * math.log(q)
-    outside = alpha * math.log1p(-p) + (1 - alpha) * math.log1p(-q)
-    return float(np.max(np.logaddexp(inside, outside) / ((alpha - 1) * alpha)))
 
 
 def log_ratio(outputs: np.ndarray, exact: tuple[np.ndarray, np.ndarray], scales: np.ndarray, noise: str) -> np.ndarray:

@@ -1,0 +1,30 @@
+"""Attacks on privacy claims, on made-up neighbours: a lower bound on epsilon with a confidence statement.
+
+An audit can refute a claim, never prove it: the proofs are in the docstrings of :mod:`pgmpy_dp.private`. It finds the
+mistakes that proofs do not see: noise that was forgotten, halved or calibrated for another adjacency.
+"""
+
+from pgmpy_dp.auditing.attack import AuditReport, Event, audit, audit_scores, release_features
+from pgmpy_dp.auditing.neighbours import (
+    Neighbours,
+    graph_neighbours,
+    sequence_neighbours,
+    table_neighbours,
+    vector_neighbours,
+)
+from pgmpy_dp.auditing.one_run import OneRunReport, one_run_audit
+
+__all__ = [
+    "AuditReport",
+    "Event",
+    "Neighbours",
+    "OneRunReport",
+    "audit",
+    "audit_scores",
+    "graph_neighbours",
+    "one_run_audit",
+    "release_features",
+    "sequence_neighbours",
+    "table_neighbours",
+    "vector_neighbours",
+]

@@ -1,0 +1,286 @@
+"""Telling two datasets apart by the releases of a mechanism, and what that says about its privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from pgmpy import config
+from tqdm.auto import tqdm
+
+from pgmpy_dp.auditing.bounds import claimed_value, guarantee_bound, lower_limit, upper_limit
+from pgmpy_dp.auditing.neighbours import Neighbours
+from pgmpy_dp.private.guarantee import ZCDP, Guarantee
+from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["AuditReport", "Event", "audit", "audit_scores", "release_features"]
+
+Mechanism = Callable[[Any], Any]
+Score = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event that was measured: the score is at least, or at most, a threshold.
+
+    Attributes
+    ----------
+    threshold : float
+    above : bool
+        Whether the event is a score at or above the threshold, and its probability p that on the first dataset;
+        otherwise at or below, on the second.
+    hits : tuple of two int
+        How often it occurred, on the dataset of p and on the other one.
+    trials : int
+        On each dataset.
+    p, q : float
+        Confidence limits: p from below, q from above.
+    """
+
+    threshold: float
+    above: bool
+    hits: tuple[int, int]
+    trials: int
+    p: float
+    q: float
+
+
+@dataclass(frozen=True, eq=False)
+class AuditReport:
+    """What an audit found.
+
+    Attributes
+    ----------
+    guarantee : PureDP, ZCDP or ApproxDP
+        The claim that was attacked.
+    bound : float
+        Lower bound on the epsilon (at the claim's delta) or the rho that the mechanism really has.
+    confidence : float
+        If the claim is true, `bound` exceeds it with probability at most ``1 - confidence``.
+    event : Event
+        Which event shows it.
+    adjacency : str
+    note : str
+        The neighbours.
+    scores : tuple of two ndarrays, shape (trials,)
+        Of the measured releases on the first and the second dataset, for pictures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pgmpy_dp.auditing import audit, table_neighbours
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> neighbours = table_neighbours({"a": [0, 1]})
+    >>> report = audit(lambda frame: np.array([len(frame)]), neighbours, PureDP(1.0), trials=200)
+    >>> report.holds, report.bound > 1
+    (False, True)
+    """
+
+    guarantee: Guarantee
+    bound: float
+    confidence: float
+    event: Event
+    adjacency: str
+    note: str
+    scores: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim survived: the bound does not exceed it. It is no proof that the claim is true."""
+        return self.bound <= claimed_value(self.guarantee)
+
+    @property
+    def tightness(self) -> float:
+        """The bound as a share of the claim: how much of what is allowed the attack could show."""
+        return self.bound / claimed_value(self.guarantee)
+
+    def __str__(self) -> str:
+        symbol = "rho" if isinstance(self.guarantee, ZCDP) else "epsilon"
+        verdict = "holds so far" if self.holds else "IS BROKEN"
+        return (
+            f"{self.guarantee} under {self.adjacency} {verdict}: {symbol} >= {self.bound:.3g} at {self.confidence:.4g} "
+            f"confidence, {self.event.trials} releases on each of two {self.note or 'datasets'}"
+        )
+
+
+def audit(
+    mechanism: Mechanism,
+    neighbours: Neighbours,
+    guarantee: Guarantee,
+    *,
+    trials: int = 1000,
+    confidence: float = 0.99,
+    features: Callable[[Any], np.ndarray] | None = None,
+    score: Score | None = None,
+    n_workers: int = 1,
+    processes: bool = False,
+) -> AuditReport:
+    """Attack a mechanism on two neighbouring datasets.
+
+    Parameters
+    ----------
+    mechanism : callable
+        Takes a dataset, returns what is released: a `Release`, a fitted estimator with a ``release_``, an array or a
+        number. It must draw new randomness at each call, so without a `random_state`.
+    neighbours : Neighbours
+    guarantee : PureDP, ZCDP or ApproxDP
+        The claim, under the neighbours' adjacency.
+    trials : int
+        Releases on each dataset for the measurement; half as many more choose what to measure.
+    confidence : float
+        In (0, 1).
+    features : callable, optional
+        From what `mechanism` returns to an array of one shape. Default: :func:`release_features`.
+    score : callable, optional
+        From features, shape (releases, n_features), to scores that are high where the first dataset is more likely. The
+        log-likelihood ratio is best, where it is known. Default: learned on the releases that choose the event, linear
+        discriminant and each single feature.
+    n_workers : int
+        Trials at the same time, in threads.
+    processes : bool
+        In processes instead; `mechanism` and the datasets must then be picklable.
+
+    Returns
+    -------
+    AuditReport
+
+    Raises
+    ------
+    ValueError
+        If the arguments are out of range, or the outputs have features of different shapes.
+
+    Notes
+    -----
+    The event is chosen on other releases than it is measured on, so that one pair of Clopper-Pearson limits is all the
+    confidence that is spent: each at ``(1 - confidence)/2``.
+    """
+    if trials < 2 or not 0 < confidence < 1:
+        raise ValueError(
+            f"trials={trials!r}, confidence={confidence!r}: pass trials of at least 2, confidence in (0, 1)"
+        )
+    read = release_features if features is None else features
+    pool: Any = None
+    if n_workers > 1:
+        pool = (ProcessPoolExecutor if processes else ThreadPoolExecutor)(n_workers)
+    total = 2 * (trials + trials // 2)
+    with tqdm(total=total, desc="audit", disable=not config.get_show_progress(), leave=False) as progress:
+
+        def draw(dataset: int, count: int) -> np.ndarray:
+            run = partial(_features_of, mechanism, read)
+            datasets: Iterator = iter([neighbours[dataset]] * count)
+            results = []
+            for result in pool.map(run, datasets) if pool is not None else map(run, datasets):
+                results.append(result)
+                progress.update()
+            if len({result.shape for result in results}) > 1:
+                raise ValueError(
+                    "features have different shapes in different releases; pass a function `features` whose result has "
+                    "one shape, e.g. with zeros for tables that were not released"
+                )
+            return np.array(results)
+
+        try:
+            return audit_scores(draw, score, neighbours, guarantee, trials=trials, confidence=confidence)
+        finally:
+            if pool is not None:
+                pool.shutdown()
+
+
+def audit_scores(
+    draw: Callable[[int, int], np.ndarray],
+    score: Score | None,
+    neighbours: Neighbours,
+    guarantee: Guarantee,
+    *,
+    trials: int,
+    confidence: float,
+) -> AuditReport:
+    """As :func:`audit`, for mechanisms of which many releases can be drawn at once.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(dataset, count)``: features of independent releases on dataset 0 or 1, shape (count, n_features).
+    score, neighbours, guarantee, trials, confidence
+        As there.
+    """
+    alarm = 1.0 - confidence
+    rehearsal = [draw(dataset, max(trials // 2, 1)) for dataset in (0, 1)]
+    candidates = [score] if score is not None else list(_learned_scores(*rehearsal))
+    best: tuple[float, Score, float, bool] | None = None
+    for candidate in candidates:
+        scores = [candidate(part) for part in rehearsal]
+        thresholds = np.unique(np.quantile(np.concatenate(scores), np.linspace(0, 1, 101), method="nearest"))
+        for threshold in thresholds:
+            for above in (True, False):
+                event = _measured(scores, float(threshold), above, alarm)
+                value = guarantee_bound(guarantee, event.p, event.q)
+                if best is None or value > best[0]:
+                    best = value, candidate, float(threshold), above
+    assert best is not None
+    _, chosen, threshold, above = best
+    scores = [chosen(draw(dataset, trials)) for dataset in (0, 1)]
+    event = _measured(scores, threshold, above, alarm)
+    bound = guarantee_bound(guarantee, event.p, event.q)
+    return AuditReport(
+        guarantee, bound, confidence, event, str(neighbours.adjacency), neighbours.note, (scores[0], scores[1])
+    )
+
+
+def release_features(output: Any) -> np.ndarray:
+    """Everything that a release says in numbers, in one row.
+
+    Parameters
+    ----------
+    output : Release, fitted estimator with a ``release_``, array or number
+
+    Returns
+    -------
+    ndarray of float64, one axis
+    """
+    release = getattr(output, "release_", output)
+    values = release.values if isinstance(release, Release) else (release,)
+    return np.concatenate([np.asarray(value, dtype=np.float64).ravel() for value in values])
+
+
+def _features_of(mechanism: Mechanism, read: Callable[[Any], np.ndarray], data: Any) -> np.ndarray:
+    return np.asarray(read(mechanism(data)), dtype=np.float64).ravel()
+
+
+def _measured(scores: list[np.ndarray], threshold: float, above: bool, alarm: float) -> Event:
+    """The event with its limits, which hold together except with probability `alarm`."""
+    hits = [int((s >= threshold).sum() if above else (s <= threshold).sum()) for s in scores]
+    if not above:
+        hits.reverse()
+    trials = len(scores[0])
+    p, q = lower_limit(hits[0], trials, alarm / 2), upper_limit(hits[1], trials, alarm / 2)
+    return Event(threshold, above, (hits[0], hits[1]), trials, p, q)
+
+
+def _learned_scores(first: np.ndarray, second: np.ndarray) -> Iterator[Score]:
+    """Scores worth trying: the best linear one for equal covariances, and the features that differ most, alone.
+
+    A constant feature, or none that differs, gives a score that tells nothing, which is a result too.
+    """
+    spread = np.sqrt(0.5 * (first.var(axis=0) + second.var(axis=0)))
+    scale = np.where(spread > 0, spread, 1.0)
+    difference = (first.mean(axis=0) - second.mean(axis=0)) / scale
+    centred = np.concatenate([(part - part.mean(axis=0)) / scale for part in (first, second)])
+    covariance = centred.T @ centred / len(centred)
+    ridge = 1e-3 + math.sqrt(covariance.shape[0] / len(centred))  # the noise of a covariance from so few releases
+    direction = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), difference)
+    yield lambda features: (features / scale) @ direction
+    for j in np.argsort(-np.abs(difference))[:10]:
+        yield partial(_single, j, 1.0 if difference[j] >= 0 else -1.0)
+    # A feature that never moves on one dataset and sometimes on the other gives it away, whatever its mean.
+    yield lambda features: np.abs((features - second.mean(axis=0)) / scale).max(axis=1)
+    yield lambda features: -np.abs((features - first.mean(axis=0)) / scale).max(axis=1)
+
+
+def _single(j: int, sign: float, features: np.ndarray) -> np.ndarray:
+    return sign * features[:, j]

@@ -1,0 +1,82 @@
+"""From how often an event occurs on two neighbouring datasets to a lower bound on epsilon or rho.
+
+* (epsilon, delta)-DP gives ``p <= exp(epsilon) q + delta`` for every event, of probability p on one dataset and q on
+  the other: ``epsilon >= log((p - delta)/q)``.
+* rho-zCDP bounds the Renyi divergences of the event's indicator: ``rho >= D_alpha(p || q)/alpha`` for any alpha > 1.
+
+Both increase in p and decrease in q, so a lower confidence limit of p and an upper one of q give a lower confidence
+limit of epsilon or rho. The limits are those of Clopper and Pearson (1934), which hold for any number of trials.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import beta
+
+from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP
+
+__all__ = ["claimed_value", "epsilon_bound", "guarantee_bound", "lower_limit", "rho_bound", "upper_limit"]
+
+
+def lower_limit(hits: int, trials: int, alarm: float) -> float:
+    """Clopper-Pearson: below the true probability except with probability at most `alarm`.
+
+    Examples
+    --------
+    >>> round(lower_limit(10, 10, 0.01), 3)
+    0.631
+    """
+    return 0.0 if hits == 0 else float(beta.ppf(alarm, hits, trials - hits + 1))
+
+
+def upper_limit(hits: int, trials: int, alarm: float) -> float:
+    """Clopper-Pearson: above the true probability except with probability at most `alarm`.
+
+    Examples
+    --------
+    >>> round(upper_limit(0, 10, 0.01), 3)
+    0.369
+    """
+    return 1.0 if hits == trials else float(beta.isf(alarm, hits + 1, trials - hits))
+
+
+def epsilon_bound(p: float, q: float, delta: float = 0.0) -> float:
+    """Smallest epsilon with ``p <= exp(epsilon) q + delta``; 0 if any will do.
+
+    Examples
+    --------
+    >>> round(epsilon_bound(0.75, 0.25), 4)
+    1.0986
+    """
+    return max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
+
+
+def rho_bound(p: float, q: float) -> float:
+    """Largest Renyi divergence over order between coins of probabilities p and q, which zCDP bounds by rho.
+
+    Examples
+    --------
+    >>> round(rho_bound(0.75, 0.25), 2)
+    0.55
+    """
+    if p <= q:
+        return 0.0
+    alpha = 1.0 + np.logspace(-3, 2, 200)
+    with np.errstate(divide="ignore"):
+        inside = alpha * np.log(p) + (1 - alpha) * np.log(q)
+        outside = alpha * np.log1p(-p) + (1 - alpha) * np.log1p(-q)
+    return float(np.max(np.logaddexp(inside, outside) / ((alpha - 1) * alpha)))
+
+
+def guarantee_bound(guarantee: Guarantee, p: float, q: float) -> float:
+    """What an event of probabilities p and q shows: a rho for `ZCDP`, else an epsilon, at the guarantee's delta."""
+    if isinstance(guarantee, ZCDP):
+        return rho_bound(p, q)
+    return epsilon_bound(p, q, 0.0 if isinstance(guarantee, PureDP) else guarantee.delta)
+
+
+def claimed_value(guarantee: Guarantee) -> float:
+    """What a bound is compared with: the rho of `ZCDP`, else the epsilon."""
+    return guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.epsilon
