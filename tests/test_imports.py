@@ -68,6 +68,10 @@ def test_the_boundary_imports_only_public_mathematics():
     assert not offenders(part("private"), lambda i: own(i, "schema", "models", "solvers", "private"))
 
 
+def test_auditing_sees_what_a_stranger_sees():
+    assert not offenders(part("auditing"), lambda i: own(i, "schema", "private", "auditing"))
+
+
 def test_nothing_imports_the_estimators():
     modules = [m for m in MODULES if m not in part("estimators", "cli") and m != "pgmpy_dp.__init__"]
     assert not offenders(modules, lambda i: within(i, "pgmpy_dp.estimators"))
