@@ -14,6 +14,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +111,9 @@ def rows_of(n: int, degree: float, bias: float) -> list[list[str]]:
     if n <= LARGEST["scipy"]:
         y, seconds, clock = timed(lambda: with_scipy(dense, tolerance))
         add("scipy", seconds, clock, certified_projection(dense, y).distance, "certified afterwards")
-    if n <= LARGEST["SCS"]:
+    if n <= LARGEST["SCS"] and find_spec("cvxpy") is None:
+        print("SCS is left out: cvxpy is not installed (pip install 'pgmpy_dp[bench]')", flush=True)
+    elif n <= LARGEST["SCS"]:
         x, seconds, clock = timed(lambda: with_scs(dense, tolerance))
         exact = project_correlation(dense, tolerance=1e-8, method="newton").matrix
         add("SCS", seconds, clock, float(np.linalg.norm(x - exact)), "from Newton's solution")
