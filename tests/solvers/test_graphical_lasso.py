@@ -2,6 +2,7 @@
 
 import warnings
 
+import cvxpy
 import numpy as np
 import pytest
 import scipy.linalg
@@ -182,7 +183,6 @@ def test_a_capped_pair_against_a_search_over_eigenvalues_and_angle(tau):
 
 @pytest.mark.parametrize("share", [0.1, 0.4])
 def test_a_capped_program_against_cvxpy(share):
-    cvxpy = pytest.importorskip("cvxpy")
     S, rho = problem(4, 6, 30, share)
     tau = 0.5 * np.linalg.eigvalsh(graphical_lasso(S, rho).precision)[-1]
     theta = cvxpy.Variable((6, 6), PSD=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import cvxpy
 import numpy as np
 import pytest
 
@@ -85,7 +86,6 @@ def test_the_certificate_holds_against_a_far_better_solution():
 
 @pytest.mark.parametrize("name", CASES)
 def test_against_cvxpy(name):
-    cvxpy = pytest.importorskip("cvxpy")
     sizes, separation, d = CASES[name]
     points, _, _ = clusters(np.random.default_rng(2), sizes, separation, d)
     k, n = len(sizes), len(points)
