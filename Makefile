@@ -11,7 +11,7 @@ RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
-	@echo "make test         every test and doctest        make test ARGS='-k ledger'"
+	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make lint         ruff check, ruff format --check, mypy"
@@ -32,13 +32,13 @@ demo: $(INSTALLED)
 	$(RUN) tutorials/quickstart.py
 
 test: $(INSTALLED)
-	$(RUN) -m pytest $(ARGS)
+	$(RUN) -m pytest -n auto $(ARGS)
 
 # A second environment with the lower bounds of pyproject.toml.
 test-lowest:
 	@test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[test]'
-	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest $(ARGS)
+	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -n auto $(ARGS)
 
 study: $(INSTALLED)
 	$(BIN)/python -m benchmarks.study

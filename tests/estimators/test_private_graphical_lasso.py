@@ -91,7 +91,11 @@ class TestFit:
         np.testing.assert_allclose(private.location_, [3.0, -1.0, 2.0, 0.0], atol=0.1)
         assert error(private) < 0.1 < error(PrivateGraphicalLasso(NORM, epsilon=1.0, random_state=0).fit(shifted))
 
-    @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, lambda rows, **k: rows], ids=str)
+    @pytest.mark.parametrize(
+        "make",
+        [pd.DataFrame, pl.DataFrame, pl.LazyFrame, lambda rows, **k: rows],
+        ids=["pandas", "polars", "lazy", "array"],
+    )
     def test_any_table_will_do(self, make):
         names = ["w", "x", "y", "z"]
         data = (
