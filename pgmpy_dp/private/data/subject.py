@@ -11,7 +11,7 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.ledger import Budget, Ledger
 
-__all__ = ["PrivateData", "checked_public_count"]
+__all__ = ["PrivateData", "checked_public_count", "require_data_and_budget"]
 
 
 class PrivateData:
@@ -60,6 +60,34 @@ class PrivateData:
             f"a {name} cannot be copied or pickled: it holds private records; keep the Release, or make the {name} "
             "again from the data with a loaded Ledger"
         )
+
+
+def require_data_and_budget(
+    data: object,
+    kind: type[PrivateData],
+    budget: object,
+    *,
+    name: str = "data",
+    example: str = "a Budget, e.g. Budget(epsilon=1.0)",
+) -> None:
+    """TypeError for data of another kind, or for a budget that is none.
+
+    Parameters
+    ----------
+    data : object
+    kind : type
+        Of data that the caller takes.
+    budget : object
+    name : str
+        What the caller calls the data.
+    example : str
+        What the message tells to pass as the budget.
+    """
+    if not isinstance(data, kind):
+        wanted = kind.__name__ if kind.__name__.endswith("s") else f"a {kind.__name__}"
+        raise TypeError(f"{name} is a {type(data).__name__}; pass {wanted}")
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass {example}")
 
 
 def checked_public_count(name: str, value: Any, adjacency: Adjacency) -> int | None:

@@ -9,6 +9,7 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contributions import GRID, contribution_sensitivity
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
+from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost
 from pgmpy_dp.private.ledger import Budget
@@ -135,10 +136,7 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
     >>> [value.shape for value in release.values], str(release.guarantee), str(data.ledger.left)
     ([(2,), (2, 2)], '0.5-DP', '0.5-DP')
     """
-    if not isinstance(data, PrivateSequences):
-        raise TypeError(f"data is a {type(data).__name__}; pass PrivateSequences")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_data_and_budget(data, PrivateSequences, budget)
     (variable,) = data.schema.variables
     n_states = data.schema.cardinality(variable)
     weights = (settings.initial_share, 1.0 - settings.initial_share)

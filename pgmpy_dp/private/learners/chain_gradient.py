@@ -13,6 +13,7 @@ import numpy as np
 
 from pgmpy_dp.private.data.chain_gradients import ChainGrid, UserShares, sampled_user_gradient_sum, user_count
 from pgmpy_dp.private.data.sequences import PrivateSequences
+from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.learners.ascent import PARAMETER_UNIT, AscentSettings, ascend, make_plan
 from pgmpy_dp.private.ledger import Budget
@@ -118,10 +119,7 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
     array([[0.5, 0.5],
            [0.3, 0.7]])
     """
-    if not isinstance(data, PrivateSequences):
-        raise TypeError(f"data is a {type(data).__name__}; pass PrivateSequences")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(rho=0.1)")
+    require_data_and_budget(data, PrivateSequences, budget, example="a Budget, e.g. Budget(rho=0.1)")
     (variable,) = data.schema.variables
     k = data.schema.cardinality(variable)
     clip_norm = _CLIP_NORM if settings.clip_norm is None else settings.clip_norm

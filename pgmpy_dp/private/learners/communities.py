@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.graph import PrivateGraph, edge_count
+from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP, checked_number
 from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.ledger import Budget
@@ -90,12 +91,9 @@ class Communities:
     degree: float | None
 
 
-def require_graph_and_budget(graph: object, budget: object, settings: CommunitySettings) -> None:
+def require_graph_and_budget(graph: PrivateGraph, budget: Budget, settings: CommunitySettings) -> None:
     """TypeError for a graph or budget that is none, ValueError for more communities than vertices."""
-    if not isinstance(graph, PrivateGraph):
-        raise TypeError(f"graph is a {type(graph).__name__}; pass a PrivateGraph")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_data_and_budget(graph, PrivateGraph, budget, name="graph")
     if settings.n_communities > graph.n:
         raise ValueError(
             f"n_communities={settings.n_communities} is more than the graph's vertices, {graph.n}; ask for at most one "

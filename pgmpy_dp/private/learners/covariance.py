@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.data.moments import GRID, centered_sums, mean_sensitivity, second_moments, unit_count
+from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.learners.marginals import checked_integer
@@ -160,10 +161,7 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     >>> release.mechanism, [value.shape for value in release.values], str(data.ledger.left)
     ('double_wishart', [(3,), (3,), (1,)], '0-DP')
     """
-    if not isinstance(data, PrivateVectors):
-        raise TypeError(f"data is a {type(data).__name__}; pass PrivateVectors")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_data_and_budget(data, PrivateVectors, budget)
     plan = _planned(data, settings, budget)
     seed = seeded_generator(settings.random_state)
     mechanism = plan.noise.mechanism.replace("-", "_")

@@ -11,6 +11,7 @@ import numpy as np
 
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.data.contingency import table_sensitivity
+from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.ledger import Budget
@@ -218,10 +219,7 @@ def require_table_and_budget(
     table: object, budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)"
 ) -> None:
     """TypeError for a table or a budget that is none; `example` is what the message tells to pass as the budget."""
-    if not isinstance(table, PrivateTable):
-        raise TypeError(f"table is a {type(table).__name__}; pass a PrivateTable")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass {example}")
+    require_data_and_budget(table, PrivateTable, budget, name="table", example=example)
 
 
 def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.models.mixtures import smallest_distance, weighted_kmeans
+from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vector_sums import record_number, vector_blocks
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.learners.mixture_cells import program_centres, stable_centres
@@ -26,7 +27,6 @@ from pgmpy_dp.private.learners.mixture_plan import (
     MixtureSettings,
     advised_blocks,
     make_plan,
-    require_vectors_and_budget,
 )
 from pgmpy_dp.private.learners.mixture_scale import block_log_scales, noisy_log_scale
 from pgmpy_dp.private.learners.mixture_steps import coarsened, lloyd_step, power_of_two
@@ -112,7 +112,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
     >>> mixture_estimate(release).status
     'found'
     """
-    require_vectors_and_budget(data, budget)
+    require_data_and_budget(data, PrivateVectors, budget, example="Budget(epsilon=..., delta=...)")
     plan = make_plan(data, settings, budget)
     seed = samplers.seeded_generator(settings.random_state)
     data.ledger.charge(

@@ -27,7 +27,6 @@ __all__ = [
     "MixtureSettings",
     "advised_blocks",
     "make_plan",
-    "require_vectors_and_budget",
 ]
 
 METHODS = ("blocks", "friends")
@@ -260,14 +259,6 @@ def advised_blocks(plan: MixturePlan, settings: MixtureSettings, n_records: floa
     else:
         advised = max(7.0 * plan.margin, min(each / 40.0, 12.0 * plan.margin))
     return max(8, math.ceil(min(advised, _MAX_BLOCKS[settings.method])))
-
-
-def require_vectors_and_budget(data: object, budget: object) -> None:
-    """TypeError for data or a budget that is none."""
-    if not isinstance(data, PrivateVectors):
-        raise TypeError(f"data is a {type(data).__name__}; pass PrivateVectors")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass Budget(epsilon=..., delta=...)")
 
 
 def _require_device(device: Any) -> None:

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.models.membership_clusters import linked_means, public_reach
+from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vector_sums import require_single_records
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.guarantee import ApproxDP, checked_number
 from pgmpy_dp.private.learners.certificates import CertifiedPoint
 from pgmpy_dp.private.learners.convex_program import certified_solution
-from pgmpy_dp.private.learners.mixture_plan import MixtureSettings, require_vectors_and_budget
+from pgmpy_dp.private.learners.mixture_plan import MixtureSettings
 from pgmpy_dp.private.learners.mixture_sdp_plan import (
     CentrePlan,
     ProgramPlan,
@@ -166,7 +167,7 @@ def run(data: PrivateVectors, settings: ProgramSettings, budget: Budget) -> Rele
     ValueError: n_records=100 is too few for method 'sdp': with 2 components in 2 columns at a separation of 32 scales
     and (1, 1e-06)-DP its noise buries the centres below about ... records, and the program has room for 4096. ...
     """
-    require_vectors_and_budget(data, budget)
+    require_data_and_budget(data, PrivateVectors, budget, example="Budget(epsilon=..., delta=...)")
     _require_possible(data, settings, budget)
     assert budget.epsilon is not None
     seed = samplers.seeded_generator(settings.random_state)

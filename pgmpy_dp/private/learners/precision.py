@@ -16,6 +16,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.moments import GRID, TraceSensitivity, second_moments, trace_sensitivity
+from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.learners.certificates import CertifiedPoint
@@ -258,10 +259,7 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
     >>> release.mechanism, [value.shape for value in release.values]
     ('output_frobenius', [(2,), (1,)])
     """
-    if not isinstance(data, PrivateVectors):
-        raise TypeError(f"data is a {type(data).__name__}; pass PrivateVectors")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
+    require_data_and_budget(data, PrivateVectors, budget)
     d = len(data.columns)
     if not data.n_records:
         raise ValueError(
