@@ -25,7 +25,20 @@ import pandas as pd
 
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["column_names", "encode", "n_rows", "read_edge_list", "read_keys", "read_numbers"]
+__all__ = [
+    "cell_codes",
+    "cell_numbers",
+    "column_cells",
+    "column_names",
+    "encode",
+    "keyed_cells",
+    "n_rows",
+    "numbers_and_keys",
+    "positions_of",
+    "read_edge_list",
+    "read_keys",
+    "read_numbers",
+]
 
 _NEVER = -1
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
@@ -208,10 +221,23 @@ def read_numbers(
         columns = [data[:, j] for j in range(len(names))]
     else:
         columns = _quietly(_columns, data, [*names, *([] if key is None else [key])])
-    result = np.empty((len(columns[0]), len(names)), order="F")
-    for j in range(len(names)):
-        result[:, j] = _quietly(_numbers, columns[j])
-    return result, None if key is None else _quietly(_keyed, columns[-1])
+    if key is None:
+        return _matrix(columns), None
+    return numbers_and_keys(columns)
+
+
+def numbers_and_keys(
+    columns: Sequence[np.ndarray | pd.Categorical],
+) -> tuple[np.ndarray, tuple[np.ndarray, list[tuple]]]:
+    """Columns of :func:`column_cells` as :func:`read_numbers` gives them, the last one as keys."""
+    return _matrix(columns[:-1]), _quietly(_keyed, columns[-1])
+
+
+def _matrix(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:
+    result = np.empty((len(columns[0]), len(columns)), order="F")
+    for j, column in enumerate(columns):
+        result[:, j] = _quietly(_numbers, column)
+    return result
 
 
 def _numbers(column: np.ndarray | pd.Categorical) -> np.ndarray:
@@ -240,10 +266,10 @@ def _keyed(column: np.ndarray | pd.Categorical) -> tuple[np.ndarray, list[tuple]
 def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categorical]:
     """One array per name: numbers (with NaN where missing), objects, or a pandas Categorical."""
     if nw.dependencies.is_pandas_dataframe(data):
-        positions = _positions(list(data.columns), names)
+        positions = positions_of(list(data.columns), names)
         return [_from_pandas(data.iloc[:, position]) for position in positions]
     frame, available = _narwhals(data)
-    wanted = [available[position] for position in _positions(available, names)]
+    wanted = [available[position] for position in positions_of(available, names)]
     frame = frame.select(wanted)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
@@ -264,7 +290,35 @@ def _narwhals(data: Any) -> tuple[Any, list[str]]:
         raise ValueError("data has several columns of the same name; rename or remove all but one of each") from None
 
 
-def _positions(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:
+def column_cells(frame: Any) -> list[np.ndarray | pd.Categorical]:
+    """All columns of a frame, as :func:`keyed_cells` and others of this module take them."""
+    return [_quietly(_from_narwhals, column) for column in nw.from_native(frame, eager_only=True).iter_columns()]
+
+
+def cell_codes(cells: Any, schema: Schema, name: Hashable) -> np.ndarray:
+    """Codes of cells of one variable, -1 where the record has to be dropped; `cells` is a series or an Arrow array."""
+    return _quietly(_encode_column, _quietly(_from_narwhals, _series(cells)), schema, name)
+
+
+def cell_numbers(cells: Any) -> np.ndarray:
+    """Cells as floating-point numbers, NaN for what is none; `cells` is a series or an Arrow array."""
+    return _quietly(_numbers, _quietly(_from_narwhals, _series(cells)))
+
+
+def keyed_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> list[tuple[np.ndarray, list[tuple]]]:
+    """Columns of :func:`column_cells` as :func:`read_keys` gives them."""
+    return [_quietly(_keyed, column) for column in columns]
+
+
+def _series(cells: Any) -> nw.Series:
+    if hasattr(cells, "type") and not hasattr(cells, "chunks") and not isinstance(cells, nw.Series):
+        import pyarrow as pa  # narwhals knows its columns, not the arrays of one batch
+
+        cells = pa.chunked_array([cells])
+    return nw.from_native(cells, series_only=True)
+
+
+def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:
     """Position of the column for each name; ValueError for missing and repeated ones."""
     counts = Counter(available)
     found = {name: name if name in counts else str(name) for name in names}

@@ -15,7 +15,8 @@ from pgmpy_dp.private.data.contributions import (
     count_table,
     share_table,
 )
-from pgmpy_dp.private.data.frame import read_keys
+from pgmpy_dp.private.data.frame import keyed_cells, read_keys
+from pgmpy_dp.private.data.sql import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.sensitive import Sensitive
@@ -36,8 +37,9 @@ class PrivateSequences(PrivateData):
 
     Parameters
     ----------
-    data : dataframe
-        Anything narwhals reads, in one of two forms. *Wide*: each row is one sequence, and a user may have several
+    data : dataframe, str or Path
+        Anything narwhals reads, or files as for :class:`~pgmpy_dp.private.data.table.PrivateTable`, in one of two
+        forms. *Wide*: each row is one sequence, and a user may have several
         rows.
         *Long*: each row is one visit; a user's visits in the order of the column `order` (rows that tie keep their
         order) are one sequence.
@@ -278,7 +280,11 @@ def read_sequences(
     columns = [unit, sequence] if order is None else [unit, order, variable]
     if len(set(columns)) < len(columns):
         raise ValueError(f"the columns {columns} of unit, order, sequence and states must differ; rename one")
-    (user, user_keys), *rest = read_keys(data, columns)
+    source = open_source(data)
+    if source is None:
+        (user, user_keys), *rest = read_keys(data, columns)
+    else:
+        (user, user_keys), *rest = keyed_cells(source.cells(columns))
     named = np.array([key != _MISSING for key in user_keys], dtype=bool)[user]
     owner = user[named]
     if order is None:
