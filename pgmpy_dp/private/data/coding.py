@@ -8,6 +8,7 @@ itself (code `UNDECIDED`), so the answer is the same whatever the engine can do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -60,7 +61,7 @@ class Coding:
         """The states' texts, and the usual ones of the states that are numbers, with their codes; not all there are."""
         found = list(self.texts)
         for number, code in self.numbers:
-            usual = [repr(number)]
+            usual = [repr(number)] if math.isfinite(number) else []  # "inf" is a text like any other
             if number.is_integer() and abs(number) < 2.0**53:
                 usual.insert(0, str(int(number)))
             found += [(text, code) for text in (*usual, *TRUTH.get(number, ()))]

@@ -354,7 +354,13 @@ def _distinct_texts(texts: pd.Series | np.ndarray) -> pd.Categorical:
 
 def _from_narwhals(series: nw.Series) -> np.ndarray | pd.Categorical:
     dtype = series.dtype
-    if dtype.is_numeric() and not dtype.is_decimal() and dtype not in (nw.Int128, nw.UInt128):
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
+        # Not by a cast of the engine: pyarrow's refuses integers that a double rounds, and would tell of them.
+        missing = series.is_null().to_numpy().astype(bool)
+        numbers = series.fill_null(0).to_numpy().astype(np.float64)
+        numbers[missing] = np.nan
+        return numbers
+    if dtype.is_float():
         return series.cast(nw.Float64).to_numpy().astype(np.float64)
     if dtype in (nw.Categorical, nw.Enum, nw.Decimal, nw.Int128, nw.UInt128):
         # As text: narwhals' to_numpy misplaces the nulls of a pyarrow dictionary, and polars has no 128-bit arrays.

@@ -174,7 +174,9 @@ def _code(name: str, kind: Any, made: Coding) -> tuple[nw.Expr, bool]:
     cell = nw.col(name)
     absent = cell.is_null()
     if kind == nw.Boolean:
-        cell, kind = cell.cast(nw.Int8), nw.Int8()
+        codes = dict(made.numbers)
+        unequal = _chosen(absent, made.missing, nw.lit(codes.get(0.0, made.outside)))
+        return _chosen(cell & ~absent, codes.get(1.0, made.outside), unequal), True
     if kind.is_integer() and _is_plain_number(kind) and all(abs(n) < 2.0**53 for n, _ in made.numbers):
         # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
         listed: list[tuple[Any, int]] = [(int(n), code) for n, code in made.numbers if n.is_integer()]
@@ -190,8 +192,13 @@ def _code(name: str, kind: Any, made: Coding) -> tuple[nw.Expr, bool]:
         return _chosen(absent, made.missing, nw.lit(UNDECIDED)), False
     unknown = nw.lit(made.outside)
     if made.numbers:
-        unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER), UNDECIDED, unknown)
-    return _tree(cell, made.spellings(), _chosen(absent, made.missing, unknown)), not made.numbers
+        unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER) & ~absent, UNDECIDED, unknown)
+    # No engine but DuckDB is trusted with a zero character in a text.
+    usual = [(text, code) for text, code in made.spellings() if "\0" not in text]
+    if len(usual) < len(made.spellings()):
+        unknown = nw.lit(UNDECIDED)
+    decided = not made.numbers and len(usual) == len(made.spellings())
+    return _tree(cell, usual, _chosen(absent, made.missing, unknown)), decided
 
 
 def _chosen(condition: nw.Expr, code: int, otherwise: nw.Expr) -> nw.Expr:
@@ -202,7 +209,8 @@ def _tree(cell: nw.Expr, listed: Sequence[tuple[Any, int]], otherwise: nw.Expr) 
     """Code of the listed value that is equal: by halves of halves, for engines stop at some hundreds of nested cases."""
     if not listed:
         return otherwise
-    inside = cell.is_in([value for value, _ in listed])
+    # pandas, under Dask, takes no missing value for a condition.
+    inside = cell.is_in([value for value, _ in listed]) & ~cell.is_null()
     return nw.when(inside).then(_among(cell, listed)).otherwise(otherwise)
 
 
@@ -210,7 +218,7 @@ def _among(cell: nw.Expr, listed: Sequence[tuple[Any, int]]) -> nw.Expr:
     if len({code for _, code in listed}) == 1:
         return nw.lit(listed[0][1])
     half = len(listed) // 2
-    first = cell.is_in([value for value, _ in listed[:half]])
+    first = cell.is_in([value for value, _ in listed[:half]]) & ~cell.is_null()
     return nw.when(first).then(_among(cell, listed[:half])).otherwise(_among(cell, listed[half:]))
 
 
