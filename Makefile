@@ -7,12 +7,13 @@ INSTALLED := $(VENV)/.installed
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest study lint format clean
+.PHONY: help install demo test test-lowest test-spark study lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
+	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (an environment of its own, build/spark)"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
@@ -39,6 +40,13 @@ test-lowest:
 	@test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[test]'
 	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -n auto $(ARGS)
+
+# A third environment: Spark is 400 MB, and needs Java.
+test-spark:
+	@command -v java > /dev/null || { echo "make test-spark needs Java 17 or newer on the PATH (java was not found)"; exit 1; }
+	@test -x build/spark/bin/python || $(PYTHON) -m venv build/spark
+	build/spark/bin/python -m pip install --quiet -c constraints.txt -e '.[test,spark]'
+	OMP_NUM_THREADS=1 build/spark/bin/python -m pytest -v tests/private/test_spark.py $(ARGS)
 
 study: $(INSTALLED)
 	$(BIN)/python -m benchmarks.study

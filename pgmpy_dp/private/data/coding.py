@@ -1,6 +1,6 @@
 """How the cells of one variable become codes, as lists that an engine's query can hold; knows no data.
 
-In memory, :func:`pgmpy_dp.schema.match_key` looks at each cell. A query cannot call it, so it is given what the function
+In memory, :func:`pgmpy_dp.schema.match_key` looks at each cell. A query cannot call it, so it is given what that
 does: numbers are compared with the states that are numbers, texts with the states' texts, and a text is a number too
 if it is spelled like one. What a query cannot decide by such comparisons it hands over, cell by cell, to `match_key`
 itself (code `UNDECIDED`), so the answer is the same whatever the engine can do.
@@ -58,7 +58,7 @@ class Coding:
     n_states: int
 
     def spellings(self) -> tuple[tuple[str, int], ...]:
-        """The states' texts, and the usual ones of the states that are numbers, with their codes; not all there are."""
+        """The states' texts, and the usual ones of those that are numbers, with their codes; not all there are."""
         found = list(self.texts)
         for number, code in self.numbers:
             usual = [repr(number)] if math.isfinite(number) else []  # "inf" is a text like any other

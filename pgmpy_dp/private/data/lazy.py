@@ -206,7 +206,7 @@ def _chosen(condition: nw.Expr, code: int, otherwise: nw.Expr) -> nw.Expr:
 
 
 def _tree(cell: nw.Expr, listed: Sequence[tuple[Any, int]], otherwise: nw.Expr) -> nw.Expr:
-    """Code of the listed value that is equal: by halves of halves, for engines stop at some hundreds of nested cases."""
+    """Code of the listed value that is equal, by halves of halves: engines stop at some hundreds of nested cases."""
     if not listed:
         return otherwise
     # pandas, under Dask, takes no missing value for a condition.

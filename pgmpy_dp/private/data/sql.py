@@ -14,6 +14,7 @@ frames, connection and settings are the caller's.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import gzip
@@ -240,6 +241,10 @@ def _open_files(data: Any) -> tuple[Any, Any]:
         },
     )
     connection.execute("SET enable_progress_bar = false")  # it would show where a notebook has one
+    with contextlib.suppress(duckdb.Error):  # of a version without
+        connection.execute(
+            "SET enable_external_file_cache = false"
+        )  # each pass reads the file, not parts of an old one
     if kind in _TEXT_FILES:
         headers = {name: _header(name, _TEXT_FILES[kind]) for name in files}
         names = headers[files[0]]
