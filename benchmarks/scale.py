@@ -163,6 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", default="build/scale", help="folder of the file (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="keep the file")
     parser.add_argument("--out", default="benchmarks/results", help="folder of the results (default: %(default)s)")
+    parser.add_argument("--name", default="scale", help="of the file of results (default: %(default)s)")
     parser.add_argument("--run", choices=tuple(CONTENDERS), help="run one contender here, and print it as JSON")
     options = parser.parse_args(arguments)
     rows = int(options.rows)
@@ -183,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs[name].append(json.loads(answer.stdout.splitlines()[-1]))
         print(name, runs[name][-1], flush=True)
         if all(found or other == "pandas" for other, found in runs.items()):
-            report(Path(options.out) / "scale.md", rows, path.stat().st_size, runs)
+            report(Path(options.out) / f"{options.name}.md", rows, path.stat().st_size, runs)
     if not options.keep:
         path.unlink()
 
@@ -215,8 +216,8 @@ def report(path: Path, rows: int, size: int, runs: dict[str, list[dict]]) -> Non
         f"# All 45 tables of pairs of {rows:,} records",
         "Made by `python -m benchmarks.scale`",
         f"on {describe_machine()}; the machine was shared with other work, so processor time is what to compare. "
-        f"One Parquet file of {size / 2**20:.0f} MiB, ten columns of {', '.join(map(str, SIZES))} states. Medians of runs "
-        "in turn, each in a new process. All counts were equal.",
+        f"One Parquet file of {size / 2**20:.0f} MiB, ten columns of {', '.join(map(str, SIZES))} states. Medians of "
+        "runs in turn, each in a new process. All counts were equal.",
         markdown_table(head, body),
         frank_wolfe_on_gpu(),
     ]

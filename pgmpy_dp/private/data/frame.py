@@ -35,6 +35,7 @@ __all__ = [
     "n_rows",
     "numbers_and_keys",
     "positions_of",
+    "quietly",
     "read_edge_list",
     "read_keys",
     "read_numbers",
@@ -74,8 +75,8 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
     [[0], [1]]
     """
     schema.require_discrete()
-    columns = _quietly(_columns, data, schema.variables)
-    encoded = [_quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
+    columns = quietly(_columns, data, schema.variables)
+    encoded = [quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
     keep = np.ones(len(encoded[0]), dtype=bool)
     for codes in encoded:
         keep &= codes != _NEVER
@@ -123,10 +124,10 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
     >>> positions.tolist(), keys
     ([0, 0, 1], [('number', 7.0), ('number', 8.0)])
     """
-    return [_quietly(_keyed, column) for column in _quietly(_columns, data, names)]
+    return [quietly(_keyed, column) for column in quietly(_columns, data, names)]
 
 
-def _quietly(read: Callable[..., Any], *arguments: Any) -> Any:
+def quietly(read: Callable[..., Any], *arguments: Any) -> Any:
     """Call without warnings: a library's warning about odd cells would be an output that depends on records."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -220,7 +221,7 @@ def read_numbers(
             )
         columns = [data[:, j] for j in range(len(names))]
     else:
-        columns = _quietly(_columns, data, [*names, *([] if key is None else [key])])
+        columns = quietly(_columns, data, [*names, *([] if key is None else [key])])
     if key is None:
         return _matrix(columns), None
     return numbers_and_keys(columns)
@@ -230,13 +231,13 @@ def numbers_and_keys(
     columns: Sequence[np.ndarray | pd.Categorical],
 ) -> tuple[np.ndarray, tuple[np.ndarray, list[tuple]]]:
     """Columns of :func:`column_cells` as :func:`read_numbers` gives them, the last one as keys."""
-    return _matrix(columns[:-1]), _quietly(_keyed, columns[-1])
+    return _matrix(columns[:-1]), quietly(_keyed, columns[-1])
 
 
 def _matrix(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:
     result = np.empty((len(columns[0]), len(columns)), order="F")
     for j, column in enumerate(columns):
-        result[:, j] = _quietly(_numbers, column)
+        result[:, j] = quietly(_numbers, column)
     return result
 
 
@@ -292,22 +293,22 @@ def _narwhals(data: Any) -> tuple[Any, list[str]]:
 
 def column_cells(frame: Any) -> list[np.ndarray | pd.Categorical]:
     """All columns of a frame, as :func:`keyed_cells` and others of this module take them."""
-    return [_quietly(_from_narwhals, column) for column in nw.from_native(frame, eager_only=True).iter_columns()]
+    return [quietly(_from_narwhals, column) for column in nw.from_native(frame, eager_only=True).iter_columns()]
 
 
 def cell_codes(cells: Any, schema: Schema, name: Hashable) -> np.ndarray:
     """Codes of cells of one variable, -1 where the record has to be dropped; `cells` is a series or an Arrow array."""
-    return _quietly(_encode_column, _quietly(_from_narwhals, _series(cells)), schema, name)
+    return quietly(_encode_column, quietly(_from_narwhals, _series(cells)), schema, name)
 
 
 def cell_numbers(cells: Any) -> np.ndarray:
     """Cells as floating-point numbers, NaN for what is none; `cells` is a series or an Arrow array."""
-    return _quietly(_numbers, _quietly(_from_narwhals, _series(cells)))
+    return quietly(_numbers, quietly(_from_narwhals, _series(cells)))
 
 
 def keyed_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> list[tuple[np.ndarray, list[tuple]]]:
     """Columns of :func:`column_cells` as :func:`read_keys` gives them."""
-    return [_quietly(_keyed, column) for column in columns]
+    return [quietly(_keyed, column) for column in columns]
 
 
 def _series(cells: Any) -> nw.Series:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pgmpy_dp.private.data.coding import UNDECIDED, Coding, coding
 from pgmpy_dp.private.data.contingency import count
-from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of
+from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
 from pgmpy_dp.schema import Schema
 
 __all__ = ["LazySource"]
@@ -39,6 +39,7 @@ class LazySource:
     def __init__(self, frame: nw.LazyFrame) -> None:
         self._frame = frame
         self._schema = frame.collect_schema()
+        self._has_nan = _has_nan(frame)
 
     @property
     def names(self) -> list[str]:
@@ -148,7 +149,7 @@ class LazySource:
         parts, left = {}, []
         for j, (name, column) in enumerate(zip(schema.variables, self._named(schema.variables), strict=True)):
             made = coding(schema, name)
-            parts[f"c{j}"], complete = _code(column, self._schema[column], made)
+            parts[f"c{j}"], complete = _code(column, self._schema[column], made, self._has_nan)
             if not complete:
                 parts[f"r{j}"] = nw.col(column)
                 left.append(j)
@@ -169,7 +170,16 @@ class LazySource:
         yield [codes[keep] for codes in columns]
 
 
-def _code(name: str, kind: Any, made: Coding) -> tuple[nw.Expr, bool]:
+def _has_nan(frame: nw.LazyFrame) -> bool:
+    """Whether the engine has NaN; some databases, SQLite for one, have NULL only."""
+    if not frame.implementation.is_ibis():
+        return True
+    from ibis.expr.operations import IsNan
+
+    return bool(frame.to_native().get_backend().has_operation(IsNan))
+
+
+def _code(name: str, kind: Any, made: Coding, has_nan: bool) -> tuple[nw.Expr, bool]:
     """Code of a cell, and whether it never is `UNDECIDED`."""
     cell = nw.col(name)
     absent = cell.is_null()
@@ -183,7 +193,7 @@ def _code(name: str, kind: Any, made: Coding) -> tuple[nw.Expr, bool]:
         return _tree(cell, _fitting(listed, kind), _chosen(absent, made.missing, nw.lit(made.outside))), True
     if _is_plain_number(kind):
         cell = cell.cast(nw.Float64)
-        if kind.is_float():
+        if kind.is_float() and has_nan:
             absent = absent | cell.is_nan()
         return _tree(cell, made.numbers, _chosen(absent, made.missing, nw.lit(made.outside))), True
     if kind in (nw.Categorical, nw.Enum):
@@ -239,7 +249,7 @@ def _any_undecided(left: Sequence[int]) -> nw.Expr:
 
 
 def _collected(frame: nw.LazyFrame) -> nw.DataFrame:
-    return frame.collect()
+    return quietly(frame.collect)
 
 
 def _whole(series: nw.Series) -> np.ndarray:

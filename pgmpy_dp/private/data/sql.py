@@ -28,7 +28,7 @@ import numpy as np
 
 from pgmpy_dp.private.data.coding import UNDECIDED, coding
 from pgmpy_dp.private.data.contingency import count
-from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of
+from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
 from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.query_text import code_text, is_decided, key_text, number_text, quoted
@@ -200,9 +200,9 @@ class DuckDBSource:
     def _read(self, read: Callable[[], Any]) -> Any:
         """Call; of files, without the engine's own words if it fails, which may quote them."""
         if self._connection is None:
-            return read()
+            return quietly(read)
         try:
-            return read()
+            return quietly(read)
         except Exception:
             failed = True
         if failed:  # outside of the except clause, so that the engine's error is not even this one's context
