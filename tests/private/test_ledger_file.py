@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,15 +12,17 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from filelock import FileLock
 
 from pgmpy_dp import Budget, Ledger, PrivateTable
-from pgmpy_dp.private import ledger_file
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.noise import samplers
+from tests.private.processes import everything, forked
 
 ONE = Budget(epsilon=1.0)
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,11 @@ class TestOpening:
         made = Ledger.open(path, Budget(epsilon=1.0, delta=1e-6), adjacency="replace_one", conversion_delta=5e-7)
         charge(made, ZCDP(0.001), adjacency="replace_one", columns=("a", 0, ("b", 1), None), what="täbles")
         charge(made, ApproxDP(0.1, 1e-7), adjacency="replace_one", reproducible=True)
-        for found in (Ledger.open(path), Ledger.open(str(path), made.budget, adjacency="replace_one"), Ledger.load(path)):
+        for found in (
+            Ledger.open(path),
+            Ledger.open(str(path), made.budget, adjacency="replace_one"),
+            Ledger.load(path),
+        ):
             assert state(found) == state(made)
             assert found.summary() == made.summary() and not found.private
         assert made.path == path and Ledger.load(path).path is None
@@ -64,7 +69,7 @@ class TestOpening:
         assert list(path.parent.iterdir()) == []
 
     def test_the_folder_must_exist(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match=r"path='.*none/l.json': the folder '.*none' does not exist; make it"):
+        with pytest.raises(FileNotFoundError, match=r"path='.*': the folder '.*none' does not exist; make it"):
             Ledger.open(tmp_path / "none" / "l.json", ONE)
 
     @pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf")])
@@ -94,7 +99,9 @@ class TestOpening:
     def test_what_the_file_leaves_open_can_be_fixed_while_nothing_is_charged(self, path):
         first = Ledger.open(path, Budget(epsilon=1.0, delta=1e-6))
         second = Ledger.open(path, adjacency="edge", conversion_delta=1e-7)
-        assert (first.adjacency, first.conversion_delta) == ("edge", 1e-7) == (second.adjacency, second.conversion_delta)
+        assert (
+            (first.adjacency, first.conversion_delta) == ("edge", 1e-7) == (second.adjacency, second.conversion_delta)
+        )
         with pytest.raises(ValueError, match="adjacency='add_remove' differs"):
             charge(first)
 
@@ -113,7 +120,11 @@ class TestOpening:
 
     def test_a_hard_link_would_be_a_second_budget(self, path, ledger):
         os.link(path, path.with_name("twin.json"))
-        for attempt in (lambda: charge(ledger), lambda: Ledger.open(path), lambda: Ledger.open(path.with_name("twin.json"))):
+        for attempt in (
+            lambda: charge(ledger),
+            lambda: Ledger.open(path),
+            lambda: Ledger.open(path.with_name("twin.json")),
+        ):
             with pytest.raises(ValueError, match=r"has a second name \(a hard link\)"):
                 attempt()
 
@@ -163,7 +174,10 @@ class TestCharging:
 
     def test_a_lock_that_is_held_is_named(self, path):
         ledger = Ledger.open(path, ONE, timeout=0.05)
-        with FileLock(f"{path}.lock"), pytest.raises(TimeoutError, match=r"lock '.*ledger.json.lock'.* 0.05 s.*nothing"):
+        with (
+            FileLock(f"{path}.lock"),
+            pytest.raises(TimeoutError, match=r"lock '.*json.lock'.* 0.05 s.*nothing"),
+        ):
             charge(ledger)
         assert ledger.entries == ()
         charge(ledger)
@@ -289,3 +303,59 @@ class TestSharing:
         accepted = [int(child.communicate(timeout=300)[0]) for child in children]
         assert sum(accepted) == len(ledger.entries) == 100
         assert len(Ledger.load(path).entries) == 100
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+class TestForks:
+    def test_a_copy_in_memory_refuses_charges(self):
+        ledger = Ledger(ONE)
+
+        def spend(write):
+            for attempt in (lambda: charge(ledger), lambda: ledger.check(PureDP(0.1))):
+                try:
+                    attempt()
+                    write(b"spent")
+                except RuntimeError as error:
+                    write(str(error).encode())
+            write(str(ledger.left).encode())
+
+        with forked(spend) as (_, reading):
+            said = everything(reading).decode()
+        assert said.count("in the memory of another process") == 2 and said.endswith("1-DP") and "spent" not in said
+        charge(ledger)
+
+    def test_a_file_is_shared_even_if_the_lock_of_threads_was_held(self, path, ledger):
+        with ledger._lock, forked(lambda write: write(charge(ledger, what="child").what.encode())) as (_, reading):
+            assert everything(reading) == b"child"
+        assert [entry.what for entry in ledger.entries] == ["child"]
+
+    def test_killed_at_any_moment_everything_drawn_was_charged(self, path, ledger):
+        """The child tells of each draw when it begins; it is killed in the middle of its work."""
+        draw, rng = samplers.discrete_laplace, np.random.default_rng(0)
+        frame = pd.DataFrame({"a": [0, 1, 1]})
+        before = 0
+        for _ in range(8):
+
+            def release(write):
+                def told(*arguments, **options):
+                    write(b".")
+                    return draw(*arguments, **options)
+
+                samplers.discrete_laplace = told  # in the child only
+                table = PrivateTable(frame, {"a": [0, 1]}, ledger=ledger)
+                while True:
+                    marginals.run(table, marginals.MarginalSettings((("a",),)), Budget(epsilon=1e-4))
+
+            with forked(release) as (pid, reading):
+                drawn = os.read(reading, 1)  # it is at work
+                time.sleep(0.1 * rng.random())
+                os.kill(pid, signal.SIGKILL)
+                drawn += everything(reading)
+            charged = len(Ledger.load(path).entries) - before
+            assert len(drawn) <= charged <= len(drawn) + 1
+            before += charged
+            charge(Ledger.open(path, timeout=1.0), PureDP(1e-4))  # the lock ended with the child
+            before += 1
+        others = {p.name for p in path.parent.iterdir()} - {"ledger.json", "ledger.json.lock"}
+        assert all(name.endswith(".tmp") for name in others)
+        assert before == len(ledger.entries) > 16
