@@ -4,7 +4,7 @@ A ledger belongs to the records, not to an estimator. Every release is charged t
 charge that does not fit is refused and leaves the ledger as it was.
 
 Why the sums are valid when each cost is chosen after seeing earlier results
----------------------------------------------------------------------------
+----------------------------------------------------------------------------
 Write E, D, R for the sums over the accepted costs of epsilon, delta and rho, where epsilon-DP also counts as
 ``rho = epsilon**2/2`` and (epsilon, delta)-DP as delta-approximate ``epsilon**2/2``-zCDP.
 
