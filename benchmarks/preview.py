@@ -14,6 +14,7 @@ public tenth, or the population itself. The records are public or made up, so th
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shlex
 import sys
@@ -32,7 +33,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from pgmpy import config
-from tqdm import tqdm
 
 from benchmarks.adult import EDGES, load_adult
 from benchmarks.populations import KINDS, make_population, sample_records
@@ -64,22 +64,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.preview", description=__doc__.split("\n")[0])
     parser.add_argument("--out", default="benchmarks/results", help="folder of the results (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=20261207, help="default: %(default)s")
-    parser.add_argument("--repetitions", type=int, default=3, help="splits, populations (default: %(default)s)")
+    parser.add_argument("--splits", type=int, default=3, help="of the census data (default: %(default)s)")
+    parser.add_argument("--populations", type=int, default=2, help="of each kind (default: %(default)s)")
     parser.add_argument("--draws", type=int, default=3, help="noise draws for each (default: %(default)s)")
     parser.add_argument("--simulations", type=int, default=5, help="of each preview (default: %(default)s)")
+    parser.add_argument("--resume", action="store_true", help="go on after the rows that are there already")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ReproducibleNoiseWarning)
     config.set_show_progress(False)
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    command = shlex.join(["python", "-m", "benchmarks.preview", *(arguments or sys.argv[1:])])
-    rows = []
-    with (out / "preview.jsonl").open("w") as stream:
-        for problem in problems(options.repetitions, options.seed):
-            work = [(name, epsilon) for name in ESTIMATORS for epsilon in EPSILONS]
-            for name, epsilon in tqdm(
-                work, desc=f"{problem.name} {problem.repetition}", disable=not sys.stderr.isatty()
-            ):
+    command = shlex.join(
+        ["python", "-m", "benchmarks.preview", *(a for a in arguments or sys.argv[1:] if a != "--resume")]
+    )
+    path = out / "preview.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if options.resume else []
+    there = {(row["problem"], row["repetition"], row["estimator"], row["epsilon"]) for row in rows}
+    with path.open("a" if options.resume else "w") as stream:
+        for problem in problems(options.splits, options.populations, options.seed):
+            for name, epsilon in itertools.product(ESTIMATORS, EPSILONS):
+                if (problem.name, problem.repetition, name, epsilon) in there:
+                    continue
                 rows.append(compare(problem, name, epsilon, options))
                 stream.write(json.dumps(rows[-1]) + "\n")
                 stream.flush()
@@ -87,13 +92,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"wrote {out / 'preview.md'}")
 
 
-def problems(repetitions: int, seed: int) -> Iterator[Problem]:
+def problems(splits: int, populations: int, seed: int) -> Iterator[Problem]:
     """Splits of the census data on two graphs, then populations."""
     cliques, codes = load_adult()
     names = list(cliques.variables)
     states = {name: list(range(k)) for name, k in zip(names, cliques.cardinalities, strict=True)}
     frame = pd.DataFrame(codes, columns=names)
-    for split in range(repetitions):
+    for split in range(splits):
         public = np.random.default_rng([seed, split]).random(len(frame)) < 0.1
         learned = PrivateNetwork(rho=1.0, state_names=states, random_state=seed).fit(frame[public])
         fixed = nx.Graph(list(EDGES))
@@ -106,7 +111,7 @@ def problems(repetitions: int, seed: int) -> Iterator[Problem]:
             )
             yield Problem(name, split, plain, states, frame[~public], model)
     for kind, n in SYNTHETIC:
-        for index in range(repetitions):
+        for index in range(populations):
             population = make_population(kind, seed=seed, index=index)
             variables = population.model.cliques.variables
             codes = sample_records(population.model, n, population.rng("records", n))
@@ -182,9 +187,9 @@ def report(rows: list[dict], command: str, options: argparse.Namespace) -> str:
         "# Preview against measurement",
         f"Made by `{command}`",
         f"on {describe_machine()}, one core. {options.simulations} simulations a preview, {options.draws} noise draws "
-        f"on each of {options.repetitions} splits or populations; delta = {DELTA:g}, add_remove. Ratios are predicted "
-        f"over measured: above 1 the preview is too pessimistic. A preview took {seconds.median():.1f} s of processor "
-        f"time (median; at most {seconds.max():.0f} s).",
+        f"on each of {options.splits} splits and {options.populations} populations; delta = {DELTA:g}, add_remove. "
+        "Ratios are predicted over measured: above 1 the preview is too pessimistic. A preview took "
+        f"{seconds.median():.1f} s of processor time (median; at most {seconds.max():.0f} s).",
         "Ratio of the mean over tables, median and range over previews; of single tables, median and the range of the "
         "middle 80 %; and the share of fits whose mean over tables is in the range of the preview's simulations (of as "
         f"many draws from one distribution, {(options.simulations - 1) / (options.simulations + 1):.2f} would be).",
