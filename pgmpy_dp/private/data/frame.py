@@ -13,6 +13,7 @@ differ by at most one row removed and one added (fewer where a record is dropped
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections import Counter
@@ -246,10 +247,12 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
         positions = _positions(list(data.columns), names)
         return [_from_pandas(data.iloc[:, position]) for position in positions]
     frame, available = _narwhals(data)
-    positions = _positions(available, names)
-    wanted = [available[position] for position in positions]
-    # By position in polars, which takes names like "*" and "^a$" for patterns.
-    frame = frame.select(nw.nth(positions) if frame.implementation.is_polars() else wanted)
+    wanted = [available[position] for position in _positions(available, names)]
+    if frame.implementation.is_polars():
+        # It takes names like "*" and "^a$" for patterns: give it one that only this name matches.
+        frame = frame.select([f"^{re.escape(n)}$" if n == "*" or n.startswith("^") else n for n in wanted])
+    else:
+        frame = frame.select(wanted)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return [_from_narwhals(frame.get_column(name)) for name in wanted]
