@@ -126,12 +126,6 @@ def _other_table_sensitivity(adjacency: Adjacency, true: Callable = contingency.
     return true(Adjacency.ADD_REMOVE)
 
 
-def _other_trace_sensitivity(
-    d: int, adjacency: Adjacency, *args: Any, true: Callable = moments.trace_sensitivity
-) -> Any:
-    return true(d, Adjacency.ADD_REMOVE, *args)
-
-
 # -- unclipped rows ---------------------------------------------------------------------------------------------------
 
 
@@ -229,29 +223,22 @@ MUTANTS = [
         KINDS[0],
         "NaiveMLE(epsilon, replace_one)",
         _replaced(additive, laplace_scales=_halved(additive.laplace_scales)),
-        1000,
+        800,
         "Laplace scales, noise/additive.py",
     ),
     Mutant(
         KINDS[0],
         "NaiveMLE(rho, add_remove)",
         _replaced(additive, gaussian_scales=_halved(additive.gaussian_scales)),
-        600,
+        400,
         "Gaussian scales, noise/additive.py",
     ),
     Mutant(
         KINDS[1],
         "NaiveMLE(epsilon, replace_one)",
         _replaced(table, table_sensitivity=_other_table_sensitivity),
-        1000,
+        800,
         "sensitivity of a table, data/contingency.py",
-    ),
-    Mutant(
-        KINDS[1],
-        "PrivateGraphicalLasso(epsilon, replace_one, d=2)",
-        _replaced(matrix, trace_sensitivity=_other_trace_sensitivity),
-        2000,
-        "sensitivity of second moments, data/moments.py",
     ),
     Mutant(
         KINDS[2],
@@ -302,14 +289,14 @@ MUTANTS = [
         KINDS[8],
         "NaiveMLE(epsilon, add_remove, two tables)",
         _replaced(additive, _shares=_whole_shares),
-        1500,
+        800,
         "every table takes all of epsilon, noise/additive.py",
     ),
     Mutant(
         KINDS[8],
         "NaiveMLE(epsilon, add_remove)",
         _half_charged,
-        2500,
+        1200,
         "half is charged, ledger.py",
     ),
 ]

@@ -42,7 +42,7 @@ def _cases() -> list[AuditCase]:
         for budget, adjacency in (("epsilon", "replace_one"), ("rho", "add_remove"))
     ]
     cases += [
-        _field_case(name, budget, adjacency, method="frank-wolfe", n_iter=3)
+        _field_case(name, budget, adjacency, trials=(60, 1200), method="frank-wolfe", n_iter=3)
         for name in fields
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
@@ -51,11 +51,15 @@ def _cases() -> list[AuditCase]:
         for name, adjacency in zip(fields, ("add_remove", "replace_one", "add_remove"), strict=True)
     ]
     cases += [
-        _field_case("PrivateBinaryMRF", budget, adjacency, queries=queries)
+        _field_case("PrivateBinaryMRF", budget, adjacency, (60, 1000), queries=queries)
         for queries in ("pmw", "sepfem")
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
-    cases.append(_field_case("PrivateBinaryMRF", "rho", "add_remove", method="frank-wolfe", objective="linf", n_iter=3))
+    cases.append(
+        _field_case(
+            "PrivateBinaryMRF", "rho", "add_remove", (60, 1000), method="frank-wolfe", objective="linf", n_iter=3
+        )
+    )
     return cases
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 
 from pgmpy_dp.auditing.cases_discrete import CLAIMS
 from pgmpy_dp.auditing.catalogue import AuditCase, fitted
@@ -85,6 +86,25 @@ def _vector_case(
     )
 
 
+def _person_neighbours() -> Neighbours:
+    """Two people with two records each, one of whom is missing; their records are long, and must be shortened."""
+    frame = pd.DataFrame({"who": ["p", "p", "q", "q"], "x": [0.0, 0.0, 10.0, 10.0], "y": [0.0, 0.0, 10.0, 10.0]})
+    return Neighbours(frame, frame[:2], "add_remove", "records of two people", unit="who")
+
+
+def _person_case() -> AuditCase:
+    arguments = {"row_norm": 1.0, "penalty": 0.5, "epsilon": 1.0, "unit": "who"}
+    return AuditCase(
+        "PrivateGraphicalLasso(epsilon, add_remove, unit)",
+        "PrivateGraphicalLasso",
+        PureDP(1.0),
+        _person_neighbours,
+        partial(fitted, "PrivateGraphicalLasso", arguments, None),
+        trials=(60, 2000),
+        floating_point=True,
+    )
+
+
 def _far_records(adjacency: str, n: int) -> Neighbours:
     """One record far from all others, or not."""
     rows = np.zeros((n, 1))
@@ -112,7 +132,7 @@ def program_features(release: Any) -> np.ndarray:
     return padded
 
 
-def _mixture_case(adjacency: str, method: str, trials: tuple[int, int] = (60, 1500), **arguments: Any) -> AuditCase:
+def _mixture_case(adjacency: str, method: str, trials: tuple[int, int] = (60, 2500), **arguments: Any) -> AuditCase:
     given, claim = CLAIMS["delta"]
     n = 12
     declared: dict[str, Any] = {"adjacency": adjacency, "n_records": n} if adjacency == "replace_one" else {}
@@ -204,14 +224,14 @@ def _changed_number() -> Neighbours:
 def _cases() -> list[AuditCase]:
     quick = (200, 20_000)
     cases = [
-        _block_case("epsilon", (60, 1500), method="noisy-power"),
-        _block_case("rho", (60, 1500), method="noisy-power"),
-        _block_case("epsilon", (60, 1500), method="randomized-response"),
-        _block_case("epsilon", (60, 1500), method="exponential"),
-        _block_case("rho", (40, 600), method="sdp"),
-        _block_case("delta", (40, 600), method="sdp-exact"),
+        _block_case("epsilon", (60, 2000), method="noisy-power"),
+        _block_case("rho", (60, 2000), method="noisy-power"),
+        _block_case("epsilon", (60, 2500), method="randomized-response"),
+        _block_case("epsilon", (60, 2500), method="exponential"),
+        _block_case("rho", (60, 2000), method="sdp"),
+        _block_case("delta", (60, 2000), method="sdp-exact"),
         AuditCase(
-            "BlockProjection(rho)", "BlockProjection", ZCDP(0.5), _joined, released_projection, trials=(40, 1000)
+            "BlockProjection(rho)", "BlockProjection", ZCDP(0.5), _joined, released_projection, trials=(60, 3000)
         ),
     ]
     cases += [
@@ -228,6 +248,7 @@ def _cases() -> list[AuditCase]:
         _vector_case("rho", "add_remove", center="private", center_radius=1.0),
         _vector_case("epsilon", "replace_one", perturb="output", floating_point=True),
         _vector_case("rho", "add_remove", perturb="output"),
+        _person_case(),
         _mixture_case("add_remove", "blocks"),
         _mixture_case("replace_one", "blocks"),
         _mixture_case("replace_one", "friends"),
@@ -239,7 +260,7 @@ def _cases() -> list[AuditCase]:
             partial(_far_records, "add_remove", 4),
             demonstrated_program,
             features=program_features,
-            trials=(60, 1500),
+            trials=(60, 2500),
         ),
     ]
     for cost in (PureDP(2.0), ZCDP(0.5)):
