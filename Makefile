@@ -7,13 +7,14 @@ INSTALLED := $(VENV)/.installed
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest study lint format clean
+.PHONY: help install demo test test-lowest study audit lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
+	@echo "make audit        every guarantee attacked, broken copies caught (under 30 minutes; benchmarks/results/audits.md)"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
 	@echo "make clean        remove the environment and everything built"
@@ -42,6 +43,10 @@ test-lowest:
 
 study: $(INSTALLED)
 	$(BIN)/python -m benchmarks.study
+
+# Goes on where it stopped, if it was: results are kept one by one in build/audits.
+audit: $(INSTALLED)
+	$(RUN) -m benchmarks.audits --cost full --out build/audits --resume $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@
 
     python -m benchmarks.audits --cost full --out benchmarks/results    # or: make audit
     python -m benchmarks.audits --cost small --only PrivateIsing
+    python -m benchmarks.audits --cost 300
 
 Cases are those of :func:`pgmpy_dp.auditing.catalogue`, mutants those of :mod:`benchmarks.mutants`. Two processes, one
 thread each. Results are kept as they come; ``--resume`` goes on where a run with the same cost and confidence stopped.
@@ -35,26 +36,31 @@ from benchmarks.machine import describe_machine
 from benchmarks.mutants import MUTANTS
 from benchmarks.report import markdown_table
 from pgmpy_dp.auditing import AuditCase, catalogue
-from pgmpy_dp.auditing.catalogue import family_wise
+from pgmpy_dp.auditing.catalogue import COSTS, family_wise
 
-__all__ = ["main", "measure", "summary"]
+__all__ = ["MARKS", "main", "measure", "summary", "with_table"]
+
+MARKS = ("<!-- audits: begin, written by benchmarks/audits.py -->", "<!-- audits: end -->")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; see ``--help``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audits", description="Claims against measured bounds.")
-    parser.add_argument("--cost", choices=("small", "full"), default="small", help="default: %(default)s")
+    parser.add_argument(
+        "--cost", type=_cost, default="small", help="small, full, or a number of releases (default: %(default)s)"
+    )
     parser.add_argument("--confidence", type=float, default=0.99, help="of all cases together (default: %(default)s)")
     parser.add_argument("--only", default="", help="cases and mutants with this in their names (default: all)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--out", help="folder of audits.jsonl and audits.md (default: write nothing)")
+    parser.add_argument("--docs", help="page whose table between the marks of audits to write (default: none)")
     parser.add_argument("--resume", action="store_true", help="keep the results that are there")
     options = parser.parse_args(arguments)
     cases = [name for name in catalogue() if options.only in name]
     mutants = [mutant.name for mutant in MUTANTS if options.only in mutant.name]
     # Of those chosen here, whatever a run that is resumed had: all cases of one table share its confidence.
     confidence = family_wise(options.confidence, len(cases))
-    tasks = [("mutant", name, options.cost, options.confidence) for name in mutants]
+    tasks: list[tuple] = [("mutant", name, "", options.confidence) for name in mutants]
     tasks += [("case", name, options.cost, confidence) for name in cases]
     store = None if options.out is None else Path(options.out) / "audits.jsonl"
     rows = _stored(store, tasks) if store is not None and options.resume else {}
@@ -72,11 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = summary(ordered, command, options.confidence, options.workers)
     if store is not None:
         store.with_suffix(".md").write_text(text)
+    if options.docs is not None:
+        page = Path(options.docs)
+        page.write_text(with_table(page.read_text(), text))
     print(text)
     return int(any(row["wrong"] for row in ordered))
 
 
-def measure(kind: str, name: str, cost: str, confidence: float) -> dict:
+def measure(kind: str, name: str, cost: str | int, confidence: float) -> dict:
     """One case or mutant, as a row of the table."""
     config.set_show_progress(False)
     start = time.process_time()
@@ -158,6 +167,22 @@ def summary(rows: Sequence[dict], command: str, confidence: float, workers: int)
             markdown_table(header, body),
         ]
     return "\n\n".join(text) + "\n"
+
+
+def with_table(page: str, text: str) -> str:
+    """A page whose part between the marks is the report's, one title level lower, without its first title."""
+    before, rest = page.split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    body = text.split("\n", 1)[1].replace("\n## ", "\n### ").strip()
+    return f"{before}{MARKS[0]}\n\n{body}\n\n{MARKS[1]}{after}"
+
+
+def _cost(text: str) -> str | int:
+    if text in COSTS:
+        return text
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not small, full or a number of at least 2")
+    return int(text)
 
 
 def _key(row: dict) -> tuple:

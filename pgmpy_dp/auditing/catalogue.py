@@ -62,13 +62,13 @@ class AuditCase:
     trials: tuple[int, int] = (100, 2000)
     floating_point: bool = False
 
-    def run(self, cost: str = "small", confidence: float = 0.99) -> AuditReport:
+    def run(self, cost: str | int = "small", confidence: float = 0.99) -> AuditReport:
         """The attack, in this process; see :func:`audit_catalogue`."""
         report = audit(
             self.mechanism,
             self.neighbours(),
             self.claim,
-            trials=self.trials[COSTS.index(cost)],
+            trials=cost if isinstance(cost, int) else self.trials[COSTS.index(cost)],
             confidence=confidence,
             features=self.features,
             score=self.score,
@@ -100,9 +100,9 @@ class OneRunCase:
     canaries: tuple[int, int] = (200, 1000)
     floating_point: bool = False
 
-    def run(self, cost: str = "small", confidence: float = 0.99) -> OneRunReport:
+    def run(self, cost: str | int = "small", confidence: float = 0.99) -> OneRunReport:
         """The attack, in this process. Guesses are made for the half of the canaries that are clearest."""
-        n = self.canaries[COSTS.index(cost)]
+        n = self.canaries[COSTS.index(cost) if isinstance(cost, str) else 0]
         included = np.random.default_rng().random(n) < 0.5
         report = one_run_audit(
             included,
@@ -153,7 +153,7 @@ def catalogue() -> dict[str, AuditCase | OneRunCase]:
 
 def audit_catalogue(
     names: Iterable[str] | None = None,
-    cost: str = "small",
+    cost: str | int = "small",
     *,
     confidence: float = 0.99,
     n_workers: int = 1,
@@ -164,8 +164,9 @@ def audit_catalogue(
     ----------
     names : iterable of str, optional
         Of the cases, as :func:`catalogue` has them. Default: all.
-    cost : {"small", "full"}
+    cost : {"small", "full"} or int
         "small" takes one or two minutes of processor time for all cases and finds blunders, "full" less than an hour.
+        A number: of releases on each dataset that are measured, whatever they cost.
     confidence : float
         Of all reports together: if all claims are true, none is called broken but with probability
         ``1 - confidence``. Each case gets its equal part of that (Bonferroni).
@@ -193,8 +194,11 @@ def audit_catalogue(
     unknown = [name for name in chosen if name not in known]
     if unknown:
         raise ValueError(f"names={unknown!r} are no cases; see pgmpy_dp.auditing.catalogue()")
-    if cost not in COSTS or not 0 < confidence < 1:
-        raise ValueError(f"cost={cost!r}, confidence={confidence!r}: pass one of {COSTS}, confidence in (0, 1)")
+    if (not isinstance(cost, int) and cost not in COSTS) or not 0 < confidence < 1:
+        raise ValueError(
+            f"cost={cost!r}, confidence={confidence!r}: pass one of {COSTS} or a number of releases, and a confidence "
+            "in (0, 1)"
+        )
     attack = partial(_attack, cost=cost, confidence=family_wise(confidence, len(chosen)))
     bar = partial(tqdm, total=len(chosen), desc="audits", disable=not config.get_show_progress())
     if n_workers == 1:
@@ -215,5 +219,5 @@ def family_wise(confidence: float, tests: int) -> float:
     return 1.0 - (1.0 - confidence) / max(tests, 1)
 
 
-def _attack(name: str, cost: str, confidence: float) -> AuditReport | OneRunReport:
+def _attack(name: str, cost: str | int, confidence: float) -> AuditReport | OneRunReport:
     return catalogue()[name].run(cost, confidence)

@@ -266,9 +266,10 @@ def _require_one_record(first: Any, second: Any, adjacency: str, unit: Hashable)
     lost, gained = (units[0] - units[1]).total(), (units[1] - units[0]).total()
     allowed = lost + gained <= 1 if adjacency == Adjacency.ADD_REMOVE else lost == gained <= 1
     if not allowed:
+        whose = "record" if unit is None else f"{unit!r} with all its rows"
         raise ValueError(
             f"first has {lost} records that second lacks, second has {gained} that first lacks, which are no "
-            f"neighbours under adjacency={str(adjacency)!r}; change one{'' if unit is None else f' {unit!r} with all its rows'}"
+            f"neighbours under adjacency={str(adjacency)!r}; change one {whose}"
         )
 
 
