@@ -296,7 +296,7 @@ MUTANTS = [
         KINDS[8],
         "NaiveMLE(epsilon, add_remove)",
         _half_charged,
-        1200,
+        800,
         "half is charged, ledger.py",
     ),
 ]

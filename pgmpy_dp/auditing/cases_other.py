@@ -106,7 +106,7 @@ def _person_case() -> AuditCase:
 
 
 def _far_records(adjacency: str, n: int) -> Neighbours:
-    """One record far from all others, or not."""
+    """One record far from all others, or not: the block that it is in looks elsewhere, and sums clip it."""
     rows = np.zeros((n, 1))
     rows[-1] = 1000.0
     other = rows[:-1] if adjacency == "add_remove" else np.zeros((n, 1))
@@ -134,9 +134,9 @@ def program_features(release: Any) -> np.ndarray:
 
 def _mixture_case(adjacency: str, method: str, trials: tuple[int, int] = (60, 2500), **arguments: Any) -> AuditCase:
     given, claim = CLAIMS["delta"]
-    n = 12
+    n, blocks = 60, 20
     declared: dict[str, Any] = {"adjacency": adjacency, "n_records": n} if adjacency == "replace_one" else {}
-    fixed = {"n_components": 1, "separation": 4.0, "scale": 1.0, "n_blocks": n, "n_steps": 2, "method": method}
+    fixed = {"n_components": 1, "separation": 4.0, "scale": 1.0, "n_blocks": blocks, "n_steps": 2, "method": method}
     label = ", ".join(["delta", adjacency, method, *(f"{key}={value}" for key, value in arguments.items())])
     return AuditCase(
         f"PrivateGaussianMixture({label})",

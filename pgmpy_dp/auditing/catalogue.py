@@ -18,9 +18,10 @@ import numpy as np
 from pgmpy import config
 from tqdm.auto import tqdm
 
-from pgmpy_dp.auditing.attack import AuditReport, Mechanism, Score, audit
+from pgmpy_dp.auditing.attack import AuditReport, Mechanism, audit
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.one_run import OneRunReport, one_run_audit
+from pgmpy_dp.auditing.scores import Score
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
 
 __all__ = ["AuditCase", "OneRunCase", "audit_catalogue", "catalogue", "family_wise", "fitted"]

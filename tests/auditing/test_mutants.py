@@ -7,6 +7,7 @@ of repeated audits above the claims, or are those of outputs that cannot be of o
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,8 @@ from benchmarks import audits
 from benchmarks.mutants import KINDS, MUTANTS
 from pgmpy_dp.auditing import catalogue
 from pgmpy_dp.private.guarantee import PureDP
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
@@ -57,6 +60,15 @@ class TestCommandLine:
         (tmp_path / "audits.jsonl").write_text("".join(json.dumps(row) + "\n" for row in marked))
         assert audits.main([*arguments, "--confidence", "0.999999", "--resume"]) == 0
         assert "≥ 7 " in (tmp_path / "audits.md").read_text()
+
+    def test_the_page_of_guarantees_has_the_table_of_the_last_run(self):
+        page = (ROOT / "docs" / "guarantees.md").read_text()
+        report = (ROOT / "benchmarks" / "results" / "audits.md").read_text()
+        assert audits.with_table(page, report) == page
+        rows = [line for line in report.splitlines() if line.startswith("| ")]
+        names = {line.split(" | ")[0].removeprefix("| ").removesuffix(" *f*") for line in rows}
+        assert names >= set(catalogue()) and names >= {mutant.name for mutant in MUTANTS}
+        assert " 0 broken. " in report and " 0 not caught." in report
 
     def test_a_broken_claim_and_a_mutant_that_escapes_are_errors(self):
         row = audits.measure("case", "truncated_laplace", "small", 0.99)
