@@ -67,12 +67,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open(store, rows)
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(measure, *task) for task in tasks if task not in rows]
-        for future in tqdm(as_completed(futures), total=len(futures), unit="audit"):
-            row = future.result()
-            rows[_key(row)] = row
-            if store is not None:
-                with store.open("a", encoding="utf-8") as stream:
-                    stream.write(json.dumps(row) + "\n")
+        try:
+            for future in tqdm(as_completed(futures), total=len(futures), unit="audit"):
+                row = future.result()
+                rows[_key(row)] = row
+                if store is not None:
+                    with store.open("a", encoding="utf-8") as stream:
+                        stream.write(json.dumps(row) + "\n")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # the others would go on, and nobody would see their results
+            raise
     ordered = [rows[task] for task in tasks]
     command = shlex.join(["python", "-m", "benchmarks.audits", *(arguments or sys.argv[1:])])
     text = summary(ordered, command, options.confidence, options.workers)

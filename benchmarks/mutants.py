@@ -20,8 +20,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 
-from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features, table_neighbours
+from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features
 from pgmpy_dp.estimators import base
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import contingency, moments, table
@@ -140,6 +141,12 @@ def _inferred(estimator: Any, data: Any) -> tuple[Schema, None]:
     return Schema.coerce({name: sorted(set(data[name])) for name in data.columns}), None
 
 
+def _a_state_of_its_own() -> Neighbours:
+    """One record is the only one with its state."""
+    first, second = (pd.DataFrame({"a": a, "b": [0, 1, 1]}).astype(object) for a in ([0, 1, 1], [0, 1, 2]))
+    return Neighbours(first, second, "replace_one", "tables of 3 records, one with a state of its own")
+
+
 def first_cells(estimator: Any) -> np.ndarray:
     """How many cells were released, and the first four of them."""
     cells = release_features(estimator)
@@ -216,8 +223,6 @@ def _half_charged() -> Iterator[None]:
         yield
 
 
-_STATES = {"a": [0, 1], "b": [0, 1]}
-
 MUTANTS = [
     Mutant(
         KINDS[0],
@@ -253,7 +258,7 @@ MUTANTS = [
         _replaced(base, schema_and_table=_inferred),
         100,
         "states from the records, estimators/base.py",
-        partial(table_neighbours, _STATES, "replace_one", 3),
+        _a_state_of_its_own,
         first_cells,
     ),
     Mutant(

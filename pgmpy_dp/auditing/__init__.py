@@ -2,6 +2,7 @@
 
 An audit can refute a claim, never prove it: the proofs are in the docstrings of :mod:`pgmpy_dp.private`. It finds the
 mistakes that proofs do not see: noise that was forgotten, halved or calibrated for another adjacency.
+:func:`audit_catalogue` attacks every public estimator and mechanism of this package.
 """
 
 from pgmpy_dp.auditing.attack import AuditReport, Event, audit, audit_scores, release_features

@@ -200,7 +200,7 @@ def lone_cell(marks: list) -> np.ndarray:
     blocks, cells = np.array(marks).T
     found, counts = histogram.stable_cells(cells[:, np.newaxis], blocks, plan)
     noisy = dict(zip(found[:, 0].tolist(), counts.tolist(), strict=True))
-    return np.array([float(noisy.get(cell, 0.0)) for cell in (0, 1)])
+    return np.array([float(noisy.get(cell, -100.0)) for cell in (0, 1)])  # far from any count: not released
 
 
 def _changed_marks() -> Neighbours:
