@@ -8,7 +8,7 @@ DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest study tutorials docs site screenshots lint format clean
+.PHONY: help install demo test test-lowest study audit tutorials docs site screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
@@ -17,6 +17,7 @@ help:
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
 	@echo "make screenshots  pictures of its pages by headless Chromium, in build/screenshots"
+	@echo "make audit        every guarantee attacked, broken copies caught (under 30 minutes; benchmarks/results/audits.md)"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
 	@echo "make clean        remove the environment and everything built"
@@ -73,6 +74,9 @@ site: $(DOCS_INSTALLED)
 
 screenshots: $(DOCS_INSTALLED)
 	$(BIN)/python docs/_ext/screenshots.py build/site build/screenshots
+# Goes on where it stopped, if it was: results are kept one by one in build/audits.
+audit: $(INSTALLED)
+	$(RUN) -m benchmarks.audits --cost full --out build/audits --resume $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
