@@ -30,9 +30,10 @@ _TRACEBACK = "PGMPY_DP_TRACEBACK"
 class _InOrder(TyperGroup):
     """Commands in the order in which they are used."""
 
+    order = ("schema", "plan", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+
     def list_commands(self, ctx: Any) -> list[str]:
-        order = ("schema", "plan", "fit", "refit", "info", "query", "sample", "ledger", "audit")
-        return sorted(super().list_commands(ctx), key=order.index)
+        return sorted(super().list_commands(ctx), key=self.order.index)
 
 
 app = typer.Typer(
@@ -108,8 +109,8 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
 def _end(error: Exception) -> NoReturn:
     """Say what was wrong, and exit.
 
-    Only texts that this package wrote are shown, which are about arguments and public facts. One by a library (from
-    deep inside pandas, say) may quote a record.
+    Only texts that this package wrote are shown, which are about arguments and public facts: those of exceptions that
+    one of its lines raises itself. One by a library (from deep inside pandas, or ``float(text)``) may quote a record.
     """
     from pgmpy_dp.private.ledger import BudgetExceeded
 
@@ -117,13 +118,14 @@ def _end(error: Exception) -> NoReturn:
         traceback.print_exception(error)
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _PACKAGE in Path(frame.filename).parents]
+    written_here = bool(own) and frames[-1] is own[-1] and (own[-1].line or "").startswith("raise ")
     if getattr(error, "release", None) is not None:
         _fail(f"{type(error).__name__} after the budget was spent; {_TRACEBACK}=1 shows more", CRASHED)
     if isinstance(error, BudgetExceeded):
         _fail(str(error), REFUSED)
     if isinstance(error, OSError) and error.filename is not None:
         _fail(f"{os.fspath(error.filename)!r}: {error.strerror}", USAGE)
-    if isinstance(error, ValueError | TypeError | OSError | ModuleNotFoundError) and own and frames[-1] == own[-1]:
+    if isinstance(error, ValueError | TypeError | KeyError | OSError | ModuleNotFoundError) and written_here:
         _fail(str(error), USAGE)
     place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else "an unknown place"
     _fail(f"{type(error).__name__} in {place}: this is a mistake in the program; {_TRACEBACK}=1 shows more", CRASHED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["free_name", "load_model", "load_schema", "require_writable"]
 
 
-def require_writable(overwrite: bool, **outputs: Path | None) -> None:
+def require_writable(overwrite: bool, inputs: Iterable[Path | None] = (), **outputs: Path | None) -> None:
     """Refuse outputs that exist, coincide, or lie in a folder that cannot be written, before anything is spent.
 
     Parameters
     ----------
     overwrite : bool
+    inputs : iterable of Path or None
+        Files that the command reads: no output may be one of them, whatever `overwrite` says.
     **outputs : Path or None
         By the name of their option.
 
@@ -29,7 +32,7 @@ def require_writable(overwrite: bool, **outputs: Path | None) -> None:
     ------
     ValueError
     """
-    taken: dict[Path, str] = {}
+    taken = {path.resolve(): "an input" for path in inputs if path is not None}
     for name, path in outputs.items():
         if path is None:
             continue
@@ -37,14 +40,14 @@ def require_writable(overwrite: bool, **outputs: Path | None) -> None:
         folder = path.absolute().parent
         if path.is_dir():
             ask_for(option, str(path), "that is a folder; pass the name of a file in it")
+        if (place := path.resolve()) in taken:
+            ask_for(option, str(path), f"{taken[place]} is the same file; pass another name")
         if path.exists() and not overwrite:
             ask_for(option, str(path), "the file exists; pass another name, or --overwrite")
         if not folder.is_dir():
             ask_for(option, str(path), f"there is no folder {str(folder)!r}; make it first")
         if not os.access(folder, os.W_OK):
             ask_for(option, str(path), f"the folder {str(folder)!r} cannot be written; pass another one")
-        if (place := path.resolve()) in taken:
-            ask_for(option, str(path), f"{taken[place]} is the same file; pass another name")
         taken[place] = option
 
 

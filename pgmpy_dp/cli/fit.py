@@ -107,7 +107,7 @@ def fit(
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-    require_writable(overwrite, out=out, release=release)
+    require_writable(overwrite, (data, schema, edges_file, ledger), out=out, release=release)
     public = load_schema(schema)
     graph = given_graph(public, edges, edges_file)
     if graph is not None and structure is not None:
@@ -132,6 +132,7 @@ def fit(
             learner.release_.save(release)
         learner.model_.save(out)
     document, text = _summary(learner, out, release)
+    document["budget"] = budget.guarantee.to_dict()
     if ledger is not None:
         document["ledger"] = {"file": str(ledger), "spent": str(table.ledger.spent), "left": str(table.ledger.left)}
         text += f"\n{ledger}: {table.ledger.spent} spent, {table.ledger.left} left"
@@ -162,7 +163,7 @@ def refit(
 
     from pgmpy_dp.private.sensitive import Release
 
-    require_writable(overwrite, out=out)
+    require_writable(overwrite, (release,), out=out)
     tables = Release.load(release)
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")

@@ -58,6 +58,8 @@ def new(
     from pgmpy_dp.private.ledger import Ledger
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    if file.exists():
+        ask_for("FILE", str(file), "it exists; a ledger that was replaced would forget what was spent; name another")
     require_writable(False, file=file)
     Ledger.open(file, budget, adjacency=None if adjacency is None else str(adjacency))
     show(
@@ -90,7 +92,7 @@ def export(
     """Write the charges as a table, for a data protection officer's own records."""
     from pgmpy_dp.private.files import write_atomically
 
-    require_writable(overwrite, out=out)
+    require_writable(overwrite, (file,), out=out)
     ledger = _load(file)
     text = io.StringIO()
     rows = csv.DictWriter(text, _COLUMNS, lineterminator="\n")

@@ -106,7 +106,7 @@ def sample(
     """Draw synthetic records. They are as private as the model, however many there are."""
     from pgmpy_dp.private.files import write_atomically
 
-    require_writable(overwrite, out=out)
+    require_writable(overwrite, (model,), out=out)
     kind = _kind(out)
     network = load_model(model)
     frame = network.sample(n, random_state)

@@ -51,7 +51,7 @@ def schema(
     """
     from pgmpy_dp.schema import Schema, interval_states
 
-    require_writable(overwrite, out=out)
+    require_writable(overwrite, (codebook,), out=out)
     states: dict[str, list[str]] = {} if codebook is None else _read_codebook(codebook)
     for option, texts in (("--variable", variable or []), ("--cuts", cuts or [])):
         for text in texts:
