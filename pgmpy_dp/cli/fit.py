@@ -133,6 +133,8 @@ def fit(
         learner.model_.save(out)
     document, text = _summary(learner, out, release)
     document["budget"] = budget.guarantee.to_dict()
+    if budget.guarantee != learner.privacy_.guarantee:
+        text += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
     if ledger is not None:
         document["ledger"] = {"file": str(ledger), "spent": str(table.ledger.spent), "left": str(table.ledger.left)}
         text += f"\n{ledger}: {table.ledger.spent} spent, {table.ledger.left} left"

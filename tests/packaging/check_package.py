@@ -33,15 +33,15 @@ assert MarkovNetwork.load("model.npz").privacy == model.privacy
 """
 
 NEEDS = {  # what is asked for without an extra, and what the message has to say
-    "pip install 'pgmpy_dp[torch]'": """
+    "needs torch, which is not installed; install it with: pip install 'pgmpy_dp[torch]'": """
 import networkx as nx
 from pgmpy_dp.estimators import PrivateBlockModel
-PrivateBlockModel(n_clusters=2, epsilon=5.0).fit(nx.path_graph(40))
+PrivateBlockModel(method="sdp", rho=5.0).fit(nx.path_graph(40))
 """,
     "needs torch: pip install 'pgmpy_dp[torch]'": """
 import numpy as np
 from pgmpy_dp.estimators import PrivateGaussianMixture
-PrivateGaussianMixture(n_components=2, epsilon=1.0, delta=1e-6, device="cpu").fit(np.zeros((100, 2)))
+PrivateGaussianMixture(n_components=2, epsilon=1.0, delta=1e-6, n_records=100, device="cpu").fit(np.zeros((100, 2)))
 """,
     "plots need matplotlib: pip install 'pgmpy_dp[plot]'": """
 import networkx as nx
