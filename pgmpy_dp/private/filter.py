@@ -1,7 +1,7 @@
 """The rule by which charges are accepted, and what was accepted so far: a value without a memory of its own.
 
 Why the sums are valid when each cost is chosen after seeing earlier results
----------------------------------------------------------------------------
+----------------------------------------------------------------------------
 Write E, D, R for the sums over the accepted costs of epsilon, delta and rho, where epsilon-DP also counts as
 ``rho = epsilon**2/2`` and (epsilon, delta)-DP as delta-approximate ``epsilon**2/2``-zCDP.
 
