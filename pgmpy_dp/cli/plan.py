@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isnan, nan, pi, sqrt
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli.application import app, ask_for, command, show
+from pgmpy_dp.cli.application import app, ask_for, command, progress, show
 from pgmpy_dp.cli.arguments import (
     AdjacencyOption,
     Delta,
@@ -16,6 +17,7 @@ from pgmpy_dp.cli.arguments import (
     EdgesFile,
     Epsilon,
     Json,
+    Quiet,
     Rho,
     SchemaFile,
     Structure,
@@ -25,6 +27,7 @@ from pgmpy_dp.cli.arguments import (
 from pgmpy_dp.cli.files import load_schema
 
 if TYPE_CHECKING:
+    from pgmpy_dp.estimators.preview import Preview
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Noise
     from pgmpy_dp.schema import Schema
@@ -36,16 +39,15 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class _Table:
-    """One noisy table: its variables, cells and noise; `what` where its variables are not known yet."""
+    """One noisy table: its variables (or what is known of them), cells, noise, and the error of what is learned."""
 
     what: str
     cells: int
     noise: Noise
+    learned: float = nan
 
     def error(self, n: int) -> float:
         """Expected total variation between the noisy and the exact table of n records, at most 1."""
-        from math import pi, sqrt
-
         mean = self.noise.scale * (sqrt(2 / pi) if self.noise.distribution == "discrete_gaussian" else 1.0)
         return min(1.0, self.cells * mean / (2 * n))
 
@@ -77,17 +79,20 @@ def plan(
         float | None, typer.Option("--min-weight", help="For theory: smallest weight of an edge to be found.")
     ] = None,
     alpha: Annotated[float | None, typer.Option("--alpha", help="For theory: largest error of a weight.")] = None,
+    simulations: Annotated[
+        int, typer.Option("--simulations", help="Fits to made-up records, for a given graph; 0 for noise alone.", min=0)
+    ] = 5,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Sizes, noise and expected errors of a fit before there is one. It is given no records and spends nothing.
 
     The error of a table is the total variation that noise alone adds to it: .01 means that a hundredth of the records
-    would have to change cells. A model is more accurate than its tables where it smooths them.
+    would have to change cells. Where the graph is given, "learned" is that of the model's table, by simulation.
 
     With --width and --min-weight or --alpha, theory's bounds on the number of records are added: orders of magnitude.
     """
-    from pgmpy_dp.models.cliques import Cliques
-    from pgmpy_dp.models.sum_product import inference_size
+    from pgmpy_dp.estimators.preview import preview
     from pgmpy_dp.private.budget import Budget
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
@@ -104,12 +109,19 @@ def plan(
     }
     lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
     if graph is not None or structure == Structure.INDEPENDENT:
-        scopes = Cliques.from_graph(graph, public.cardinalities).scopes if graph else [(v,) for v in public.variables]
-        cliques = Cliques(public.variables, tuple(sizes), tuple(scopes))
-        size = inference_size(cliques)
-        tables = _of_graph(public, list(scopes), budget, adjacency, n)
-        document["inference"] = {"width": size.width, "cells": size.cells, "memory_bytes": size.memory_bytes}
-        lines.append(f"{len(tables)} tables; exact inference: {size}")
+        with progress(quiet):
+            found = preview(
+                public,
+                [(name,) for name in public.variables] if graph is None else graph,
+                budget,
+                n,
+                adjacency=str(adjacency),
+                n_simulations=simulations,
+            )
+        tables = _previewed(found)
+        document["inference"] = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
+        document["verdict"] = found.verdict
+        lines += str(found).splitlines()
     elif structure == Structure.CHOW_LIU:
         tables = _of_tree(public, budget, adjacency, n)
         lines.append(
@@ -129,12 +141,15 @@ def plan(
             "noise": table.noise.distribution,
             "scale": table.noise.scale,
             "expected_error": table.error(n),
+            "expected_error_learned": None if isnan(table.learned) else table.learned,
         }
         for table in tables
     ]
-    lines += ["", f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}  table"]
+    lines += ["", f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}  {'learned':>8}  table"]
     worst = sorted(tables, key=lambda table: -table.error(n))
-    lines += [f"{t.cells:9,}  {t.noise.scale:14.1f}  {t.error(n):14.4f}  {t.what}" for t in worst[:_SHOWN]]
+    for t in worst[:_SHOWN]:
+        learned = "" if isnan(t.learned) else f"{t.learned:.4f}"
+        lines.append(f"{t.cells:9,}  {t.noise.scale:14.1f}  {t.error(n):14.4f}  {learned:>8}  {t.what}")
     if len(worst) > _SHOWN:
         lines.append(f"... and {len(worst) - _SHOWN} tables with smaller errors; --json has them all")
     options = _theory(len(sizes), max(sizes), width, min_weight, alpha, budget, n)
@@ -161,11 +176,13 @@ def _tables(release: Any) -> list[_Table]:
     ]
 
 
-def _of_graph(schema: Schema, scopes: list[tuple], budget: Budget, adjacency: TableAdjacency, n: int) -> list[_Table]:
-    from pgmpy_dp.private.learners import marginals
+def _previewed(found: Preview) -> list[_Table]:
+    from pgmpy_dp.private.sensitive import Noise
 
-    settings = marginals.MarginalSettings(tuple(scopes))
-    return _tables(marginals.run(_empty(schema, budget, adjacency, n), settings, budget))
+    return [
+        _Table(" - ".join(map(str, scope)), int(row.cells), Noise(row.noise, row.scale), float(row.fitted))
+        for scope, row in zip(found.table.index, found.table.itertuples(), strict=True)
+    ]
 
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) -> list[_Table]:
