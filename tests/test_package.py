@@ -1,6 +1,7 @@
 """The front door: what importing the package promises."""
 
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -98,6 +99,6 @@ def test_every_public_class_and_function_has_a_docstring():
             missing.append(name)
         for public in getattr(module, "__all__", []):
             value = getattr(module, public)
-            if callable(value) and not value.__doc__:
+            if (inspect.isroutine(value) or inspect.isclass(value)) and not value.__doc__:
                 missing.append(f"{name}.{public}")
     assert missing == []

@@ -10,7 +10,7 @@ from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, progre
 from pgmpy_dp.cli.arguments import AdjacencyOption, Delta, Epsilon, Json, Quiet, Rho, TableAdjacency
 
 if TYPE_CHECKING:
-    from pgmpy_dp.auditing import AuditReport
+    from pgmpy_dp.auditing import AuditReport, OneRunReport
     from pgmpy_dp.private.budget import Budget
 
 __all__ = ["audit"]
@@ -59,7 +59,9 @@ def audit(
     if epsilon is not None or rho is not None:
         budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
         with progress(quiet):
-            reports = [_at_budget(estimator or "CollectiveMAP", budget, adjacency, trials, confidence)]
+            reports: list[AuditReport | OneRunReport] = [
+                _at_budget(estimator or "CollectiveMAP", budget, adjacency, trials, confidence)
+            ]
     else:
         cases = {name: case for name, case in catalogue().items() if estimator in (None, case.subject)}
         if not cases:
@@ -71,8 +73,11 @@ def audit(
             return
         with progress(quiet):
             reports = audit_catalogue(cases, "full" if full else "small", confidence=confidence)
-    document = {"holds": all(report.holds for report in reports), "reports": [_as_dict(report) for report in reports]}
-    show(document, "\n".join(f"{report.name}: {report}" for report in reports), as_json)
+    document: dict[str, Any] = {
+        "holds": all(report.holds for report in reports),
+        "reports": [_as_dict(report) for report in reports],
+    }
+    show(document, "\n".join(map(_as_text, reports)), as_json)
     if not document["holds"]:
         raise typer.Exit(CHECK_FAILED)
 
@@ -107,15 +112,25 @@ def _at_budget(
     return replace(report, name=estimator)
 
 
-def _as_dict(report: Any) -> dict[str, Any]:
+def _as_text(report: AuditReport | OneRunReport) -> str:
+    verdict = "holds so far" if report.holds else "IS BROKEN"
+    found = f"{_measure(report)} >= {report.bound:.3g} at {report.confidence:.4g} confidence"
+    return f"{report.name}: {report.guarantee} under {report.adjacency} {verdict}, {found}"
+
+
+def _measure(report: AuditReport | OneRunReport) -> str:
     from pgmpy_dp.private.guarantee import ZCDP
 
+    return "rho" if isinstance(report.guarantee, ZCDP) else "epsilon"
+
+
+def _as_dict(report: AuditReport | OneRunReport) -> dict[str, Any]:
     return {
         "name": report.name,
-        "claim": report.guarantee.to_dict(),
+        "claim": None if report.guarantee is None else report.guarantee.to_dict(),
         "adjacency": str(report.adjacency),
         "holds": report.holds,
-        "measure": "rho" if isinstance(report.guarantee, ZCDP) else "epsilon",
+        "measure": _measure(report),
         "lower_bound": float(report.bound),
         "confidence": float(report.confidence),
     }

@@ -63,7 +63,7 @@ SESSION = (
     "query own.npz --variables rain --evidence mm=3",
     "sample own.npz --n 10 --out synthetic.csv",
     "ledger show ledger.json",
-    "audit --epsilon 1 --trials 20 --quiet",
+    "audit --estimator NaiveMLE --quiet",
 )
 
 
