@@ -10,7 +10,8 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import count, table_sensitivity
-from pgmpy_dp.private.data.frame import encode, read_file
+from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.data.record_file import read_file
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.noise.subsampling import uniform_parts
@@ -80,7 +81,7 @@ class PrivateTable(PrivateData):
 
     @classmethod
     def from_file(cls, path: str | Path, schema: Schema | Any, **options: Any) -> PrivateTable:
-        """Records of a CSV or Parquet file, see :func:`pgmpy_dp.private.data.frame.read_file`.
+        """Records of a CSV or Parquet file, see :func:`pgmpy_dp.private.data.record_file.read_file`.
 
         Parameters
         ----------

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, PrivateTable, Schema
-from pgmpy_dp.private.data.frame import encode, read_file
+from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.data.record_file import read_file
 from pgmpy_dp.private.data.table import table_codes
 from pgmpy_dp.schema import interval_cuts, interval_states
 
