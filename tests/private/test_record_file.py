@@ -89,7 +89,7 @@ def test_parquet_says_the_same_as_text(tmp_path):
     assert encode(read_file(tmp_path / "a.csv", SCHEMA), SCHEMA).tolist() == expected
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.csv.gz"])
 def test_messages_do_not_quote_the_file(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"needle,needle,needle\nneedle,office,24\n")
@@ -107,6 +107,26 @@ def test_bad_files_are_named(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"job,job,age\n")
     with pytest.raises(ValueError, match=r"several columns named \['job'\]"):
         read_file(tmp_path / "a.csv", SCHEMA)
+
+
+@pytest.mark.parametrize("cut", [15, 30, -8])
+def test_a_damaged_archive_is_named_and_not_quoted(tmp_path, cut):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"job,age\n" + b"needle,24\n" * 50, mtime=0)[:cut])
+    with pytest.raises(OSError, match=r"a\.csv\.gz' is damaged") as caught:
+        read_file(path, SCHEMA)
+    assert "needle" not in str(caught.value)
+
+
+def test_a_damaged_parquet_file_is_named_and_not_quoted(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"job": ["needle"] * 50, "age": [3] * 50}).to_parquet(path)
+    content = bytearray(path.read_bytes())
+    for spoilt in (content[:-40], content[:30] + b"\0" * 30 + content[60:]):
+        path.write_bytes(spoilt)
+        with pytest.raises(OSError, match="cannot be read as a Parquet file") as caught:
+            read_file(path, SCHEMA)
+        assert "needle" not in str(caught.value)
 
 
 def test_a_table_from_a_file_is_one_from_its_frame(tmp_path):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -63,7 +64,10 @@ def read_file(path: str | Path, schema: Schema) -> pd.DataFrame:
     if name.endswith((".parquet", ".pq")):
         frame = _quietly(_read_parquet, path, schema)
     elif name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
-        frame = _read_lines(path, "," if ".csv" in name[-7:] else "\t", schema)
+        try:
+            frame = _read_lines(path, "," if ".csv" in name[-7:] else "\t", schema)
+        except (EOFError, gzip.BadGzipFile, zlib.error):  # whose messages may quote the file
+            raise OSError(f"{str(path)!r} is damaged, or not compressed by gzip; make it again") from None
     else:
         raise ValueError(f"{str(path)!r} is no .csv, .tsv (or either with .gz) or .parquet file; convert or rename it")
     for variable, column in frame.items():
@@ -81,7 +85,7 @@ def _read_lines(path: str | Path, separator: str, schema: Schema) -> pd.DataFram
         header = _fields(next(lines, b"").removeprefix(b"\xef\xbb\xbf"), separator)
         positions = _positions_in_file(path, header, names)
         seen: list[dict[str, int]] = [{} for _ in names]
-        codes = [array("l") for _ in names]
+        codes = [array("q") for _ in names]
         for line in lines:
             fields = _fields(line, separator)
             if len(fields) == len(header):
@@ -123,7 +127,9 @@ def _read_parquet(path: str | Path, schema: Schema) -> pd.DataFrame:
         _positions_in_file(path, available, schema.variables)
         wanted = [name if name in available else str(name) for name in schema.variables]
         table = pyarrow.parquet.read_table(path, columns=wanted)
-    except pyarrow.ArrowException:  # its message may quote the file
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (pyarrow.ArrowException, OSError):  # whose messages may quote the file
         raise OSError(f"{str(path)!r} cannot be read as a Parquet file; check it with another program") from None
     return pd.DataFrame(dict(zip(schema.variables, _columns(table, wanted), strict=True)))
 
