@@ -8,12 +8,13 @@ DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest study audit tutorials docs site screenshots lint format clean
+.PHONY: help install demo test test-lowest package study audit tutorials docs site screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
+	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
 	@echo "make screenshots  pictures of its pages by headless Chromium, in build/screenshots"
@@ -48,6 +49,14 @@ test-lowest:
 	@test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[test]'
 	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -n auto $(ARGS)
+
+# As a user gets it. The wheel is built from the source distribution, and tried where nothing else is installed.
+package: $(INSTALLED)
+	rm -rf dist build/package
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/package
+	build/package/bin/python -m pip install --quiet dist/*.whl
+	build/package/bin/python tests/packaging/check_package.py dist
 
 study: $(INSTALLED)
 	$(BIN)/python -m benchmarks.study
