@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Front doors: their names are in docs/api.
 PUBLIC = ("", ".estimators", ".auditing", ".theory", ".plotting", ".metrics")
-MARKUP = r"(`[^`]*`|\\.|\[[\w-]+\]_)"  # code, what is escaped already, references to papers
+MARKUP = r"(``.*?``|`[^`]*`|\\.|\[[\w-]+\]_)"  # code, what is escaped already, references to papers
 PARTS = {
     "private": "Inside the boundary: everything that touches records or draws noise",
     "models": "Models: functions of released or public values",
