@@ -8,7 +8,7 @@ DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest package study audit tutorials docs site screenshots lint format clean
+.PHONY: help install demo test test-lowest package study audit tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
@@ -17,6 +17,7 @@ help:
 	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
+	@echo "make pictures     pictures of the benchmarks from benchmarks/results, in docs/pictures"
 	@echo "make screenshots  pictures of its pages by headless Chromium, in build/screenshots"
 	@echo "make audit        every guarantee attacked, broken copies caught (under 30 minutes; benchmarks/results/audits.md)"
 	@echo "make lint         ruff check, ruff format --check, mypy"
@@ -81,8 +82,13 @@ docs: tutorials site
 site: $(DOCS_INSTALLED)
 	$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/site
 
+# Kept in the repository, where pages show them too; to be made again when results change.
+pictures: $(DOCS_INSTALLED)
+	$(RUN) docs/pictures.py
+
 screenshots: $(DOCS_INSTALLED)
 	$(BIN)/python docs/_ext/screenshots.py build/site build/screenshots
+
 # Goes on where it stopped, if it was: results are kept one by one in build/audits.
 audit: $(INSTALLED)
 	$(RUN) -m benchmarks.audits --cost full --out build/audits --resume $(ARGS)

@@ -19,7 +19,6 @@ extensions = [
     "numpydoc",
     "repository",
     "modules",
-    "pictures",
     "myst_nb",
     "sphinx_copybutton",
 ]

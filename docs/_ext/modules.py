@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Front doors: their names are in docs/api.
 PUBLIC = ("", ".estimators", ".auditing", ".theory", ".plotting", ".metrics")
-MARKUP = r"(`[^`]*`|\\.|\[[\w-]+\]_)"  # code, what is escaped already, references to papers
+MARKUP = r"(``.*?``|`[^`]*`|\\.|\[[\w-]+\]_)"  # code, what is escaped already, references to papers
 PARTS = {
     "private": "Inside the boundary: everything that touches records or draws noise",
     "models": "Models: functions of released or public values",
@@ -59,8 +59,8 @@ def elsewhere(name: str, public: set[int]) -> list[str]:
 
 def page(name: str, public: set[int]) -> str:
     """The page of a module."""
-    excluded = elsewhere(name, public)
-    lines = [name, "=" * len(name), "", f".. automodule:: {name}", "   :members:"]
+    excluded, title = elsewhere(name, public), name.removeprefix("pgmpy_dp.")
+    lines = [title, "=" * len(title), "", f".. automodule:: {name}", "   :members:"]
     return "\n".join(lines + [f"   :exclude-members: {', '.join(excluded)}"] * bool(excluded)) + "\n"
 
 

@@ -13,9 +13,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jupytext
-from run_tutorial import as_notebook
-
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -149,6 +146,9 @@ def repository_pages() -> list[Path]:
 
 def tutorial_pages() -> list[Path]:
     """Tutorials with the output of `make tutorials`, and where that has not run without."""
+    import jupytext  # here, so that the rest can be tested without the site's tools
+    from run_tutorial import as_notebook
+
     made = []
     for script in sorted((ROOT / "tutorials").glob("[0-9]*.py")):
         executed = NOTEBOOKS / script.with_suffix(".ipynb").name

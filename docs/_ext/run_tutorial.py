@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import jupytext
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
@@ -27,10 +26,8 @@ def main() -> None:
     script, target = map(Path, sys.argv[1:])
     notebook = as_notebook(script)
     started = time.monotonic()
-    kernel = AsyncKernelManager(
-        kernel_name="python3", transport="ipc"
-    )  # ports would be open to everybody on the machine
-    NotebookClient(notebook, km=kernel, timeout=None, resources={"metadata": {"path": str(ROOT)}}).execute()
+    where = {"metadata": {"path": str(ROOT)}}
+    NotebookClient(notebook, timeout=None, resources=where, extra_arguments=["--log-level=ERROR"]).execute()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(jupytext.writes(notebook, fmt="ipynb"))
     print(f"{script}: {time.monotonic() - started:.0f} s")

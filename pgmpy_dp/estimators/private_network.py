@@ -202,7 +202,7 @@ def learn(df: Any, budget: Budget, schema: Schema | dict | None = None, **option
 
     Notes
     -----
-    Privacy and method (McKenna, Mullins, Sheldon and Miklau 2022): see :class:`PrivateNetwork`.
+    Privacy and method (McKenna, Mullins, Sheldon and Miklau 2022): see :class:`~pgmpy_dp.estimators.PrivateNetwork`.
 
     Examples
     --------
