@@ -30,6 +30,7 @@ import pandas as pd
 
 # pgmpy.inference imports modules that pgmpy itself deprecates.
 warnings.filterwarnings("ignore", message="`pgmpy", category=FutureWarning)
+warnings.filterwarnings("ignore", message="IProgress not found")  # of notebooks without ipywidgets
 from pgmpy import config
 from pgmpy.inference import VariableElimination
 

@@ -28,6 +28,7 @@ import pandas as pd
 
 # pgmpy.inference imports modules that pgmpy itself deprecates.
 warnings.filterwarnings("ignore", message="`pgmpy", category=FutureWarning)
+warnings.filterwarnings("ignore", message="IProgress not found")  # of notebooks without ipywidgets
 from pgmpy import config
 from pgmpy.inference import BeliefPropagation
 
@@ -35,6 +36,7 @@ from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schem
 from pgmpy_dp.estimators import PrivateIsing
 from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import Ising
+from pgmpy_dp.plotting import plot_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.theory import lower_bounds, plan, sample_complexity
 
@@ -167,24 +169,12 @@ axes[0].set_xticks(range(p), members, rotation=90, fontsize=8)
 axes[0].set_yticks(range(p), members, fontsize=8)
 axes[0].set_title("learned weights, moments, epsilon = 1")
 figure.colorbar(image, ax=axes[0], label="A")
-colours = {"R": "#d55e00", "B": "#0072b2", "G": "#009e73"}
-centres = {"R": (-1.3, 0), "B": (1.3, 0), "G": (0, 1.6)}
-place = {}
+centres = {"Red": (-1.3, 0.0), "Blue": (1.3, 0.0), "Green": (0.0, 1.3)}
+layout = {}
 for party, size in parties.items():
-    ring = nx.circular_layout([f"{party[0]}{k + 1}" for k in range(size)], scale=0.12 * size, center=centres[party[0]])
-    place.update(ring)
-rival = [moments.weights_[members.index(a), members.index(b)] < 0 for a, b in moments.graph_.edges]
-nx.draw_networkx(
-    moments.graph_,
-    place,
-    ax=axes[1],
-    node_color=[colours[name[0]] for name in moments.graph_],
-    edge_color=["k" if negative else "0.6" for negative in rival],
-    style=["--" if negative else "-" for negative in rival],
-    font_color="w",
-    font_size=8,
-)
-axes[1].set(title="learned graph; dashed: rivals", frame_on=False)
+    layout |= nx.circular_layout([f"{party[0]}{k + 1}" for k in range(size)], scale=0.12 * size, center=centres[party])
+found = {(a, b): moments.weights_[members.index(a), members.index(b)] for a, b in moments.graph_.edges}
+ax = plot_graph(moments.graph_, found, axes[1], layout=layout, label="weight; dashed: rivals")
 
 # %% [markdown]
 # `model_` is a pgmpy model. What does R1's vote say about the others? And how often does a bill pass? The second
@@ -226,12 +216,12 @@ print(f"A bill passes in {exact_passes:.3f} of the real ballots.")
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained", sharey=True)
+axes[0].set(ylabel="learned weight (grey: no edge)")
 for ax, (method, fit) in zip(axes, fits.items(), strict=True):
     ax.plot([-0.5, 0.5], [-0.5, 0.5], color="0.7", linewidth=1)
     ax.scatter(weights[upper], fit.weights_[upper], s=14, alpha=0.6)
     ax.axhspan(-min_weight / 2, min_weight / 2, color="0.9", zorder=0)
     ax.set(title=method, xlabel="true weight")
-axes[0].set(ylabel="learned weight (grey: no edge)")
 
 # %% [markdown]
 # Moments are the nearest, which is why they are the default. Frank-Wolfe pulls all weights towards 0: its steps are
@@ -247,15 +237,14 @@ for epsilon, method, _ in itertools.product(epsilons, ("moments", "frank-wolfe")
     one = PrivateIsing(epsilon=epsilon, delta=1e-6, **settings).fit(ballots)
     rows.append((epsilon, method, np.abs(one.weights_ - weights).max(), one.score(true_graph=true_graph)))
 study = pd.DataFrame(rows, columns=["epsilon", "method", "largest error of a weight", "F1 of the edges"])
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
-for ax, measure in zip(axes, study.columns[2:], strict=True):
-    for (method, rows), marker in zip(study.groupby("method", sort=False), "os", strict=True):
-        ax.plot(epsilons, rows.groupby("epsilon")[measure].mean(), marker=marker, label=method)
-        ax.scatter(rows["epsilon"], rows[measure], s=10)
-    ax.set(xscale="log", xlabel="epsilon (delta = 1e-6)", ylabel=measure)
-axes[1].legend(fontsize="small")
+figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 axes[0].axhline(0.4, color="k", linestyle=":", label="all weights 0")
-axes[0].legend(fontsize="small")
+for ax, measure in zip(axes, study.columns[2:], strict=True):
+    for (method, of_method), marker in zip(study.groupby("method", sort=False), "os", strict=True):
+        ax.plot(epsilons, of_method.groupby("epsilon")[measure].median(), marker=marker, label=method)
+        ax.scatter(of_method["epsilon"], of_method[measure], s=10)
+    ax.set(xscale="log", xlabel="epsilon (delta = 1e-6)", ylabel=measure)
+    ax.legend(fontsize="small")
 
 # %% [markdown]
 # At epsilon = .1 the noise of a mean is .12, and the largest of 153 pairs' is expected at .3: as large as the
