@@ -4,16 +4,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest study lint format clean
+.PHONY: help install demo test test-lowest study tutorials docs site screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
+	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
+	@echo "make screenshots  pictures of its pages by headless Chromium, in build/screenshots"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
 	@echo "make clean        remove the environment and everything built"
@@ -26,6 +29,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	@touch $@
+
+# Site tools and what tutorials need, on top: `make test` does without them.
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs,plot,duckdb]'
 	@touch $@
 
 demo: $(INSTALLED)
@@ -42,6 +50,29 @@ test-lowest:
 
 study: $(INSTALLED)
 	$(BIN)/python -m benchmarks.study
+
+# Tutorials are scripts in jupytext's percent format. Each runs from the root of the repository, in a kernel of its own, two
+# at a time, and again only when it or the package has changed. One that takes longer than two minutes has failed.
+NOTEBOOKS := $(patsubst tutorials/%.py,build/tutorials/%.ipynb,$(wildcard tutorials/[0-9]*.py))
+TUTORIAL_SECONDS := 120
+PACKAGE := $(shell find pgmpy_dp -name '*.py')
+
+tutorials: $(DOCS_INSTALLED)
+	@test -z "$(NOTEBOOKS)" || $(MAKE) --no-print-directory -j2 VENV=$(VENV) TUTORIAL_SECONDS=$(TUTORIAL_SECONDS) $(NOTEBOOKS)
+
+build/tutorials/%.ipynb: tutorials/%.py $(PACKAGE)
+	@PYTHONPATH=$(CURDIR) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 timeout $(TUTORIAL_SECONDS) \
+		$(BIN)/python docs/_ext/run_tutorial.py $< $@ \
+		|| { status=$$?; echo "$< failed with status $$status (124: took more than $(TUTORIAL_SECONDS) s)"; exit $$status; }
+
+# Every warning is an error, a link that leads nowhere too.
+docs: tutorials site
+
+site: $(DOCS_INSTALLED)
+	$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/site
+
+screenshots: $(DOCS_INSTALLED)
+	$(BIN)/python docs/_ext/screenshots.py build/site build/screenshots
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -42,7 +42,7 @@ Progress = Callable[[], None] | None
 class BaseMarginalsEstimator(BaseParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
-    Abstract: a subclass says in :meth:`_learn` how the parameters follow from the tables. One that learns from another
+    Abstract: a subclass says in `_learn` how the parameters follow from the tables. One that learns from another
     kind of release overrides `_release_kind`, `_settings`, `_run`, `_rehearse` and `_learned` instead.
 
     Parameters
