@@ -37,7 +37,7 @@ from pgmpy import config
 from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.inference import BeliefPropagation
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, preview
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
 from pgmpy_dp.estimators.base import noisy_marginals
 from pgmpy_dp.models.collective_em import collective_em
@@ -89,14 +89,19 @@ print(records.head(3).to_string())
 edges = list(graph.edges)
 cells = len(places) ** 2
 for epsilon in (0.03, 0.1, 0.3, 1.0):
-    deviation = np.sqrt(2) * len(edges) / epsilon
-    print(f"epsilon = {epsilon:4}: each cell is off by about {deviation:5.0f} persons")
-print(f"An average cell has {len(records) / cells:.0f} of the 10,000 persons in it.")
+    found = preview(schema, graph, Budget(epsilon=epsilon), n=10_000, n_simulations=0)
+    print(f"epsilon = {epsilon:4}: noise of {found.table['sd'].max():5.0f} persons in each cell")
+print(f"An average cell has {found.table['records_per_cell'].mean():.0f} of the 10,000 persons in it.")
 
 # %% [markdown]
 # At epsilon = 1 the noise is small against an average cell, at 0.1 it is half of one, at 0.03 it is larger. We take
-# epsilon = 0.1, where it matters what is done about the noise.
-#
+# epsilon = 0.1, where it matters what is done about the noise. What will come of it, by a rehearsal on made-up
+# persons:
+
+# %%
+print(preview(schema, graph, Budget(epsilon=0.1), n=10_000, n_simulations=5))
+
+# %% [markdown]
 # ## 3. Spend the budget, once
 #
 # The first fit releases the tables and pays for them. Its ledger says so.
@@ -303,5 +308,5 @@ assert np.isclose(divergence(again.model_), report["NaiveMLE"])
 print(f"Saved {', '.join(sorted(path.name for path in OUT.iterdir()))}, learned with {bayes.privacy_}.")
 
 # %% [markdown]
-# More: [how the three differ](../docs/index.md#choosing), [the priors](../docs/priors.md), and `make study`, which
-# makes every experiment of the paper again.
+# More: [how the three differ](../docs/choosing.md), [the priors](../docs/priors.md), and `make study`, which makes
+# every experiment of the paper again.
