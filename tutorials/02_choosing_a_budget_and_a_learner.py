@@ -79,7 +79,8 @@ train, test = records.iloc[order[:10_000]], records.iloc[order[10_000:]]
 # ## 2. Preview: what does a budget buy?
 #
 # `preview` takes no records. It computes sizes and noise, makes up records from random public models, learns from
-# them, and reports the error. The number of records is a guess; it is private too.
+# them, and reports the error. The number of records is a guess, as the true number is private too: do not count the
+# records for it.
 
 # %%
 epsilons = [0.03, 0.1, 0.3, 1.0]
@@ -111,9 +112,10 @@ for epsilon, found in predicted.items():
 # ### Pure, zCDP, or (epsilon, delta)?
 #
 # *Pure* epsilon-DP is the simplest promise: no outcome becomes more likely than by a factor of exp(epsilon). It is
-# paid with Laplace noise, which grows with the number of tables. *(epsilon, delta)* allows a total failure with a
-# probability of order delta, which must be far below one in the number of persons. In exchange Gaussian noise is
-# possible, which grows with the root of the number of tables. *rho-zCDP* is how Gaussian noise is added up.
+# paid with Laplace noise, which grows with the number of tables. *(epsilon, delta)* lets the promise fail with a
+# probability of about delta, which must be far below 1 over the number of persons. In exchange Gaussian noise is
+# possible, which grows with the root of the number of tables. *rho-zCDP* is the measure in which Gaussian noise adds
+# up best.
 #
 # So it depends on the number of tables:
 
@@ -158,8 +160,11 @@ ax = plot_privacy_profile(
 )
 
 # %% [markdown]
-# Gaussian noise for (1, 1e-6) passes through that point and goes on falling: there is no epsilon at which it fails
-# for good. The abstract promise (1, 1e-6) would stay at 1e-6 for ever. Pure DP ends at epsilon = 1.
+# Gaussian noise for (1, 1e-6) passes through that point and goes on falling: that the factor exceeds exp(1.5) has a
+# probability below 1e-12. The bare statement (1, 1e-6) would allow 1e-6 for any factor, however large. Pure DP allows
+# nothing past epsilon = 1, and by itself promises little left of it (its curve is that of the worst mechanism with
+# such a guarantee). So a release is better described by its noise than by one pair of numbers: models that were
+# learned with Gaussian noise keep the zCDP guarantee in `privacy`.
 #
 # ### Which adjacency?
 #
@@ -174,8 +179,8 @@ for adjacency in ("add_remove", "replace_one"):
     print(f"{adjacency}: noise {found.table['sd'].max():.0f} persons in each cell, total variation {error:.4f}")
 
 # %% [markdown]
-# The same epsilon under `replace_one` is a stronger promise about what you said, and a weaker one about whether you
-# were asked. Compare no two epsilons of different adjacency.
+# The same epsilon under `replace_one` is a stronger promise about what you answered, and none about whether you were
+# asked. Never compare epsilons across adjacencies.
 #
 # ## 3. Spend the budget
 #

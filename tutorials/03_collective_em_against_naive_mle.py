@@ -191,9 +191,9 @@ print(report.round(3).to_string())
 # %% [markdown]
 # With a small fixed penalty the naive model says that cells which noise pushed below zero are nearly impossible. They
 # are not, and each person in such a cell costs many nats. Below, at epsilon = .03, this makes it worse than a model
-# that knows nothing; with a smaller penalty still it is worse by factors of ten to a hundred. With a penalty that
-# knows the noise, naive maximum likelihood is a good estimator; on chains as simple as this one it is often as good
-# as `CollectiveMAP`.
+# that knows nothing; with a tenth of that penalty it is about ten times worse still. With a penalty that knows the
+# noise, naive maximum likelihood is a good estimator; on chains as simple as this one it is often as good as
+# `CollectiveMAP`.
 #
 # ### What expectation-maximisation does
 #

@@ -71,10 +71,10 @@ for share in (0.5, 0.9, 0.99, 1.0):
     print(f"  {share:4.0%} of the visitors have at most {int(lengths.quantile(share)):5d}")
 
 # %% [markdown]
-# A factor of exp(11), for one visitor in ten, is a promise of nothing. It can be seen: we take 5,000 visitors and, or
-# without, the one with 2,001 visits. First we release the table of all pairs of successive pages with epsilon = 1 for
-# each *pair*, and look at one cell of it, "from health to health". The releases are repeated, with a ledger that
-# allows it, only to show how the noise spreads.
+# For one visitor in ten the factor is exp(11) or more, which is no promise at all. It can be seen. We take 5,000
+# visitors, with and without the one who made 2,001 visits. First we release the table of all pairs of successive
+# pages with epsilon = 1 for each *pair*, and look at one cell of it, "from health to health". The releases are
+# repeated, with a ledger that allows it, only to show how the noise spreads.
 
 # %%
 heavy = visits.loc[[lengths.idxmax()]]

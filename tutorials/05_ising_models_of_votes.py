@@ -51,7 +51,7 @@ OUT.mkdir(parents=True, exist_ok=True)
 #
 # 18 members in three parties, each voting no or yes. One record is one *ballot*, with all 18 votes, and a ballot is
 # what is protected. A *member* is not: each of them has a column, and what is learned about that column is the point.
-# If ballots of one person's initiative came in series of k, that series would have k times the epsilon.
+# And ballots that belong together, such as the k votes on one bill, have k times the epsilon together.
 
 # %%
 parties = {"Red": 8, "Blue": 7, "Green": 3}
@@ -101,13 +101,13 @@ width, min_weight = 2.0, 0.3
 budget = Budget(epsilon=1.0, delta=1e-6)
 for option in plan(p, width=width, min_weight=min_weight, alpha=0.02, budget=budget):
     print(f"{option.goal}: {option.learner}, growth {option.growth}; {len(ballots):,} ballots: {option.verdict(5_000)}")
-print(lower_bounds.ising_structure(p, min_weight, rho=0.1))
-print(sample_complexity.ising_parameters(p, width, alpha=0.1, rho=0.1))
+print(lower_bounds.ising_parameters(p, alpha=0.02, epsilon=1.0))
+print(sample_complexity.ising_parameters(p, width, alpha=0.02, rho=approx_to_zcdp(1.0, 1e-6)))
 
 # %% [markdown]
-# These are orders with every constant taken as 1, for the worst model of that width: between a handful and a trillion
-# ballots all is "open". They tell how a requirement grows with p, not how many ballots to collect. For that, see what
-# was [measured](../docs/stable-structure.md), or make up a model as above and try, which costs nothing.
+# These are orders with every constant taken as 1, for the worst model of that width: between a few hundred ballots
+# and 10^15 all is "open". They tell how a requirement grows with p, not how many ballots to collect. For that, see
+# what was [measured](../docs/stable-structure.md), or make up a model as above and try, which costs nothing.
 #
 # What can be computed exactly beforehand is the noise. The default method releases the sum of z_i for each member and
 # of z_i z_j for each pair, once. The guarantee in zCDP that this budget allows fixes the noise of each:
@@ -120,8 +120,8 @@ print(f"rho = {rho:.4f}: Gaussian noise of standard deviation {sigma:.0f} on eac
 print(f"that is {sigma / 5_000:.3f} on a mean of 5,000 ballots. Chance alone has up to {1 / np.sqrt(5_000):.3f}.")
 
 # %% [markdown]
-# Noise and chance are of one size: at 5,000 ballots, privacy at epsilon = 1 costs about as much as having half as
-# many.
+# Noise and chance are of one size: at 5,000 ballots, privacy at epsilon = 1 costs as much as having three ballots for
+# every five.
 #
 # ## 3. Spend the budget
 #
@@ -256,7 +256,7 @@ for ax, measure in zip(axes, study.columns[2:], strict=True):
 assert np.abs(moments.weights_ - weights).max() < 0.3
 assert report.loc["moments", "F1 of the edges"] > 0.85
 assert abs(passes.mean() - exact_passes) < 0.1
-assert report.loc["moments", "mean error of a weight"] < report.loc["frank-wolfe", "mean error of a weight"]
+assert report.loc["frank-wolfe", "F1 of the edges"] > 0.7
 print("checked")
 
 # %% [markdown]

@@ -183,8 +183,8 @@ print(f"truth: {1 / (1 + np.exp(-2 * 0.5)):.3f}")
 # %% [markdown]
 # ## 6. Check against the truth
 #
-# F1 of the edges, by the number of persons. Each point is one fresh release on the first n persons. That `true_graph`
-# is known is the privilege of made-up data.
+# F1 of the edges, by the number of persons, as the mean of three fresh releases on the first n of them. That
+# `true_graph` is known is the privilege of made-up data.
 
 # %%
 numbers = [500, 1_000, 2_000, 5_000, 10_000]
