@@ -40,6 +40,12 @@ class Event:
         On each dataset.
     p, q : float
         Confidence limits: p from below, q from above.
+
+    Examples
+    --------
+    >>> event = Event(threshold=0.5, above=True, hits=(90, 10), trials=100, p=0.8, q=0.2)
+    >>> event.p > event.q  # it tells the datasets apart
+    True
     """
 
     threshold: float
@@ -158,6 +164,17 @@ def audit(
     -----
     The event is chosen on other releases than it is measured on, so that one pair of Clopper-Pearson limits is all the
     confidence that is spent: each at ``(1 - confidence)/2``.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.auditing import table_neighbours
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> rng = np.random.default_rng(0)
+    >>> def mechanism(frame):  # the number of records with noise of 1-DP
+    ...     return len(frame) + rng.laplace(scale=1.0)
+    >>> report = audit(mechanism, table_neighbours({"a": [0, 1]}), PureDP(1.0), trials=500)
+    >>> report.holds, report.bound > 0.3
+    (True, True)
     """
     if trials < 2 or not 0 < confidence < 1:
         raise ValueError(
@@ -208,6 +225,25 @@ def audit_scores(
         ``draw(dataset, count)``: features of independent releases on dataset 0 or 1, shape (count, n_features).
     score, neighbours, guarantee, trials, confidence
         As there.
+
+    Returns
+    -------
+    AuditReport
+
+    Raises
+    ------
+    ValueError
+        If the arguments are out of range.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.auditing import table_neighbours
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(dataset, count):  # noisy numbers of records: 20, and 19 without one
+    ...     return 20 - dataset + rng.laplace(scale=1.0, size=(count, 1))
+    >>> audit_scores(draw, None, table_neighbours({"a": [0, 1]}), PureDP(1.0), trials=500, confidence=0.99).holds
+    True
     """
     alarm = 1.0 - confidence
     rehearsal = [draw(dataset, max(trials // 2, 1)) for dataset in (0, 1)]
@@ -237,11 +273,16 @@ def release_features(output: Any) -> np.ndarray:
 
     Parameters
     ----------
-    output : Release, fitted estimator with a ``release_``, array or number
+    output : Release, fitted estimator with a ``release_``, array of any shape, or number
 
     Returns
     -------
     ndarray of float64, one axis
+
+    Examples
+    --------
+    >>> release_features(np.array([[3, 1], [0, 2]]))
+    array([3., 1., 0., 2.])
     """
     release = getattr(output, "release_", output)
     values = release.values if isinstance(release, Release) else (release,)

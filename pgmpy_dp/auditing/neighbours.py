@@ -40,6 +40,12 @@ class Neighbours:
     ------
     ValueError
         For an unknown adjacency.
+
+    Examples
+    --------
+    >>> pair = Neighbours([1, 2, 3], [1, 2], "add_remove", "lists of ages")
+    >>> pair[1]
+    [1, 2]
     """
 
     first: Any
@@ -130,6 +136,10 @@ def sequence_neighbours(
         in the last one. "random": uniform visits.
     random_state : int or numpy.random.Generator, optional
 
+    Returns
+    -------
+    Neighbours
+
     Examples
     --------
     >>> sequence_neighbours({"page": ["a", "b"]}, n=2, length=3).second["sequence"].tolist()
@@ -214,6 +224,10 @@ def graph_neighbours(
     edge_probability : float
         For "random".
     random_state : int, optional
+
+    Returns
+    -------
+    Neighbours
 
     Examples
     --------

@@ -22,6 +22,13 @@ class OneRunReport:
         The mechanism is not (epsilon, delta)-DP for any smaller epsilon, with the stated confidence.
     delta, confidence : float
     n_canaries, n_guesses, n_correct : int
+
+    Examples
+    --------
+    >>> coins = np.array([True] * 20 + [False] * 20)  # in an audit: tossed
+    >>> report = one_run_audit(coins, scores=coins.astype(float))  # an output that gives everybody away
+    >>> report.n_correct, report.epsilon_bound > 1
+    (40, True)
     """
 
     epsilon_bound: float
@@ -101,7 +108,8 @@ def one_run_audit(
 
     Notes
     -----
-    It needs one run where :func:`pgmpy_dp.auditing.audit` needs thousands, and shows less of the same epsilon.
+    Steinke, Nasr and Jagielski (2023), Theorem 5.2. It needs one run where :func:`pgmpy_dp.auditing.audit` needs
+    thousands, and shows less of the same epsilon.
 
     Examples
     --------

@@ -203,6 +203,12 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no release of the kind that this estimator learns from, other states than the release's, and
+            edges outside the released tables.
         """
         graph = checked_graph(model)
         require_release(release)

@@ -203,7 +203,8 @@ def preview(
     public = str(Adjacency.parse(adjacency)) == "replace_one"
     learner = _learner(estimator, schema, budget, adjacency, noise, n if public else None)
     graph, tables = _graph_and_tables(schema, cliques, learner)
-    learner.set_params(cliques=list(tables.scopes))
+    schema = schema.subset(graph.nodes)
+    learner.set_params(cliques=list(tables.scopes), state_names=schema)
     settings = learner._settings(tables)
     cost, noises = marginals.planned_noise(schema, settings, budget, adjacency)
     source = None if model is None else _public_model(model, schema, tables)

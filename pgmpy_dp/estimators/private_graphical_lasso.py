@@ -222,7 +222,18 @@ class PrivateGraphicalLasso(BaseEstimator):
         return self
 
     def partial_correlations(self) -> np.ndarray:
-        """Correlation of each pair of columns given all others, shape (d, d), 1 on the diagonal."""
+        """Correlation of each pair of columns given all others.
+
+        Returns
+        -------
+        ndarray of shape (d, d)
+            Symmetric, 1 on the diagonal.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        """
         self.check_is_fitted()
         return partial_correlations(self.precision_)
 
@@ -251,7 +262,17 @@ class PrivateGraphicalLasso(BaseEstimator):
         return float(gaussian_log_likelihood(rows, self.location_, self.precision_).mean())
 
     def to_pgmpy(self) -> LinearGaussianBayesianNetwork:
-        """The same distribution as a pgmpy model: see :func:`pgmpy_dp.models.gaussian.linear_gaussian_network`."""
+        """The same distribution as a pgmpy model: see :func:`pgmpy_dp.models.gaussian.linear_gaussian_network`.
+
+        Returns
+        -------
+        pgmpy.models.LinearGaussianBayesianNetwork
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        """
         self.check_is_fitted()
         return linear_gaussian_network(self.location_, self.precision_, self.columns_)
 

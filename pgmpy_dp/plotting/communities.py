@@ -57,7 +57,7 @@ def plot_communities(
 
     Examples
     --------
-    >>> plot_communities({"a": 0, "b": 1, "c": 0})  # doctest: +SKIP
+    >>> plot_communities({"a": 0, "b": 1, "c": 0})
     <Axes: ...>
     """
     if matrix and graph is None:

@@ -63,7 +63,12 @@ def plot_marginals(
 
     Examples
     --------
-    >>> plot_marginals(estimator.model_, public_model)  # doctest: +SKIP
+    >>> from pgmpy.factors.discrete import DiscreteFactor
+    >>> from pgmpy_dp import MarkovNetwork
+    >>> models = [MarkovNetwork([("rain", "wet")]) for _ in range(2)]
+    >>> for model, both in zip(models, (2.0, 2.1)):
+    ...     model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, both]))
+    >>> plot_marginals(*models)
     <Axes: ...>
     """
     states = _states(model)
@@ -122,7 +127,7 @@ def plot_error(errors: pd.DataFrame, ax: Axes | None = None, *, ylabel: str = "e
 
     Examples
     --------
-    >>> plot_error(pd.DataFrame({"CollectiveMAP": [0.2, 0.02]}, index=[0.1, 1.0]))  # doctest: +SKIP
+    >>> plot_error(pd.DataFrame({"CollectiveMAP": [0.2, 0.02]}, index=[0.1, 1.0]))
     <Axes: ...>
     """
     if not isinstance(errors, pd.DataFrame):

@@ -62,7 +62,7 @@ def plot_graph(
 
     Examples
     --------
-    >>> plot_graph(nx.path_graph(3), {(0, 1): 0.5, (1, 2): 0.1})  # doctest: +SKIP
+    >>> plot_graph(nx.path_graph(3), {(0, 1): 0.5, (1, 2): 0.1})
     <Axes: ...>
     """
     edges = [(u, v) for u, v in graph.edges() if u != v]
@@ -155,7 +155,7 @@ def plot_partial_correlations(
 
     Examples
     --------
-    >>> plot_partial_correlations(np.array([[2.0, -1.0], [-1.0, 2.0]]), ["rain", "wet"])  # doctest: +SKIP
+    >>> plot_partial_correlations(np.array([[2.0, -1.0], [-1.0, 2.0]]), ["rain", "wet"])
     <Axes: ...>
     """
     shown = partial_correlations(precision)

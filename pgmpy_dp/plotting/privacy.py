@@ -44,7 +44,10 @@ def plot_ledger(ledger: Ledger, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> plot_ledger(estimator.privacy_.ledger)  # doctest: +SKIP
+    >>> from pgmpy_dp import Budget, Ledger
+    >>> ledger = Ledger(Budget(epsilon=1.0))
+    >>> _ = ledger.charge(PureDP(0.4), what="ages", columns=("age",), mechanism="laplace", adjacency="add_remove")
+    >>> plot_ledger(ledger)
     <Axes: ...>
     """
     budget, entries = ledger.budget, ledger.entries
@@ -90,7 +93,7 @@ def plot_privacy_profile(
         Of a `Ledger`, all of its charges together: ``ledger.spent``, or their sum in zCDP where each has one.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
-    epsilons : ndarray of float, optional
+    epsilons : ndarray of float of shape (m,), optional
         Non-negative. Default: 200 values from 0 to twice the largest epsilon among the guarantees; of a zCDP one, the
         epsilon it has at delta 1e-6.
 
@@ -115,7 +118,7 @@ def plot_privacy_profile(
 
     Examples
     --------
-    >>> plot_privacy_profile([PureDP(1.0), ApproxDP(0.5, 1e-6)])  # doctest: +SKIP
+    >>> plot_privacy_profile([PureDP(1.0), ApproxDP(0.5, 1e-6)])
     <Axes: ...>
     """
     if isinstance(guarantees, Guarantee | Ledger):

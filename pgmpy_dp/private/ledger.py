@@ -187,6 +187,14 @@ class Ledger:
     def check(self, cost: Guarantee, *, adjacency: str | None = None, unit: Hashable = None) -> None:
         """Raise what :meth:`charge` would raise for this cost; change nothing.
 
+        Parameters
+        ----------
+        cost : PureDP, ZCDP or ApproxDP
+        adjacency : {"add_remove", "replace_one", "edge"}, optional
+            Of the release that would cost this; default: not checked.
+        unit : hashable, optional
+            What the release would protect: None is a record.
+
         Raises
         ------
         BudgetExceeded
@@ -212,7 +220,30 @@ class Ledger:
     ) -> Entry:
         """Record one release, before its noise is drawn.
 
-        The refusals are those of :meth:`check`, and those of :meth:`open` for a ledger in a file; they change nothing.
+        Parameters
+        ----------
+        cost : PureDP, ZCDP or ApproxDP
+        what : str
+            What is released, for the reader of the entry.
+        columns : iterable of hashable
+            Whose values it depends on.
+        mechanism : str
+        adjacency : {"add_remove", "replace_one", "edge"}
+            Under which `cost` holds.
+        reproducible : bool
+            Whether the noise comes from a seed; the ledger then says that nothing is protected.
+        unit : hashable, optional
+            What is protected: None is a record, else the column whose values are, each with all of its rows.
+
+        Returns
+        -------
+        Entry
+            As recorded.
+
+        Raises
+        ------
+        BudgetExceeded, ValueError, RuntimeError
+            As :meth:`check`, and as :meth:`open` for a ledger in a file. A refusal changes nothing.
         """
         with self._guarded(), nullcontext() if self._file is None else self._file.locked():
             content = self._current()
@@ -252,7 +283,12 @@ class Ledger:
         return self._filter
 
     def summary(self) -> str:
-        """All charges as a table of text, with the totals below."""
+        """All charges as a table of text, with the totals below.
+
+        Returns
+        -------
+        str
+        """
         content = self._current()
         lines = entries_table(content.entries)
         lines.append(
@@ -280,6 +316,10 @@ class Ledger:
     def save(self, path: str | Path) -> None:
         """Write a copy of the ledger to a JSON file, whole or not at all.
 
+        Parameters
+        ----------
+        path : str or Path
+
         Raises
         ------
         ValueError
@@ -298,9 +338,22 @@ class Ledger:
 
     @classmethod
     def load(cls, path: str | Path) -> Ledger:
-        """A copy in memory of a ledger in a file; ValueError if it is none, or if its entries overspend its budget.
+        """A copy in memory of a ledger in a file.
 
         Charges to the copy are not in the file until it is saved again. To spend from the file itself, :meth:`open` it.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Ledger
+
+        Raises
+        ------
+        ValueError
+            If the file holds no ledger, or its entries overspend its budget.
         """
         ledger = cls.__new__(cls)
         ledger._bind(read_ledger(Path(path)), None)

@@ -117,6 +117,17 @@ class Release:
     -----
     Everything computed from a release is post-processing and costs nothing. Two releases are equal when their contents
     are.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import PrivateTable, Schema
+    >>> from pgmpy_dp.estimators import NaiveMLE
+    >>> import networkx as nx, pandas as pd
+    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+    >>> release = NaiveMLE(epsilon=1.0, state_names=states).fit(nx.Graph([("rain", "wet")]), data).release_
+    >>> release.scopes, release.values[0].shape, str(release.guarantee)
+    ((('rain', 'wet'),), (2, 2), '1-DP')
     """
 
     kind: str
@@ -199,7 +210,12 @@ class Release:
         return (_restore, (self._header, self.values))
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one ``.npz`` file (arrays and a JSON header, no pickle), whole or not at all."""
+        """Write everything to one ``.npz`` file (arrays and a JSON header, no pickle), whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
         stream = io.BytesIO()
         arrays: dict[str, Any] = {f"value_{k}": value for k, value in enumerate(self.values)}
         np.savez_compressed(stream, header=np.frombuffer(self._header.encode(), dtype=np.uint8), **arrays)
@@ -207,7 +223,21 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Release from a file of :meth:`save`; ValueError if it is not one."""
+        """Read a file of :meth:`save`. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        ValueError
+            If the file is no release.
+        """
         try:
             with np.load(Path(path), allow_pickle=False) as stored:
                 header = stored["header"].tobytes().decode()

@@ -249,8 +249,8 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
     frame, available = _narwhals(data)
     positions = _positions(available, names)
     wanted = [available[position] for position in positions]
-    # By position where polars would take a name for a pattern.
-    frame = frame.select(nw.nth(positions) if any(name.startswith("^") for name in wanted) else wanted)
+    # By position in polars, which takes names like "*" and "^a$" for patterns.
+    frame = frame.select(nw.nth(positions) if frame.implementation.is_polars() else wanted)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return [_from_narwhals(frame.get_column(name)) for name in wanted]
