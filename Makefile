@@ -40,7 +40,7 @@ $(DOCS_INSTALLED): $(INSTALLED)
 	@touch $@
 
 demo: $(INSTALLED)
-	$(RUN) tutorials/quickstart.py
+	$(RUN) tutorials/01_first_private_network.py
 
 test: $(INSTALLED)
 	$(RUN) -m pytest -n auto $(ARGS)
