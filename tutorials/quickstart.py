@@ -14,7 +14,6 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-import networkx as nx
 import numpy as np
 import pandas as pd
 
@@ -26,6 +25,7 @@ from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schem
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.maximum_likelihood import maximum_likelihood
+from pgmpy_dp.plotting import plot_graph, plot_marginals
 from pgmpy_dp.private.ledger import BudgetExceeded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -171,36 +171,13 @@ print(f"Saved and loaded a model with {len(loaded)} variables, learned with {loa
 # 9. See it
 # ---------
 # The graph, with thicker edges between variables that depend on each other more; and all cells of all
-# pairs' tables: their share of the records against what the model says.
+# pairs' tables: their share of the training records (for judging, as in 7) against what the model says.
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 5.2), layout="constrained")
-strength = [network.edge_scores_[edge] for edge in network.edge_scores_]
-nx.draw_networkx(
-    nx.Graph(list(network.edge_scores_)),
-    pos=nx.circular_layout(graph),
-    ax=axes[0],
-    edgelist=list(network.edge_scores_),
-    width=[0.5 + 12 * value for value in strength],
-    edge_color="#9bb7cc",
-    node_size=60,
-    node_color="#1f5f8b",
-    font_size=9,
-    verticalalignment="bottom",
-)
-axes[0].set(title="learned graph", frame_on=False)
-axes[0].margins(0.15)
-floor = 2e-6
-true, private = (np.concatenate([t.ravel() for t in tables]) for tables in (truth, fitted["learn"]))
-axes[1].plot([floor, 1], [floor, 1], color="0.6", linewidth=1, zorder=1)
-axes[1].scatter(np.maximum(true, floor), np.maximum(private, floor), s=5, alpha=0.3, linewidth=0, color="#1f5f8b")
-axes[1].set(xscale="log", yscale="log", xlim=(floor * 0.8, 1), ylim=(floor * 0.8, 1), aspect="equal")
-axes[1].set(
-    title=f"cells of all {len(pairs)} pairs; those without a record are at the left",
-    xlabel="share of the training records",
-    ylabel="private model, epsilon = 1",
-)
-mean = report.loc["MEAN TOTAL VARIATION", "learn"]
-axes[1].text(0.96, 0.05, f"mean total variation {mean:.4f}", transform=axes[1].transAxes, ha="right", fontsize=9)
+plot_graph(graph, network.edge_scores_, axes[0], label="total variation from independence")
+axes[0].set_title("learned graph")
+plot_marginals(model, train, axes[1])
+axes[1].set_title("cells of all pairs, epsilon = 1")
 figure.savefig(OUT / "network.png", dpi=130)
 
 print(f"Wrote {', '.join(sorted(path.name for path in OUT.iterdir()))} to {OUT.relative_to(ROOT)}")
