@@ -13,9 +13,11 @@ differ by at most one row removed and one added (fewer where a record is dropped
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from pgmpy_dp.schema import Schema, match_key
 __all__ = ["column_names", "encode", "n_rows", "read_edge_list", "read_keys", "read_numbers"]
 
 _NEVER = -1
+_FILTERS = threading.RLock()
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
 
 
@@ -115,7 +118,8 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
 
 def _quietly(read: Callable[..., Any], *arguments: Any) -> Any:
     """Call without warnings: a library's warning about odd cells would be an output that depends on records."""
-    with warnings.catch_warnings():
+    # Filters are the process's: two threads that changed them at once could leave them off for good.
+    with _FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return read(*arguments)
 
@@ -243,8 +247,10 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
         positions = _positions(list(data.columns), names)
         return [_from_pandas(data.iloc[:, position]) for position in positions]
     frame, available = _narwhals(data)
-    wanted = [available[position] for position in _positions(available, names)]
-    frame = frame.select(wanted)
+    positions = _positions(available, names)
+    wanted = [available[position] for position in positions]
+    # By position where polars would take a name for a pattern.
+    frame = frame.select(nw.nth(positions) if any(name.startswith("^") for name in wanted) else wanted)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return [_from_narwhals(frame.get_column(name)) for name in wanted]
@@ -280,7 +286,8 @@ def _positions(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]
     shared = [name for name, times in Counter(found.values()).items() if times > 1]
     if shared:
         raise ValueError(f"several variables of the schema would read the column {shared}; rename the variables")
-    return [list(available).index(found[name]) for name in names]
+    places = {name: place for place, name in enumerate(available)}
+    return [places[found[name]] for name in names]
 
 
 def _from_pandas(series: pd.Series) -> np.ndarray | pd.Categorical:
@@ -288,9 +295,10 @@ def _from_pandas(series: pd.Series) -> np.ndarray | pd.Categorical:
         return series.array
     if series.dtype.kind in "iuf" and getattr(series.dtype, "itemsize", 16) <= 8:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    if isinstance(series.dtype, pd.StringDtype):
-        return _distinct_texts(series)
-    return series.to_numpy(dtype=object)
+    try:
+        return _distinct_texts(series) if isinstance(series.dtype, pd.StringDtype) else series.to_numpy(dtype=object)
+    except Exception:
+        return _one_by_one(lambda k: series.iloc[k], len(series))
 
 
 def _distinct_texts(texts: pd.Series | np.ndarray) -> pd.Categorical:
@@ -305,9 +313,52 @@ def _from_narwhals(series: nw.Series) -> np.ndarray | pd.Categorical:
     if dtype in (nw.Categorical, nw.Enum, nw.Decimal, nw.Int128, nw.UInt128):
         # As text: narwhals' to_numpy misplaces the nulls of a pyarrow dictionary, and polars has no 128-bit arrays.
         series = series.cast(nw.String)
-    if series.dtype == nw.String:
-        return _distinct_texts(series.to_numpy().astype(object))
-    return np.fromiter(series.to_list(), dtype=object, count=len(series))
+    try:
+        if series.dtype == nw.String:
+            return _distinct_texts(series.to_numpy().astype(object))
+        impossible = _impossible_times(series)
+        values = np.full(len(series), _NO_VALUE, dtype=object)
+        kept = series if not impossible.any() else series.filter((~impossible).tolist())
+        values[~impossible] = np.fromiter(kept.to_list(), dtype=object, count=len(kept))
+        return values
+    except Exception:
+        return _one_by_one(lambda k: series[k : k + 1].to_list()[0], len(series))
+
+
+class _NoValue:
+    """What stands for a cell that Python has no value for, such as a date after the year 9999: outside any schema."""
+
+    def __str__(self) -> str:
+        raise ValueError("no value")
+
+
+_NO_VALUE = _NoValue()
+
+
+def _impossible_times(series: nw.Series) -> np.ndarray:
+    """Which cells of a column of times Python cannot express: engines raise, or panic, when they convert those."""
+    none = np.zeros(len(series), dtype=bool)
+    if series.dtype not in (nw.Date, nw.Datetime, nw.Duration):
+        return none
+    ticks = series.to_numpy()
+    unit = np.datetime_data(ticks.dtype)[0] if ticks.dtype.kind in "mM" else "ns"
+    lost = np.isnat(ticks) & ~series.is_null().to_numpy().astype(bool) if ticks.dtype.kind in "mM" else none
+    if unit == "ns" or (unit == "us" and ticks.dtype.kind == "m"):
+        return lost  # all of 64 bits are possible
+    if ticks.dtype.kind == "m":
+        most = np.timedelta64(999_999_998, "D")
+        return lost | (ticks > most) | (ticks < -most)
+    # A day inside of Python's range, for time zones.
+    return lost | (ticks < np.datetime64("0001-01-02")) | (ticks > np.datetime64("9999-12-30"))
+
+
+def _one_by_one(cell: Callable[[int], Any], n: int) -> np.ndarray:
+    """Cells read each on its own, where reading all at once failed: that one cannot be read must not be seen."""
+    values = np.full(n, _NO_VALUE, dtype=object)
+    for k in range(n):
+        with suppress(Exception):
+            values[k] = cell(k)
+    return values
 
 
 def _encode_column(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
