@@ -174,7 +174,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
                 "sample_weight was given, but a weight scales how much one record changes the tables, which the noise "
                 "is not calibrated for; pass sample_weight=None"
             )
-        graph = _checked_graph(model)
+        graph = checked_graph(model)
         budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
         schema, table = schema_and_table(self, data)
         cliques = self._checked_cliques(graph, schema, self.cliques)
@@ -204,7 +204,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         -------
         self
         """
-        graph = _checked_graph(model)
+        graph = checked_graph(model)
         require_release(release)
         if release.kind != self._release_kind:
             raise ValueError(
@@ -360,7 +360,7 @@ def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | 
     return data.schema, data
 
 
-def _checked_graph(model: Any) -> nx.Graph:
+def checked_graph(model: Any) -> nx.Graph:
     if not isinstance(model, nx.Graph):
         raise TypeError(f"model={model!r} is a {type(model).__name__}; pass a MarkovNetwork or an undirected graph")
     if model.is_directed() or model.is_multigraph():
