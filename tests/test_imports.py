@@ -69,11 +69,13 @@ def test_the_boundary_imports_only_public_mathematics():
 
 
 def test_auditing_sees_what_a_stranger_sees():
-    assert not offenders(part("auditing"), lambda i: own(i, "schema", "private", "auditing"))
+    assert not offenders(part("auditing"), lambda i: own(i, "schema", "private", "auditing", "estimators"))
 
 
 def test_nothing_imports_the_estimators():
-    modules = [m for m in MODULES if m not in part("estimators", "cli") and m != "pgmpy_dp.__init__"]
+    # The catalogue of audits attacks what users call.
+    front = part("estimators", "cli", "auditing.catalogue")
+    modules = [m for m in MODULES if m not in front and m != "pgmpy_dp.__init__"]
     assert not offenders(modules, lambda i: within(i, "pgmpy_dp.estimators"))
 
 
