@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -22,7 +18,7 @@
 #
 # Background: [Gaussian graphical models](../docs/gaussian.md), [known limits](../docs/known-limits.md).
 
-# %%
+# %% tags=["hide-input"]
 import warnings
 from pathlib import Path
 

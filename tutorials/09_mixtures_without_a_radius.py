@@ -65,7 +65,7 @@ arguments = {"separation": separation, "scale": scale, "epsilon": budget.epsilon
 
 rng = np.random.default_rng(2026)  # public: everything is made up
 centres = random_centres(k, d, separation, rng, shift=1e4)
-records, kinds = sample_mixture(centres, np.array([0.5, 0.3, 0.2]), scale, 5000, rng)
+records, kinds = sample_mixture(centres, np.array([0.5, 0.3, 0.2]), scale, 20_000, rng)
 sensors = ["A", "B", "C", "D"]
 table = pd.DataFrame(records, columns=sensors)
 print(pd.DataFrame(centres, columns=sensors).round(1).to_string(index=False))
@@ -120,7 +120,7 @@ _ = ax.set_title("epsilon = 1, delta = 1e-6, 3 groups, 4 columns (runs that foun
 # %% [markdown]
 # Below a few hundred records there is no answer, and the fit says so. Around the threshold it depends on the run.
 # Above it the error falls like 1/n (the part that is due to privacy) until the sampling error, which falls like
-# 1/sqrt(n) and needs no privacy, is all that is left. Five thousand records are plenty.
+# 1/sqrt(n) and needs no privacy, is all that is left. We have 20,000.
 #
 # ## 3. Spend
 #
