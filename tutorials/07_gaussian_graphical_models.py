@@ -71,7 +71,7 @@ knowledge = pd.DataFrame(
     ],
     columns=["column", "what it is", "typical value", "usual deviation"],
 ).set_index("column")
-print(knowledge)
+print(knowledge.to_string())
 
 # %% [markdown]
 # The rest is arithmetic. In units of its usual deviation every column varies by about 1. A record of d such columns
@@ -249,15 +249,27 @@ print(predicted.mul(deviation[others], axis=0).loc[["motor_UPDRS", "HNR"]].round
 reference = {"row_norm": row_norm, "center": center, "epsilon": 1e6, "penalty": 0, "refit": False}
 exact = PrivateGraphicalLasso(**reference).fit(records[columns])
 exact_people = PrivateGraphicalLasso(**reference, unit="subject#").fit(records)
-errors = {
-    "by recording": relative_frobenius_error(recordings.precision_, exact.precision_),
-    "by person": relative_frobenius_error(people.precision_, exact_people.precision_),
-}
-print({name: round(error, 3) for name, error in errors.items()})
-assert errors["by recording"] < 0.7
+errors = pd.DataFrame(
+    {
+        "covariance": [
+            relative_frobenius_error(recordings.covariance_, exact.covariance_),
+            relative_frobenius_error(people.covariance_, exact_people.covariance_),
+        ],
+        "precision": [
+            relative_frobenius_error(recordings.precision_, exact.precision_),
+            relative_frobenius_error(people.precision_, exact_people.precision_),
+        ],
+    },
+    index=["by recording", "by person"],
+)
+print(errors.round(3))
+assert errors.loc["by recording", "covariance"] < 0.2
 assert people.noise_sd_ > 10 * recordings.noise_sd_
 
 # %% [markdown]
+# By recording the covariance matrix is right to a few percent. Its inverse, which the graph is read from, is less so:
+# columns that nearly repeat each other make it sensitive to small errors, with noise as without.
+#
 # By person there is no answer in these data, for this or any other private method ([measured](../docs/gaussian.md)).
 # In part that is not even privacy's doing: 42 people are few, and a fit that demands the same certainty finds no edge
 # among them without any noise either.

@@ -105,7 +105,7 @@ def first_count(releases: np.ndarray) -> np.ndarray:
 
 
 honest = NaiveMLE(epsilon=1.0, state_names=states)
-report = audit(lambda records: honest.fit(graph, records), neighbours, PureDP(1.0), trials=300, score=first_count)
+report = audit(lambda records: honest.fit(graph, records), neighbours, PureDP(1.0), trials=400, score=first_count)
 print(report)
 
 # %% [markdown]
@@ -142,7 +142,7 @@ print(f"holds: {report.holds}; tightness {report.tightness:.2f}")
 
 # %%
 careless = NaiveMLE(epsilon=2.0, state_names=states)  # and says that it is 1-DP
-caught = audit(lambda records: careless.fit(graph, records), neighbours, PureDP(1.0), trials=300, score=first_count)
+caught = audit(lambda records: careless.fit(graph, records), neighbours, PureDP(1.0), trials=400, score=first_count)
 print(caught)
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
