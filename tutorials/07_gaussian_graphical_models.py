@@ -123,8 +123,9 @@ print(expected.round(4))
 # %% [markdown]
 # Each entry is a standard deviation of one entry of a correlation-like matrix, in which everything of interest is
 # between 0 and 1. For recordings, the noise of epsilon = 1 is smaller than the sampling error: privacy is nearly
-# free. For 42 people the noise alone is larger than 0.5. No method can find a graph in that, and this table says so
-# before anything is spent.
+# free. (Recordings of one person resemble each other, so that their sampling error is larger than stated.) For 42
+# people the noise alone is larger than 0.5. No method can find a graph in that, and this table says so before
+# anything is spent.
 #
 # A rehearsal can go further. Take a made-up population whose graph is known, nine variables in a ring, and see how
 # well it is learned as the number of protected units grows, and with other row norms. F1 is 1 when exactly the right
@@ -205,8 +206,8 @@ print(f"plain inverse: {plain.graph_.number_of_edges()} edges, all pairs, since 
 # %% [markdown]
 # ## 5. Query: partial correlations, and predictions
 #
-# The partial correlation of two columns is their correlation given all the others, from -1 to 1. White pairs have no
-# edge.
+# The partial correlation of two columns is their correlation given all the others, from -1 to 1. Pairs without an
+# edge are pale.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
