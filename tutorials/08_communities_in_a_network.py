@@ -75,9 +75,9 @@ beliefs = pd.DataFrame(
 print(beliefs.round(3))
 
 # %% [markdown]
-# So epsilon = 1 hides a friendship fairly well (0.73), and does not hide whether the busiest member, with 17 friends,
-# was socially active at all (1.000). If that is the secret, edge privacy is not enough and this estimator is the
-# wrong tool. Time and memory are not protected either: they grow with the number of edges.
+# So epsilon = 1 hides a friendship fairly well (0.73), and promises nothing about whether the busiest member, with 17
+# friends, was socially active at all (1.000). If that is the secret, edge privacy is not enough and this estimator is
+# the wrong tool. Time and memory are not protected either: they grow with the number of edges.
 #
 # ## 2. Preview: rehearse on made-up graphs
 #
