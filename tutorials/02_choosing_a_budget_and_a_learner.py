@@ -317,5 +317,5 @@ table.ledger.save(OUT / "ledger.json")
 print(Ledger.load(OUT / "ledger.json"))
 
 # %% [markdown]
-# More: [which estimator, which budget](../docs/choosing.md), [what is guaranteed](../docs/guarantees.md),
-# [benchmarks](../docs/benchmarks.md).
+# More: [which estimator, which budget](../docs/choosing.md), [how well previews predict](../docs/preview.md), [what
+# is guaranteed](../docs/guarantees.md), [benchmarks](../docs/benchmarks.md).

@@ -106,7 +106,7 @@ print(sample_complexity.ising_parameters(p, width, alpha=0.02, rho=approx_to_zcd
 
 # %% [markdown]
 # These are orders with every constant taken as 1, for the worst model of that width: between a few hundred ballots
-# and 10^15 all is "open". They tell how a requirement grows with p, not how many ballots to collect. For that, see
+# and 10^18 all is "open". They tell how a requirement grows with p, not how many ballots to collect. For that, see
 # what was [measured](../docs/stable-structure.md), or make up a model as above and try, which costs nothing.
 #
 # What can be computed exactly beforehand is the noise. The default method releases the sum of z_i for each member and
