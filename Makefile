@@ -8,16 +8,18 @@ DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest study tutorials docs site pictures screenshots lint format clean
+.PHONY: help install demo test test-lowest package study audit tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
+	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
 	@echo "make pictures     pictures of the benchmarks from benchmarks/results, in docs/pictures"
 	@echo "make screenshots  pictures of its pages by headless Chromium, in build/screenshots"
+	@echo "make audit        every guarantee attacked, broken copies caught (under 30 minutes; benchmarks/results/audits.md)"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
 	@echo "make clean        remove the environment and everything built"
@@ -38,7 +40,7 @@ $(DOCS_INSTALLED): $(INSTALLED)
 	@touch $@
 
 demo: $(INSTALLED)
-	$(RUN) tutorials/quickstart.py
+	$(RUN) tutorials/01_first_private_network.py
 
 test: $(INSTALLED)
 	$(RUN) -m pytest -n auto $(ARGS)
@@ -48,6 +50,14 @@ test-lowest:
 	@test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[test]'
 	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -n auto $(ARGS)
+
+# As a user gets it. The wheel is built from the source distribution, and tried where nothing else is installed.
+package: $(INSTALLED)
+	rm -rf dist build/package
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/package
+	build/package/bin/python -m pip install --quiet dist/*.whl
+	build/package/bin/python tests/packaging/check_package.py dist
 
 study: $(INSTALLED)
 	$(BIN)/python -m benchmarks.study
@@ -78,6 +88,10 @@ pictures: $(DOCS_INSTALLED)
 
 screenshots: $(DOCS_INSTALLED)
 	$(BIN)/python docs/_ext/screenshots.py build/site build/screenshots
+
+# Goes on where it stopped, if it was: results are kept one by one in build/audits.
+audit: $(INSTALLED)
+	$(RUN) -m benchmarks.audits --cost full --out build/audits --resume $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

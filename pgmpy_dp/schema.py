@@ -15,6 +15,7 @@ type of the *column*, one record could change how every other record is counted.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import numbers
@@ -29,7 +30,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Bounds", "Schema", "decode_label", "encode_label", "match_key"]
+__all__ = [
+    "Bounds",
+    "Schema",
+    "decode_label",
+    "encode_label",
+    "interval_cuts",
+    "interval_states",
+    "match_key",
+]
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # linear in the length of any text
 _TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FALSE": 0.0}
@@ -163,6 +172,54 @@ def decode_label(encoded: Any) -> Hashable:
     if encoded is None or isinstance(encoded, str | int | float | bool):
         return encoded
     raise ValueError(f"{encoded!r} is not an encoded name or state")
+
+
+def interval_states(cuts: Iterable[float]) -> list[str]:
+    """Names of the intervals between some numbers, as states of a variable whose values are numbers.
+
+    Parameters
+    ----------
+    cuts : iterable of float
+        Finite and ascending, at least one. Each is the first number of the interval above it.
+
+    Returns
+    -------
+    list of str
+        One more than cuts. They cover all numbers: "<a", "[a,b)", ..., ">=z".
+
+    Raises
+    ------
+    ValueError
+        If `cuts` is empty, or holds numbers that are not finite or do not ascend.
+
+    Examples
+    --------
+    >>> interval_states([25, 45, 67.5])
+    ['<25', '[25,45)', '[45,67.5)', '>=67.5']
+    """
+    numbers = [float(cut) for cut in cuts]
+    finite = all(math.isfinite(number) for number in numbers)
+    if not numbers or not finite or any(a >= b for a, b in itertools.pairwise(numbers)):
+        raise ValueError(f"cuts={numbers!r} must be finite numbers in ascending order, at least one")
+    texts = [f"{number:.15g}" for number in numbers]
+    return [f"<{texts[0]}", *(f"[{a},{b})" for a, b in itertools.pairwise(texts)), f">={texts[-1]}"]
+
+
+def interval_cuts(states: Sequence) -> list[float] | None:
+    """The cuts of :func:`interval_states` that give these states, in their order; None where none do.
+
+    Examples
+    --------
+    >>> interval_cuts(["<25", "[25,45)", ">=45"]), interval_cuts(["no", "yes"])
+    ([25.0, 45.0], None)
+    """
+    if len(states) < 2 or not all(isinstance(state, str) and len(state) > 1 for state in states):
+        return None
+    try:
+        cuts = [float(states[0][1:]), *(float(state[:-1].split(",")[-1]) for state in states[1:-1])]
+        return cuts if interval_states(cuts) == list(states) else None
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,14 @@
 
 import html
 import importlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +61,48 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     exec(compile(blocks(page), str(page), "exec"), {"__name__": "page"})
     assert "DP under " in capsys.readouterr().out or ".fit(" not in blocks(page)
     assert (tmp_path / "model.npz").exists() or "model.npz" not in blocks(page)
+
+
+def program_lines(page: Path) -> str:
+    """All command lines of a page, in order."""
+    return "\n".join(re.findall(r"```shell\n(.*?)```", page.read_text(), flags=re.DOTALL))
+
+
+def made_up_records(n: int = 20_000) -> pd.DataFrame:
+    """The people in the records.csv of docs/command-line.md: more smokers are young, more ill are old or smoke."""
+    rng = np.random.default_rng(7)
+    age = rng.integers(18, 95, n)
+    smoker = rng.random(n) < np.where(age < 45, 0.35, 0.15)
+    ill = rng.random(n) < 1 / (1 + np.exp(-(age - 65 + 8 * smoker) / 10))
+    return pd.DataFrame({
+        "patient": [f"p{k:05d}" for k in range(n)],
+        "age": age,
+        "sex": rng.choice(["female", "male"], n),
+        "education": rng.choice(["primary", "secondary", "tertiary"], n, p=[0.2, 0.5, 0.3]),
+        "smoker": np.where(smoker, "yes", "no"),
+        "hypertension": np.where(ill, "yes", "no"),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "pgmpy-dp" in program_lines(p)], ids=lambda page: page.name)
+def test_the_commands_of_a_page_run(page, tmp_path):
+    made_up_records().to_csv(tmp_path / "records.csv", index=False)
+    # The program as it is here, also where another version is installed.
+    program = tmp_path / "bin" / "pgmpy-dp"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pgmpy_dp "$@"\n')
+    program.chmod(0o755)
+    paths = {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", program_lines(page)],
+        cwd=tmp_path,
+        env={**os.environ, **paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "DP under add_remove" in done.stdout
+    assert (tmp_path / "model.npz").exists()
 
 
 @pytest.mark.parametrize("page", PAGES + RESULTS, ids=name)

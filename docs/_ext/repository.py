@@ -61,7 +61,7 @@ def address(target: Path) -> str:
 
 
 def is_tutorial(target: Path) -> bool:
-    """Tutorials are notebooks of their own; the quickstart is a script."""
+    """Tutorials are notebooks of their own."""
     return target.parent == Path("tutorials") and target.suffix == ".py" and target.name[0].isdigit()
 
 

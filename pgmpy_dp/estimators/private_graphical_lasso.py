@@ -101,7 +101,9 @@ class PrivateGraphicalLasso(BaseEstimator):
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.covariance` or
     :mod:`pgmpy_dp.private.learners.precision`, which have the guarantees. Records with a value that is not a finite
-    number are dropped.
+    number are dropped. The noise "double-wishart" (which "auto" is for a pure budget), "one-sided-wishart" and
+    "frobenius" has no exact sampler: it is made in floating point and rounded, so its guarantee is one of real numbers
+    (``release_.floating_point``); "goe", "gaussian", "laplace" and "published-laplace" are exact.
 
     Examples
     --------

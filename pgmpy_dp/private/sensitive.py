@@ -82,6 +82,14 @@ class Noise:
             raise ValueError(f"scale={self.scale!r} is not a positive finite number")
 
     @property
+    def floating_point(self) -> bool:
+        """Whether the noise is made in floating point: its guarantee is then one of real numbers, not of what is run.
+
+        True for the matrix distributions; the others are exact integer noise.
+        """
+        return self.distribution in _MATRIX_DISTRIBUTIONS
+
+    @property
     def variance(self) -> float:
         """Variance of one cell's noise: exact for the Laplace; for the Gaussian, scale**2, which bounds it above.
 
@@ -179,6 +187,11 @@ class Release:
         return json.loads(self._header)["public"].get("n_records")
 
     @property
+    def floating_point(self) -> bool:
+        """Whether any of the noise is made in floating point, see :class:`Noise`; such a release says so when shown."""
+        return any(noise is not None and noise.floating_point for noise in self.noise)
+
+    @property
     def unit(self) -> Any:
         """What is protected: None is one record; else the column whose values are, each with all its rows."""
         return decode_label(json.loads(self._header)["public"].get("unit"))
@@ -200,7 +213,8 @@ class Release:
         return hash((self._header, *(value.tobytes() for value in self.values)))
 
     def __repr__(self) -> str:
-        flag = ", reproducible=True (NOT PRIVATE)" if self.reproducible else ""
+        flag = ", floating_point=True" if self.floating_point else ""
+        flag += ", reproducible=True (NOT PRIVATE)" if self.reproducible else ""
         return (
             f"Release(kind={self.kind!r}, values={len(self.values)}, guarantee={self.guarantee}, "
             f"adjacency={str(self.adjacency)!r}, mechanism={self.mechanism!r}{flag})"

@@ -47,6 +47,12 @@ def impossible_cells():
     yield "polars date", pl.DataFrame({"x": pl.Series([2**30, 0, None], dtype=pl.Int32).cast(pl.Date)})
     yield "polars duration", pl.DataFrame({"x": pl.Series([2**62, 0, None]).cast(pl.Duration("ms"))})
     yield "polars least", pl.DataFrame({"x": pl.Series([-(2**63), 0, None]).cast(pl.Datetime("us"))})
+    listed = pl.Series([[2**62], [0], None])
+    yield "polars nested", pl.DataFrame({"x": listed.cast(pl.List(pl.Datetime("ms")))})
+    yield (
+        "polars struct",
+        pl.DataFrame({"x": pl.Series([{"a": 2**61}, {"a": 0}, None]).cast(pl.Struct({"a": pl.Datetime("us")}))}),
+    )
     yield "polars lazy", pl.LazyFrame({"x": pl.Series([2**30, 0, None], dtype=pl.Int32).cast(pl.Date)})
     yield "numpy seconds", pd.DataFrame({"x": np.array([10**15, 0, None], dtype="datetime64[s]")})
     yield "objects", pd.DataFrame({"x": pd.Series([np.datetime64(2**62, "s"), day, None], dtype=object)})
@@ -66,6 +72,8 @@ class TestCellsWithoutAPythonValue:
             inside = ["a", "2020-01-01", "b"]
         elif "nested" in name:
             inside = [("1970-01-01",), "b"]
+        elif "struct" in name:
+            inside = ["{'a': datetime.datetime(1970, 1, 1, 0, 0)}", "b"]
         else:
             inside = ["1970-01-01", "1970-01-01T01:00:00+01:00", "0:00:00", "2020-01-01"]
         codes = encode(data, Schema({"x": [*inside, None]}))[:, 0].tolist()

@@ -13,11 +13,11 @@ differ by at most one row removed and one added (fewer where a record is dropped
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -247,10 +247,12 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
         positions = _positions(list(data.columns), names)
         return [_from_pandas(data.iloc[:, position]) for position in positions]
     frame, available = _narwhals(data)
-    positions = _positions(available, names)
-    wanted = [available[position] for position in positions]
-    # By position in polars, which takes names like "*" and "^a$" for patterns.
-    frame = frame.select(nw.nth(positions) if frame.implementation.is_polars() else wanted)
+    wanted = [available[position] for position in _positions(available, names)]
+    if frame.implementation.is_polars():
+        # It takes names like "*" and "^a$" for patterns: give it one that only this name matches.
+        frame = frame.select([f"^{re.escape(n)}$" if n == "*" or n.startswith("^") else n for n in wanted])
+    else:
+        frame = frame.select(wanted)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return [_from_narwhals(frame.get_column(name)) for name in wanted]
@@ -297,7 +299,9 @@ def _from_pandas(series: pd.Series) -> np.ndarray | pd.Categorical:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     try:
         return _distinct_texts(series) if isinstance(series.dtype, pd.StringDtype) else series.to_numpy(dtype=object)
-    except Exception:
+    except _NOT_OURS:
+        raise
+    except BaseException:
         return _one_by_one(lambda k: series.iloc[k], len(series))
 
 
@@ -321,8 +325,14 @@ def _from_narwhals(series: nw.Series) -> np.ndarray | pd.Categorical:
         kept = series if not impossible.any() else series.filter((~impossible).tolist())
         values[~impossible] = np.fromiter(kept.to_list(), dtype=object, count=len(kept))
         return values
-    except Exception:
+    except _NOT_OURS:
+        raise
+    except BaseException:
         return _one_by_one(lambda k: series[k : k + 1].to_list()[0], len(series))
+
+
+# What is no failure to read a cell. Of such failures some are no Exception: engines in Rust panic with their own class.
+_NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
 
 
 class _NoValue:
@@ -338,6 +348,9 @@ _NO_VALUE = _NoValue()
 def _impossible_times(series: nw.Series) -> np.ndarray:
     """Which cells of a column of times Python cannot express: engines raise, or panic, when they convert those."""
     none = np.zeros(len(series), dtype=bool)
+    if series.dtype in (nw.List, nw.Array, nw.Struct) and series.implementation.is_polars():
+        ticks = series.to_native().to_physical().to_list()
+        return np.array([not _possible(series.dtype, value) for value in ticks], dtype=bool)
     if series.dtype not in (nw.Date, nw.Datetime, nw.Duration):
         return none
     ticks = series.to_numpy()
@@ -352,12 +365,31 @@ def _impossible_times(series: nw.Series) -> np.ndarray:
     return lost | (ticks < np.datetime64("0001-01-02")) | (ticks > np.datetime64("9999-12-30"))
 
 
+def _possible(dtype: Any, value: Any) -> bool:
+    """Whether all times inside a nested value, told in ticks, are times of Python."""
+    if value is None:
+        return True
+    if dtype in (nw.List, nw.Array):
+        return all(_possible(dtype.inner, part) for part in value)
+    if dtype == nw.Struct:
+        return all(_possible(field.dtype, value[field.name]) for field in dtype.fields)
+    if dtype not in (nw.Date, nw.Datetime, nw.Duration):
+        return True
+    per_second = 1 if dtype == nw.Date else {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[dtype.time_unit]
+    days = value if dtype == nw.Date else value // (86_400 * per_second)
+    return abs(days) < 999_999_998 if dtype == nw.Duration else -719_162 < days < 2_932_896  # years 1 to 9999
+
+
 def _one_by_one(cell: Callable[[int], Any], n: int) -> np.ndarray:
     """Cells read each on its own, where reading all at once failed: that one cannot be read must not be seen."""
     values = np.full(n, _NO_VALUE, dtype=object)
     for k in range(n):
-        with suppress(Exception):
+        try:
             values[k] = cell(k)
+        except _NOT_OURS:
+            raise
+        except BaseException:
+            continue
     return values
 
 
@@ -372,11 +404,17 @@ def _encode_column(column: np.ndarray | pd.Categorical, schema: Schema, name: Ha
         return np.append(lookup, positions.get(match_key(None), outside))[column.codes]
     if column.dtype.kind == "f":
         return _encode_numbers(column, positions, outside)
-    if all(map(_is_plain, set(map(type, column)))):
-        # Plain values that are equal in Python (1, 1.0, True) have the same match key, so one of them stands for all.
-        codes, distinct = pd.factorize(column, use_na_sentinel=False)
-        return _lookup(distinct, positions, outside)[codes]
-    return _lookup(column, positions, outside)
+    plain = {kind: _is_plain(kind) for kind in set(map(type, column))}
+    if not all(plain.values()):
+        # Only the odd cells one by one: where one odd record slowed all others down, a stopwatch would see it.
+        odd = ~np.fromiter(map(plain.__getitem__, map(type, column)), dtype=bool, count=len(column))
+        codes = np.empty(len(column), dtype=np.int64)
+        codes[odd] = _lookup(column[odd], positions, outside)
+        codes[~odd] = _encode_column(column[~odd], schema, name)
+        return codes
+    # Plain values that are equal in Python (1, 1.0, True) have the same match key, so one of them stands for all.
+    codes, distinct = pd.factorize(column, use_na_sentinel=False)
+    return _lookup(distinct, positions, outside)[codes]
 
 
 def _encode_numbers(column: np.ndarray, positions: dict[tuple, int], outside: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import count, table_sensitivity
 from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.data.record_file import read_file
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.noise.subsampling import uniform_parts
@@ -76,6 +78,25 @@ class PrivateTable(PrivateData):
         super().__init__(adjacency, ledger)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         self._codes = encode(data, self._schema)
+
+    @classmethod
+    def from_file(cls, path: str | Path, schema: Schema | Any, **options: Any) -> PrivateTable:
+        """Records of a CSV or Parquet file, see :func:`pgmpy_dp.private.data.record_file.read_file`.
+
+        Parameters
+        ----------
+        path : str or Path
+        schema : Schema or mapping
+        **options
+            As of the constructor.
+
+        Raises
+        ------
+        OSError, ValueError, ModuleNotFoundError
+            As `read_file`; and what the constructor raises.
+        """
+        schema = Schema.coerce(schema, argument="schema")
+        return cls(read_file(path, schema), schema, **options)
 
     @property
     def schema(self) -> Schema:

@@ -148,6 +148,9 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         private whatever the ones before it were (Rogers et al. 2016; Bun and Steinke 2016): costs add up to the budget.
         Beside the one-sided Wishart, which has the budget's delta, mean and number are pure.
 
+        *Floating point.* The double Wishart, the one-sided Wishart and the Frobenius noise are made of floats and
+        rounded: their guarantee is one of real numbers. ``Release.floating_point`` says so; the others are exact.
+
         *Source.* Wang, Huai and Xu (2018) with the corrections of :mod:`pgmpy_dp.private.noise.matrix`; Dwork, Talwar,
         Thakurta and Zhang (2014) for Gaussian noise on second moments.
 
