@@ -80,7 +80,7 @@ build/tutorials/%.ipynb: tutorials/%.py $(PACKAGE)
 docs: tutorials site
 
 site: $(DOCS_INSTALLED)
-	$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/site
+	$(RUN) -m sphinx --quiet --jobs auto --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/site
 
 # Kept in the repository, where pages show them too; to be made again when results change.
 pictures: $(DOCS_INSTALLED)
