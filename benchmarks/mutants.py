@@ -213,11 +213,11 @@ def _whole_shares(count: int, weights: Any) -> list[Fraction]:
 
 
 @contextmanager
-def _half_charged() -> Iterator[None]:
+def _quarter_charged() -> Iterator[None]:
     true = Ledger.charge
 
     def charge(self: Ledger, cost: PureDP, **entry: Any) -> Any:
-        return true(self, PureDP(cost.epsilon / 2), **entry)
+        return true(self, PureDP(cost.epsilon / 4), **entry)
 
     with mock.patch.object(Ledger, "charge", charge):
         yield
@@ -300,8 +300,8 @@ MUTANTS = [
     Mutant(
         KINDS[8],
         "NaiveMLE(epsilon, add_remove)",
-        _half_charged,
+        _quarter_charged,
         800,
-        "half is charged, ledger.py",
+        "a quarter is charged, ledger.py",
     ),
 ]

@@ -186,7 +186,7 @@ def audit_catalogue(
 
     Examples
     --------
-    >>> [report] = audit_catalogue(["truncated_laplace"])
+    >>> [report] = audit_catalogue(["truncated_laplace"], confidence=1 - 1e-6)
     >>> report.holds, str(report.guarantee)
     (True, '(1, 0.01)-DP')
     """
