@@ -66,7 +66,7 @@ def graph_features(estimator: Any) -> np.ndarray:
 
 
 def _table_case(
-    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2500), **arguments: Any
+    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
 ) -> AuditCase:
     given, claim = CLAIMS[budget]
     label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
@@ -80,7 +80,7 @@ def _table_case(
     )
 
 
-def _two_tables(name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2500)) -> AuditCase:
+def _two_tables(name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000)) -> AuditCase:
     """A chain of three variables: one record is in two tables, which share the budget."""
     given, claim = CLAIMS[budget]
     arguments = {**given, **_declared(adjacency), "state_names": TRIPLE}
@@ -132,7 +132,7 @@ def _vote_case(name: str, budget: str, adjacency: str, features: Any, trials: tu
     )
 
 
-def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2500), **arguments: Any) -> AuditCase:
+def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
     given, claim = CLAIMS[budget]
     label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
     declared = _declared(adjacency, 2, "n_users")

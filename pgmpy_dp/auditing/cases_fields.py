@@ -16,7 +16,7 @@ MIXED = {"a": [0, 1], "b": [0, 1, 2]}
 
 
 def _field_case(
-    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
+    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 1600), **arguments: Any
 ) -> AuditCase:
     given, claim = CLAIMS[budget]
     states = MIXED if name == "PrivatePairwise" else PAIR
