@@ -286,7 +286,7 @@ MUTANTS = [
         KINDS[6],
         "PrivateGraphicalLasso(epsilon, add_remove, d=1)",
         partial(mock.patch.dict, matrix._MATRICES, {"double-wishart": _one_sided}),
-        200,
+        800,
         "second Wishart matrix, noise/matrix.py",
     ),
     Mutant(KINDS[7], "noisy_argmax(2-DP)", _published_noisy_maximum, 5000, "noisy maximum, noise/selection.py"),
