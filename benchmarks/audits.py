@@ -130,7 +130,7 @@ def summary(rows: Sequence[dict], command: str, confidence: float, workers: int)
     text = [
         "# Audits",
         f"Made by `{command}`",
-        f"on {describe_machine()}; {workers} processes, {seconds / 60:.1f} minutes of processor time together.",
+        f"on {describe_machine()}; {workers} at a time, {seconds / 60:.1f} minutes of processor time together.",
         "A measured bound is a lower bound on the epsilon (at the claim's delta) or the rho that a mechanism really "
         f"has, on neighbours made up to show it; all bounds of the first table hold together at {100 * confidence:g} % "
         "confidence. Releases are drawn on each of two datasets, half as many more choose the event; in one run, they "

@@ -213,11 +213,11 @@ def _whole_shares(count: int, weights: Any) -> list[Fraction]:
 
 
 @contextmanager
-def _half_charged() -> Iterator[None]:
+def _quarter_charged() -> Iterator[None]:
     true = Ledger.charge
 
     def charge(self: Ledger, cost: PureDP, **entry: Any) -> Any:
-        return true(self, PureDP(cost.epsilon / 2), **entry)
+        return true(self, PureDP(cost.epsilon / 4), **entry)
 
     with mock.patch.object(Ledger, "charge", charge):
         yield
@@ -286,7 +286,7 @@ MUTANTS = [
         KINDS[6],
         "PrivateGraphicalLasso(epsilon, add_remove, d=1)",
         partial(mock.patch.dict, matrix._MATRICES, {"double-wishart": _one_sided}),
-        200,
+        800,
         "second Wishart matrix, noise/matrix.py",
     ),
     Mutant(KINDS[7], "noisy_argmax(2-DP)", _published_noisy_maximum, 5000, "noisy maximum, noise/selection.py"),
@@ -300,8 +300,8 @@ MUTANTS = [
     Mutant(
         KINDS[8],
         "NaiveMLE(epsilon, add_remove)",
-        _half_charged,
+        _quarter_charged,
         800,
-        "half is charged, ledger.py",
+        "a quarter is charged, ledger.py",
     ),
 ]

@@ -53,7 +53,7 @@ def network_features(estimator: Any) -> np.ndarray:
     one_hot = np.bincount([code for code in chosen if code.bit_count() > 1], minlength=1 << len(names))
     pairs = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() > 1]
     singles = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() == 1]
-    padded = np.zeros(4 * (len(names) - 1))
+    padded = np.zeros(2 * len(names) * (len(names) - 1))  # four cells of each pair of binary variables, at most
     found = np.concatenate(pairs) if pairs else np.zeros(0)
     padded[: len(found)] = found
     return np.concatenate([*singles, one_hot.astype(float), padded])
@@ -66,7 +66,7 @@ def graph_features(estimator: Any) -> np.ndarray:
 
 
 def _table_case(
-    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (60, 2500), **arguments: Any
+    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
 ) -> AuditCase:
     given, claim = CLAIMS[budget]
     label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
@@ -80,7 +80,7 @@ def _table_case(
     )
 
 
-def _two_tables(name: str, budget: str, adjacency: str, trials: tuple[int, int] = (60, 2500)) -> AuditCase:
+def _two_tables(name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000)) -> AuditCase:
     """A chain of three variables: one record is in two tables, which share the budget."""
     given, claim = CLAIMS[budget]
     arguments = {**given, **_declared(adjacency), "state_names": TRIPLE}
@@ -95,7 +95,7 @@ def _two_tables(name: str, budget: str, adjacency: str, trials: tuple[int, int] 
 
 
 def _structure_case(
-    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (60, 800), **arguments: Any
+    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 800), **arguments: Any
 ) -> AuditCase:
     """Three variables, so that there is something to select; the record that differs makes two of them dependent."""
     given, claim = CLAIMS[budget]
@@ -132,7 +132,7 @@ def _vote_case(name: str, budget: str, adjacency: str, features: Any, trials: tu
     )
 
 
-def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (60, 2500), **arguments: Any) -> AuditCase:
+def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
     given, claim = CLAIMS[budget]
     label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
     declared = _declared(adjacency, 2, "n_users")
@@ -151,8 +151,8 @@ def _cases() -> list[AuditCase]:
     cases += [_table_case("NaiveMLE", "delta", adjacency, noise="gaussian") for adjacency in ADJACENCIES]
     cases.append(_two_tables("NaiveMLE", "epsilon", "add_remove"))
     cases += [
-        _table_case("CollectiveMAP", "epsilon", "add_remove", (60, 1000), n_rounds=1),
-        _table_case("CollectiveMAP", "rho", "replace_one", (60, 1000), n_rounds=1),
+        _table_case("CollectiveMAP", "epsilon", "add_remove", (100, 1000), n_rounds=1),
+        _table_case("CollectiveMAP", "rho", "replace_one", (100, 1000), n_rounds=1),
         _table_case("CollectiveEM", "epsilon", "replace_one", n_iter=2),
         _table_case("CollectiveEM", "rho", "add_remove", n_iter=2),
     ]
@@ -170,13 +170,13 @@ def _cases() -> list[AuditCase]:
     ]
     cases.append(_structure_case("PrivateChowLiu", "epsilon", "replace_one", method="tables"))
     cases += [
-        _vote_case("StableStructure", "delta", adjacency, graph_features, (60, 1500)) for adjacency in ADJACENCIES
+        _vote_case("StableStructure", "delta", adjacency, graph_features, (100, 1500)) for adjacency in ADJACENCIES
     ]
     cases += [
-        _vote_case("EdgeVoting", budget, adjacency, None, (60, 1500))
+        _vote_case("EdgeVoting", budget, adjacency, None, (100, 1500))
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
-    cases += [_chain_case(budget, adjacency, (60, 1000)) for budget in ("epsilon", "rho") for adjacency in ADJACENCIES]
+    cases += [_chain_case(budget, adjacency, (100, 1000)) for budget in ("epsilon", "rho") for adjacency in ADJACENCIES]
     cases.append(_chain_case("epsilon", "add_remove", segment_length=2, max_segments=2, method="naive"))
     cases += [
         _chain_case(budget, adjacency, method="sgd", n_steps=2, batch_rate=0.5, clip_norm=1.0)

@@ -16,7 +16,7 @@ MIXED = {"a": [0, 1], "b": [0, 1, 2]}
 
 
 def _field_case(
-    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (60, 2000), **arguments: Any
+    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 1600), **arguments: Any
 ) -> AuditCase:
     given, claim = CLAIMS[budget]
     states = MIXED if name == "PrivatePairwise" else PAIR
@@ -42,7 +42,7 @@ def _cases() -> list[AuditCase]:
         for budget, adjacency in (("epsilon", "replace_one"), ("rho", "add_remove"))
     ]
     cases += [
-        _field_case(name, budget, adjacency, trials=(60, 1200), method="frank-wolfe", n_iter=3)
+        _field_case(name, budget, adjacency, trials=(100, 1200), method="frank-wolfe", n_iter=3)
         for name in fields
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
@@ -51,13 +51,13 @@ def _cases() -> list[AuditCase]:
         for name, adjacency in zip(fields, ("add_remove", "replace_one", "add_remove"), strict=True)
     ]
     cases += [
-        _field_case("PrivateBinaryMRF", budget, adjacency, (60, 1000), queries=queries)
+        _field_case("PrivateBinaryMRF", budget, adjacency, (100, 1000), queries=queries)
         for queries in ("pmw", "sepfem")
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
     cases.append(
         _field_case(
-            "PrivateBinaryMRF", "rho", "add_remove", (60, 1000), method="frank-wolfe", objective="linf", n_iter=3
+            "PrivateBinaryMRF", "rho", "add_remove", (100, 1000), method="frank-wolfe", objective="linf", n_iter=3
         )
     )
     return cases

@@ -14,12 +14,14 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.auditing.catalogue import OneRunCase, fitted
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP
+from pgmpy_dp.private.learners import covariance
 
 __all__ = ["CASES"]
 
 _CELLS = 1000
-_COLUMNS = 60
 
 
 def _canary_table(included: np.ndarray) -> pd.DataFrame:
@@ -39,9 +41,10 @@ def _canary_vectors(included: np.ndarray) -> np.ndarray:
 
 
 def noisy_diagonal(rows: Any) -> np.ndarray:
-    """The noisy second moment along each canary's axis, with the default noise of an (epsilon, delta) budget."""
-    arguments = {"row_norm": 1.0, "epsilon": 8.0, "delta": 1e-5, "penalty": 1.0, "n_records": None, "refit": False}
-    return fitted("PrivateGraphicalLasso", arguments, None, rows).release_.values[0].astype(float)
+    """The noisy second moment along each canary's axis, from the learner alone: the lasso after it takes long."""
+    budget = Budget(epsilon=2.0, delta=1e-12)
+    data = PrivateVectors(rows, ledger=budget)
+    return covariance.run(data, covariance.CovarianceSettings(row_norm=1.0), budget).values[0].astype(float)
 
 
 CASES = [
@@ -54,11 +57,11 @@ CASES = [
         (_CELLS, _CELLS),
     ),
     OneRunCase(
-        "PrivateGraphicalLasso(delta, add_remove, one run)",
-        "PrivateGraphicalLasso",
-        ApproxDP(8.0, 1e-5),
+        "covariance(delta, add_remove, one run)",
+        "covariance",
+        ApproxDP(2.0, 1e-12),
         _canary_vectors,
         noisy_diagonal,
-        (_COLUMNS, _COLUMNS),
+        (400, 800),
     ),
 ]

@@ -64,7 +64,7 @@ def _vector_case(
     budget: str,
     adjacency: str,
     d: int = 2,
-    trials: tuple[int, int] = (60, 2500),
+    trials: tuple[int, int] = (100, 2000),
     floating_point: bool = False,
     **arguments: Any,
 ) -> AuditCase:
@@ -100,7 +100,7 @@ def _person_case() -> AuditCase:
         PureDP(1.0),
         _person_neighbours,
         partial(fitted, "PrivateGraphicalLasso", arguments, None),
-        trials=(60, 2000),
+        trials=(100, 1600),
         floating_point=True,
     )
 
@@ -132,7 +132,7 @@ def program_features(release: Any) -> np.ndarray:
     return padded
 
 
-def _mixture_case(adjacency: str, method: str, trials: tuple[int, int] = (60, 2500), **arguments: Any) -> AuditCase:
+def _mixture_case(adjacency: str, method: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
     given, claim = CLAIMS["delta"]
     n, blocks = 60, 20
     declared: dict[str, Any] = {"adjacency": adjacency, "n_records": n} if adjacency == "replace_one" else {}
@@ -222,16 +222,16 @@ def _changed_number() -> Neighbours:
 
 
 def _cases() -> list[AuditCase]:
-    quick = (200, 20_000)
+    quick = (200, 10_000)
     cases = [
-        _block_case("epsilon", (60, 2000), method="noisy-power"),
-        _block_case("rho", (60, 2000), method="noisy-power"),
-        _block_case("epsilon", (60, 2500), method="randomized-response"),
-        _block_case("epsilon", (60, 2500), method="exponential"),
-        _block_case("rho", (60, 2000), method="sdp"),
-        _block_case("delta", (60, 2000), method="sdp-exact"),
+        _block_case("epsilon", (100, 1600), method="noisy-power"),
+        _block_case("rho", (100, 1600), method="noisy-power"),
+        _block_case("epsilon", (100, 2000), method="randomized-response"),
+        _block_case("epsilon", (100, 2000), method="exponential"),
+        _block_case("rho", (100, 1600), method="sdp"),
+        _block_case("delta", (100, 1600), method="sdp-exact"),
         AuditCase(
-            "BlockProjection(rho)", "BlockProjection", ZCDP(0.5), _joined, released_projection, trials=(60, 3000)
+            "BlockProjection(rho)", "BlockProjection", ZCDP(0.5), _joined, released_projection, trials=(100, 2400)
         ),
     ]
     cases += [
@@ -260,7 +260,7 @@ def _cases() -> list[AuditCase]:
             partial(_far_records, "add_remove", 4),
             demonstrated_program,
             features=program_features,
-            trials=(60, 2500),
+            trials=(100, 2000),
         ),
     ]
     for cost in (PureDP(2.0), ZCDP(0.5)):

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import list_estimators
-from pgmpy_dp.auditing import AuditCase, Neighbours, audit_catalogue, catalogue
+from pgmpy_dp.auditing import AuditCase, Neighbours, audit_catalogue, catalogue, one_run_audit
+from pgmpy_dp.auditing.bounds import claimed_value, guarantee_bound, lower_limit, upper_limit
 from pgmpy_dp.auditing.catalogue import family_wise
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.matrix import MECHANISMS
@@ -29,6 +30,21 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.mark.parametrize("name", CASES)
 def test_claims_survive(name):
     assert CASES[name].run("small", CONFIDENCE).holds
+
+
+def test_small_costs_can_tell():
+    """Outputs that cannot be of one dataset break every claim, at the confidence of these tests."""
+    alarm = (1 - CONFIDENCE) / 6  # two limits of three events
+    for name, case in CASES.items():
+        if isinstance(case, AuditCase):
+            n = case.trials[0]
+            most = guarantee_bound(case.claim, lower_limit(n, n, alarm), upper_limit(0, n, alarm))
+        else:
+            coins = np.arange(case.canaries[0]) % 2 == 0
+            delta = getattr(case.claim, "delta", 0.0)
+            guesses = len(coins) // 4 * 2
+            most = one_run_audit(coins, coins, delta=delta, confidence=CONFIDENCE, n_guesses=guesses).bound
+        assert most > claimed_value(case.claim), name
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if isinstance(case, AuditCase)])

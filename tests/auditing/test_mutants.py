@@ -40,10 +40,10 @@ def test_there_is_a_mutant_of_every_kind():
 
 
 def test_what_the_ledger_was_charged_is_the_claim():
-    [mutant] = [m for m in MUTANTS if m.what.startswith("half is charged")]
+    [mutant] = [m for m in MUTANTS if m.what.startswith("a quarter is charged")]
     with mutant.patch():
         case = catalogue()[mutant.case]
-        assert case.mechanism(case.neighbours().first).privacy_.entries[-1].cost == PureDP(0.5)
+        assert case.mechanism(case.neighbours().first).privacy_.entries[-1].cost == PureDP(0.25)
 
 
 class TestCommandLine:
