@@ -226,7 +226,7 @@ print(f"3,000 people: {network_error:.2%} wrong labels; without privacy {exact_e
 karate_epsilons = [0.25, 0.5, 1.0, 2.0, 4.0]
 karate_errors = {epsilon: [] for epsilon in karate_epsilons}
 for epsilon in karate_epsilons:
-    for _ in range(15):
+    for _ in range(10):
         fit = PrivateBlockModel(2, method="exponential", epsilon=epsilon).fit(karate)
         karate_errors[epsilon].append(error_rate(np.array([fit.labels_[member] for member in members]), sides))
 
