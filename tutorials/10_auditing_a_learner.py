@@ -15,7 +15,7 @@
 # apart.
 #
 # An audit can **refute** a claim, never prove it. We attack `NaiveMLE` (which stands), a copy with half the noise
-# (which falls), and a published mechanism (which falls from any height). Background:
+# (which falls), and a published mechanism (which falls, whatever the epsilon). Background:
 # [guarantees](../docs/guarantees.md), [papers and corrections](../docs/papers-and-corrections.md).
 
 # %% tags=["hide-input"]
@@ -93,14 +93,13 @@ for trials in (100, 500, 1000, 10_000):
 # ## 4. Fit, many hundred times, and attack
 #
 # The attacker may look at everything that is released. We tell it where to look, namely at the noisy count of the
-# cell that the missing record was in. (Without `score` it learns from half as many further runs where to look.)
+# cell that the missing record was in. Half as many further runs choose the event; without `score` they would have to
+# learn where to look, too.
+
 
 # %%
-cell = (0, 0)  # rain = no, wet = no: the first number of the release
-
-
 def first_count(releases: np.ndarray) -> np.ndarray:
-    """The noisy count of the cell that the record in question is in: high where it is there."""
+    """The noisy count of rain = no, wet = no, the cell that the record in question is in."""
     return releases[:, 0]
 
 

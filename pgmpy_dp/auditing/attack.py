@@ -115,7 +115,17 @@ class AuditReport:
         return self.bound / claimed_value(self.guarantee)
 
     def plot(self, ax: Any = None) -> Any:
-        """The distributions of the two datasets' scores, and the event that was measured; see :func:`plot_audit`."""
+        """The distributions of the two datasets' scores, and the event that was measured; see :func:`plot_audit`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         from pgmpy_dp.auditing.picture import plot_audit
 
         return plot_audit(self, ax)

@@ -51,6 +51,12 @@ class AuditCase:
         At small and at full cost.
     floating_point : bool
         Whether the noise is made in floating point, so that the guarantee is one of real numbers.
+
+    Examples
+    --------
+    >>> case = catalogue()["NaiveMLE(epsilon, add_remove)"]
+    >>> isinstance(case, AuditCase), case.name == "NaiveMLE(epsilon, add_remove)"
+    (True, True)
     """
 
     name: str
@@ -64,7 +70,19 @@ class AuditCase:
     floating_point: bool = False
 
     def run(self, cost: str | int = "small", confidence: float = 0.99) -> AuditReport:
-        """The attack, in this process; see :func:`audit_catalogue`."""
+        """The attack, in this process; see :func:`audit_catalogue`.
+
+        Parameters
+        ----------
+        cost : {"small", "full"} or int
+            As in :func:`audit_catalogue`.
+        confidence : float
+            In (0, 1).
+
+        Returns
+        -------
+        AuditReport
+        """
         report = audit(
             self.mechanism,
             self.neighbours(),
@@ -91,6 +109,12 @@ class OneRunCase:
         From a dataset to a score for each canary, shape (n_canaries,), high where it seems to be in.
     canaries : tuple of two int
         At small and at full cost.
+
+    Examples
+    --------
+    >>> case = catalogue()["NaiveMLE(epsilon, add_remove, one run)"]
+    >>> isinstance(case, OneRunCase), case.name == "NaiveMLE(epsilon, add_remove, one run)"
+    (True, True)
     """
 
     name: str
@@ -102,7 +126,19 @@ class OneRunCase:
     floating_point: bool = False
 
     def run(self, cost: str | int = "small", confidence: float = 0.99) -> OneRunReport:
-        """The attack, in this process. Guesses are made for the half of the canaries that are clearest."""
+        """The attack, in this process. Guesses are made for the half of the canaries that are clearest.
+
+        Parameters
+        ----------
+        cost : {"small", "full"} or int
+            As in :func:`audit_catalogue`.
+        confidence : float
+            In (0, 1).
+
+        Returns
+        -------
+        OneRunReport
+        """
         n = self.canaries[COSTS.index(cost) if isinstance(cost, str) else 0]
         included = np.random.default_rng().random(n) < 0.5
         report = one_run_audit(
@@ -136,6 +172,10 @@ def fitted(name: str, arguments: dict[str, Any], model: Any, data: Any) -> Any:
 
 def catalogue() -> dict[str, AuditCase | OneRunCase]:
     """All cases by name, in the order of ``docs/guarantees.md``.
+
+    Returns
+    -------
+    dict of str to AuditCase or OneRunCase
 
     Examples
     --------

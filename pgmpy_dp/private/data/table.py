@@ -90,6 +90,10 @@ class PrivateTable(PrivateData):
         **options
             As of the constructor.
 
+        Returns
+        -------
+        PrivateTable
+
         Raises
         ------
         OSError, ValueError, ModuleNotFoundError
