@@ -27,7 +27,7 @@ def modules(repository):
         ("../CHANGELOG.md", "/repository/CHANGELOG.md"),
         ("../benchmarks/results/full.md", "/repository/benchmarks/results/full.md"),
         ("../benchmarks/results", "/repository/benchmarks/results/index.md"),
-        ("../tutorials/01_first_private_network.py", "/repository/tutorials/01_first_private_network.py.md"),
+        ("../benchmarks/mixtures.py", "/repository/benchmarks/mixtures.py.md"),
         ("../tutorials/01_first.py", "/tutorials/01_first.ipynb"),
         ("../benchmarks/results/mixtures.png", "/repository/benchmarks/results/mixtures.png"),
         ("https://pgmpy.org", "https://pgmpy.org"),
