@@ -4,17 +4,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest test-spark study lint format clean
+.PHONY: help install demo test test-lowest test-spark package study audit tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
 	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (an environment of its own, build/spark)"
+	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
+	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
+	@echo "make pictures     pictures of the benchmarks from benchmarks/results, in docs/pictures"
+	@echo "make screenshots  pictures of its pages by headless Chromium, in build/screenshots"
+	@echo "make audit        every guarantee attacked, broken copies caught (under 30 minutes; benchmarks/results/audits.md)"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
 	@echo "make clean        remove the environment and everything built"
@@ -29,8 +35,13 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
 	@touch $@
 
+# Site tools and what tutorials need, on top: `make test` does without them.
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs,plot,duckdb]'
+	@touch $@
+
 demo: $(INSTALLED)
-	$(RUN) tutorials/quickstart.py
+	$(RUN) tutorials/01_first_private_network.py
 
 test: $(INSTALLED)
 	$(RUN) -m pytest -n auto $(ARGS)
@@ -48,8 +59,47 @@ test-spark:
 	build/spark/bin/python -m pip install --quiet -c constraints.txt -e '.[test,spark]'
 	OMP_NUM_THREADS=1 build/spark/bin/python -m pytest -v tests/private/test_spark.py $(ARGS)
 
+# As a user gets it. The wheel is built from the source distribution, and tried where nothing else is installed.
+package: $(INSTALLED)
+	rm -rf dist build/package
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/package
+	build/package/bin/python -m pip install --quiet dist/*.whl
+	build/package/bin/python tests/packaging/check_package.py dist
+
 study: $(INSTALLED)
 	$(BIN)/python -m benchmarks.study
+
+# Tutorials are scripts in jupytext's percent format. Each runs from the root of the repository, in a kernel of its own, two
+# at a time, and again only when it or the package has changed. One that takes longer than two minutes has failed.
+NOTEBOOKS := $(patsubst tutorials/%.py,build/tutorials/%.ipynb,$(wildcard tutorials/[0-9]*.py))
+TUTORIAL_SECONDS := 120
+PACKAGE := $(shell find pgmpy_dp -name '*.py')
+
+tutorials: $(DOCS_INSTALLED)
+	@test -z "$(NOTEBOOKS)" || $(MAKE) --no-print-directory -j2 VENV=$(VENV) TUTORIAL_SECONDS=$(TUTORIAL_SECONDS) $(NOTEBOOKS)
+
+build/tutorials/%.ipynb: tutorials/%.py $(PACKAGE)
+	@PYTHONPATH=$(CURDIR) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 timeout $(TUTORIAL_SECONDS) \
+		$(BIN)/python docs/_ext/run_tutorial.py $< $@ \
+		|| { status=$$?; echo "$< failed with status $$status (124: took more than $(TUTORIAL_SECONDS) s)"; exit $$status; }
+
+# Every warning is an error, a link that leads nowhere too.
+docs: tutorials site
+
+site: $(DOCS_INSTALLED)
+	$(RUN) -m sphinx --quiet --jobs auto --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/site
+
+# Kept in the repository, where pages show them too; to be made again when results change.
+pictures: $(DOCS_INSTALLED)
+	$(RUN) docs/pictures.py
+
+screenshots: $(DOCS_INSTALLED)
+	$(BIN)/python docs/_ext/screenshots.py build/site build/screenshots
+
+# Goes on where it stopped, if it was: results are kept one by one in build/audits.
+audit: $(INSTALLED)
+	$(RUN) -m benchmarks.audits --cost full --out build/audits --resume $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -59,7 +59,7 @@ EDGES = (
     ("capital-gain", "income"),
     ("capital-loss", "income"),
 )
-"""The graph of tutorials/quickstart.py: common knowledge, not learned from the records."""
+"""A graph of common knowledge, not learned from the records."""
 
 _METHODS = ("uniform", "naive_1e-3", "naive", "naive_oracle", "em", "em_best_stop", "em_published", "map", *MBI_ALL)
 _ROOTS = (Path(__file__).resolve().parent.parent / "data", Path(__file__).resolve().parents[2] / "shared" / "data")

@@ -23,6 +23,7 @@ _HOME = {
     "learn": "pgmpy_dp.estimators.private_network",
     "list_estimators": "pgmpy_dp.estimators.registry",
     "list_metrics": "pgmpy_dp.metrics",
+    "preview": "pgmpy_dp.estimators.preview",
 }
 
 __all__ = [
@@ -40,10 +41,12 @@ __all__ = [
     "learn",
     "list_estimators",
     "list_metrics",
+    "preview",
 ]
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.estimators.preview import preview
     from pgmpy_dp.estimators.private_network import learn
     from pgmpy_dp.estimators.registry import list_estimators
     from pgmpy_dp.metrics import list_metrics

@@ -15,6 +15,7 @@ type of the *column*, one record could change how every other record is counted.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import numbers
@@ -29,7 +30,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Bounds", "Schema", "decode_label", "encode_label", "match_key"]
+__all__ = [
+    "Bounds",
+    "Schema",
+    "decode_label",
+    "encode_label",
+    "interval_cuts",
+    "interval_states",
+    "match_key",
+]
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # linear in the length of any text
 _TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FALSE": 0.0}
@@ -163,6 +172,54 @@ def decode_label(encoded: Any) -> Hashable:
     if encoded is None or isinstance(encoded, str | int | float | bool):
         return encoded
     raise ValueError(f"{encoded!r} is not an encoded name or state")
+
+
+def interval_states(cuts: Iterable[float]) -> list[str]:
+    """Names of the intervals between some numbers, as states of a variable whose values are numbers.
+
+    Parameters
+    ----------
+    cuts : iterable of float
+        Finite and ascending, at least one. Each is the first number of the interval above it.
+
+    Returns
+    -------
+    list of str
+        One more than cuts. They cover all numbers: "<a", "[a,b)", ..., ">=z".
+
+    Raises
+    ------
+    ValueError
+        If `cuts` is empty, or holds numbers that are not finite or do not ascend.
+
+    Examples
+    --------
+    >>> interval_states([25, 45, 67.5])
+    ['<25', '[25,45)', '[45,67.5)', '>=67.5']
+    """
+    numbers = [float(cut) for cut in cuts]
+    finite = all(math.isfinite(number) for number in numbers)
+    if not numbers or not finite or any(a >= b for a, b in itertools.pairwise(numbers)):
+        raise ValueError(f"cuts={numbers!r} must be finite numbers in ascending order, at least one")
+    texts = [f"{number:.15g}" for number in numbers]
+    return [f"<{texts[0]}", *(f"[{a},{b})" for a, b in itertools.pairwise(texts)), f">={texts[-1]}"]
+
+
+def interval_cuts(states: Sequence) -> list[float] | None:
+    """The cuts of :func:`interval_states` that give these states, in their order; None where none do.
+
+    Examples
+    --------
+    >>> interval_cuts(["<25", "[25,45)", ">=45"]), interval_cuts(["no", "yes"])
+    ([25.0, 45.0], None)
+    """
+    if len(states) < 2 or not all(isinstance(state, str) and len(state) > 1 for state in states):
+        return None
+    try:
+        cuts = [float(states[0][1:]), *(float(state[:-1].split(",")[-1]) for state in states[1:-1])]
+        return cuts if interval_states(cuts) == list(states) else None
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -309,7 +366,23 @@ class Schema(Mapping):
         return {name: len(states) for name, states in self._states.items()}
 
     def cardinality(self, name: Hashable) -> int:
-        """Number of states of one discrete variable; ValueError if it is numeric, KeyError if unknown."""
+        """Number of states of one discrete variable.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            If the variable is numeric.
+        KeyError
+            If it is unknown.
+        """
         if name in self._bounds:
             raise ValueError(f"variable {name!r} is numeric, it has bounds and no states; declare its states")
         states = self[name]
@@ -317,14 +390,44 @@ class Schema(Mapping):
         return len(states)
 
     def subset(self, names: Iterable[Hashable]) -> Schema:
-        """Schema of the named variables only, in the order given."""
+        """Schema of some of the variables.
+
+        Parameters
+        ----------
+        names : iterable of hashable
+
+        Returns
+        -------
+        Schema
+            In the order given.
+
+        Raises
+        ------
+        KeyError
+            For an unknown name.
+        """
         names = tuple(names)
         return Schema(
             {name: self[name] for name in names}, other={n: self._other[n] for n in names if n in self._other}
         )
 
     def require_discrete(self, names: Iterable[Hashable] | None = None, argument: str = "state_names") -> None:
-        """Raise ValueError naming the numeric variables among `names` (default: all), KeyError for unknown ones."""
+        """Refuse numeric variables.
+
+        Parameters
+        ----------
+        names : iterable of hashable, optional
+            Which have to be discrete; by default all.
+        argument : str
+            What the message calls the schema.
+
+        Raises
+        ------
+        ValueError
+            If some of the variables are numeric; it names them.
+        KeyError
+            For an unknown name.
+        """
         wanted = self._variables if names is None else tuple(names)
         for name in wanted:
             self[name]
@@ -360,7 +463,12 @@ class Schema(Mapping):
         return (Schema.from_dict, (self.to_dict(),))
 
     def to_dict(self) -> dict:
-        """JSON-able form, read back exactly by :meth:`from_dict`."""
+        """JSON-able form, read back exactly by :meth:`from_dict`.
+
+        Returns
+        -------
+        dict
+        """
         variables: list[dict] = []
         for name in self._variables:
             entry: dict[str, Any] = {"name": encode_label(name)}
@@ -375,7 +483,21 @@ class Schema(Mapping):
 
     @classmethod
     def from_dict(cls, content: Mapping) -> Schema:
-        """Schema from :meth:`to_dict`'s form, or from ``{"domain": {name: [states]}, "other": {name: state}}``."""
+        """Schema from :meth:`to_dict`'s form, or from ``{"domain": {name: [states]}, "other": {name: state}}``.
+
+        Parameters
+        ----------
+        content : mapping
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            For a mapping of neither form, or a later version.
+        """
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
             return cls(states, other=content.get("other"))
@@ -399,17 +521,54 @@ class Schema(Mapping):
         return cls(variables, other=other)
 
     def to_json(self, path: str | Path) -> None:
-        """Write the schema to a JSON file, losslessly."""
+        """Write the schema to a JSON file, losslessly.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
         Path(path).write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     @classmethod
     def from_json(cls, path: str | Path) -> Schema:
-        """Read a file written by :meth:`to_json`, or one that holds a ``"domain"`` (see :meth:`from_dict`)."""
+        """Read a file written by :meth:`to_json`, or one that holds a ``"domain"`` (see :meth:`from_dict`).
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            If the file holds no schema.
+        """
         return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
 
     @classmethod
     def coerce(cls, value: Schema | Mapping | None, argument: str = "state_names") -> Schema:
-        """`value` as a Schema; a mapping is read as ``{name: states}``."""
+        """A Schema from what users pass for one.
+
+        Parameters
+        ----------
+        value : Schema, mapping of name to states, or None
+        argument : str
+            What the message calls it.
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            For None: states are never read from records.
+        TypeError
+            For what is neither.
+        """
         if isinstance(value, Schema):
             return value
         if value is None:

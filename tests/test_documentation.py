@@ -1,12 +1,26 @@
 """What the documentation shows runs, and what it points to exists."""
 
+import html
+import importlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PATTERNS = ("*.md", "docs/*.md", "pgmpy_dp/**/*.md", "benchmarks/*.md", "data/*.md", "tutorials/*.md")
+PAGES = sorted(page for pattern in PATTERNS for page in ROOT.glob(pattern))
+RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
 def blocks(page: Path) -> str:
@@ -14,26 +28,160 @@ def blocks(page: Path) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda page: page.name)
+def commands(page: Path) -> str:
+    """What a page shows as code."""
+    return "\n".join(re.findall(r"```.*?```|`[^`\n]+`", page.read_text(), flags=re.DOTALL))
+
+
+def links(page: Path) -> list[str]:
+    """Targets inside the repository, with their anchors."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not re.match(r"[a-z]+:", link)]
+
+
+def anchors(page: Path) -> set[str]:
+    """Those of its headings, as code hosts and the site make them."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    headings = [
+        re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", found) for found in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    ]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_all_kinds_of_pages_are_looked_at():
+    assert {"README.md", "CHANGELOG.md", "docs/index.md", "docs/choosing.md", "pgmpy_dp/private/README.md"} <= {
+        name(page) for page in PAGES
+    }
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=name)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks(page), str(page), "exec"), {"__name__": "page"})
-    assert "DP under " in capsys.readouterr().out
+    assert "DP under " in capsys.readouterr().out or ".fit(" not in blocks(page)
     assert (tmp_path / "model.npz").exists() or "model.npz" not in blocks(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def program_lines(page: Path) -> str:
+    """All command lines of a page, in order."""
+    return "\n".join(re.findall(r"```shell\n(.*?)```", page.read_text(), flags=re.DOTALL))
+
+
+def made_up_records(n: int = 20_000) -> pd.DataFrame:
+    """The people in the records.csv of docs/command-line.md: more smokers are young, more ill are old or smoke."""
+    rng = np.random.default_rng(7)
+    age = rng.integers(18, 95, n)
+    smoker = rng.random(n) < np.where(age < 45, 0.35, 0.15)
+    ill = rng.random(n) < 1 / (1 + np.exp(-(age - 65 + 8 * smoker) / 10))
+    return pd.DataFrame({
+        "patient": [f"p{k:05d}" for k in range(n)],
+        "age": age,
+        "sex": rng.choice(["female", "male"], n),
+        "education": rng.choice(["primary", "secondary", "tertiary"], n, p=[0.2, 0.5, 0.3]),
+        "smoker": np.where(smoker, "yes", "no"),
+        "hypertension": np.where(ill, "yes", "no"),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "pgmpy-dp" in program_lines(p)], ids=lambda page: page.name)
+def test_the_commands_of_a_page_run(page, tmp_path):
+    made_up_records().to_csv(tmp_path / "records.csv", index=False)
+    # The program as it is here, also where another version is installed.
+    program = tmp_path / "bin" / "pgmpy-dp"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pgmpy_dp "$@"\n')
+    program.chmod(0o755)
+    paths = {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", program_lines(page)],
+        cwd=tmp_path,
+        env={**os.environ, **paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "DP under add_remove" in done.stdout
+    assert (tmp_path / "model.npz").exists()
+
+
+@pytest.mark.parametrize("page", PAGES + RESULTS, ids=name)
 def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
-    local = [link.split("#")[0] for link in links if not link.startswith(("http", "#"))]
-    assert [link for link in local if not (page.parent / link).exists()] == []
+    assert [link for link in links(page) if not (page.parent / link.partition("#")[0]).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES + RESULTS, ids=name)
+def test_anchors_are_headings(page):
+    missing = []
+    for link in links(page):
+        target, mark, anchor = link.partition("#")
+        path = page.parent / target if target else page
+        if mark and path.suffix == ".md" and anchor not in anchors(path):
+            missing.append(link)
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_exist(page):
+    wanted = re.findall(r"\bmake ([a-z][a-z-]*)", commands(page))
+    assert set(wanted) <= TARGETS
+    programs = re.findall(r"python -m (benchmarks(?:\.\w+)+)", commands(page))
+    assert [program for program in programs if not (ROOT / program.replace(".", "/")).with_suffix(".py").exists()] == []
 
 
 def test_every_page_can_be_reached_from_the_index():
-    index = (ROOT / "docs" / "index.md").read_text()
-    assert [page.name for page in PAGES if page.parent.name == "docs" and page.name not in {"index.md"} and
-            f"({page.name})" not in index] == []  # fmt: skip
+    """By a link, which code hosts show too, and in the contents of the site."""
+    text = (ROOT / "docs" / "index.md").read_text()
+    contents = {
+        line for tree in re.findall(r"```{toctree}\n(.*?)```", text, flags=re.DOTALL) for line in tree.split("\n")
+    }
+    pages = [page for page in PAGES if page.parent == ROOT / "docs" and page.name != "index.md"]
+    assert [page.name for page in pages if f"({page.name})" not in text] == []
+    assert [page.stem for page in pages if page.stem not in contents] == []
+
+
+def test_numbers_to_choose_by_are_in_the_results():
+    """In each section with tables and links to results, every cell that is a number stands in one of these results."""
+    number = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?")
+
+    def values(text: str) -> set[float]:
+        return {float(found.replace(",", "")) for found in number.findall(text)}
+
+    page = ROOT / "docs" / "choosing.md"
+    checked, invented = 0, []
+    for section in page.read_text().split("\n## ")[1:]:
+        cited = [page.parent / link for link in re.findall(r"\]\((\.\./benchmarks/results/[^)]+)\)", section)]
+        known = set().union(*(values(path.read_text()) for path in cited))
+        rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+        cells = [cell.strip() for row in rows for cell in row if re.fullmatch(r"[\s\d,./-]*\d\s*", cell)]
+        for cell in cells if cited else []:
+            checked += 1
+            # "500, 200, 0.8" and "0.05 / 0.99" hold several numbers, "100,000" is one.
+            if not all(values(part) <= known for part in re.split(r", | / |/", cell)):
+                invented.append(cell)
+    assert checked > 100
+    assert invented == []
+
+
+def test_pictures_of_benchmarks_are_drawn_from_the_results(tmp_path, monkeypatch, capsys):
+    """Each picture can be drawn from the results as they are, is in the repository, and is shown."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    pictures = importlib.import_module("pictures")
+    monkeypatch.setattr(pictures, "DOCS", ROOT / "docs")
+    kept = ROOT / "docs" / "pictures"
+    assert {path.stem for path in kept.iterdir()} == set(pictures.PICTURES)
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    for stem, draw in pictures.PICTURES.items():
+        assert f"(pictures/{stem}.svg)" in page
+        figure = draw()
+        shown = {text for ax in figure.axes for text in [ax.get_title(), ax.get_ylabel()]} - {""}
+        shown |= {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+        svg = html.unescape((kept / f"{stem}.svg").read_text())
+        assert {line for text in shown for line in text.split("\n") if line not in svg} == set()
+        drawn = [len(one.get_xdata()) for ax in figure.axes for one in ax.get_lines()]
+        assert drawn and min(drawn) > 1
+        pictures.plt.close(figure)
 
 
 def test_shipped_data_name_their_source():

@@ -1,6 +1,7 @@
 """The front door: what importing the package promises."""
 
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -10,6 +11,7 @@ from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
+import yaml
 
 import pgmpy_dp
 
@@ -28,6 +30,17 @@ def test_the_version_has_one_source():
     assert project["project"]["dynamic"] == ["version"]
     assert version("pgmpy_dp") == pgmpy_dp.__version__
     assert f"## {pgmpy_dp.__version__} - " in (ROOT / "CHANGELOG.md").read_text()
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == pgmpy_dp.__version__
+
+
+def test_the_citation_file_is_whole():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)  # what the format requires
+    assert citation["cff-version"] == "1.2.0"
+    for reference in citation["references"]:
+        assert {"type", "title", "authors"} <= set(reference)
+        assert all({"family-names", "given-names"} == set(author) for author in reference["authors"])
 
 
 def test_importing_the_package_is_quick_and_silent():
@@ -86,6 +99,6 @@ def test_every_public_class_and_function_has_a_docstring():
             missing.append(name)
         for public in getattr(module, "__all__", []):
             value = getattr(module, public)
-            if callable(value) and not value.__doc__:
+            if (inspect.isroutine(value) or inspect.isclass(value)) and not value.__doc__:
                 missing.append(f"{name}.{public}")
     assert missing == []

@@ -2,9 +2,11 @@
 
 An audit can refute a claim, never prove it: the proofs are in the docstrings of :mod:`pgmpy_dp.private`. It finds the
 mistakes that proofs do not see: noise that was forgotten, halved or calibrated for another adjacency.
+:func:`audit_catalogue` attacks every public estimator and mechanism of this package.
 """
 
 from pgmpy_dp.auditing.attack import AuditReport, Event, audit, audit_scores, release_features
+from pgmpy_dp.auditing.catalogue import AuditCase, OneRunCase, audit_catalogue, catalogue
 from pgmpy_dp.auditing.neighbours import (
     Neighbours,
     graph_neighbours,
@@ -13,16 +15,22 @@ from pgmpy_dp.auditing.neighbours import (
     vector_neighbours,
 )
 from pgmpy_dp.auditing.one_run import OneRunReport, one_run_audit
+from pgmpy_dp.auditing.picture import plot_audit
 
 __all__ = [
+    "AuditCase",
     "AuditReport",
     "Event",
     "Neighbours",
+    "OneRunCase",
     "OneRunReport",
     "audit",
+    "audit_catalogue",
     "audit_scores",
+    "catalogue",
     "graph_neighbours",
     "one_run_audit",
+    "plot_audit",
     "release_features",
     "sequence_neighbours",
     "table_neighbours",

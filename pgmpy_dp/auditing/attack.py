@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,15 +12,22 @@ import numpy as np
 from pgmpy import config
 from tqdm.auto import tqdm
 
-from pgmpy_dp.auditing.bounds import claimed_value, guarantee_bound, lower_limit, upper_limit
+from pgmpy_dp.auditing.bounds import (
+    claimed_value,
+    guarantee_bound,
+    lower_limit,
+    lower_limits,
+    upper_limit,
+    upper_limits,
+)
 from pgmpy_dp.auditing.neighbours import Neighbours
+from pgmpy_dp.auditing.scores import Score, learned_scores
 from pgmpy_dp.private.guarantee import ZCDP, Guarantee
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["AuditReport", "Event", "audit", "audit_scores", "release_features"]
 
 Mechanism = Callable[[Any], Any]
-Score = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,12 @@ class Event:
         On each dataset.
     p, q : float
         Confidence limits: p from below, q from above.
+
+    Examples
+    --------
+    >>> event = Event(threshold=0.5, above=True, hits=(90, 10), trials=100, p=0.8, q=0.2)
+    >>> event.p > event.q  # it tells the datasets apart
+    True
     """
 
     threshold: float
@@ -69,6 +81,8 @@ class AuditReport:
         The neighbours.
     scores : tuple of two ndarrays, shape (trials,)
         Of the measured releases on the first and the second dataset, for pictures.
+    name : str
+        Of a case of :func:`pgmpy_dp.auditing.catalogue`.
 
     Examples
     --------
@@ -88,6 +102,7 @@ class AuditReport:
     adjacency: str
     note: str
     scores: tuple[np.ndarray, np.ndarray]
+    name: str = ""
 
     @property
     def holds(self) -> bool:
@@ -98,6 +113,22 @@ class AuditReport:
     def tightness(self) -> float:
         """The bound as a share of the claim: how much of what is allowed the attack could show."""
         return self.bound / claimed_value(self.guarantee)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The distributions of the two datasets' scores, and the event that was measured; see :func:`plot_audit`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from pgmpy_dp.auditing.picture import plot_audit
+
+        return plot_audit(self, ax)
 
     def __str__(self) -> str:
         symbol = "rho" if isinstance(self.guarantee, ZCDP) else "epsilon"
@@ -115,6 +146,7 @@ def audit(
     *,
     trials: int = 1000,
     confidence: float = 0.99,
+    n_events: int = 3,
     features: Callable[[Any], np.ndarray] | None = None,
     score: Score | None = None,
     n_workers: int = 1,
@@ -134,6 +166,8 @@ def audit(
         Releases on each dataset for the measurement; half as many more choose what to measure.
     confidence : float
         In (0, 1).
+    n_events : int
+        How many of the most promising events are measured, at least 1.
     features : callable, optional
         From what `mechanism` returns to an array of one shape. Default: :func:`release_features`.
     score : callable, optional
@@ -156,13 +190,22 @@ def audit(
 
     Notes
     -----
-    The event is chosen on other releases than it is measured on, so that one pair of Clopper-Pearson limits is all the
-    confidence that is spent: each at ``(1 - confidence)/2``.
+    The events are chosen on other releases than they are measured on, so that their choice, among thousands, costs no
+    confidence. Each of the two Clopper-Pearson limits of each of the `n_events` measured ones has
+    ``(1 - confidence)/(2 n_events)`` of it (Bonferroni), and the largest of their bounds is reported.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.auditing import table_neighbours
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> rng = np.random.default_rng(0)
+    >>> def mechanism(frame):  # the number of records with noise of 1-DP
+    ...     return len(frame) + rng.laplace(scale=1.0)
+    >>> report = audit(mechanism, table_neighbours({"a": [0, 1]}), PureDP(1.0), trials=500)
+    >>> report.holds, report.bound > 0.3
+    (True, True)
     """
-    if trials < 2 or not 0 < confidence < 1:
-        raise ValueError(
-            f"trials={trials!r}, confidence={confidence!r}: pass trials of at least 2, confidence in (0, 1)"
-        )
+    _check(trials, confidence, n_events)
     read = release_features if features is None else features
     pool: Any = None
     if n_workers > 1:
@@ -185,7 +228,9 @@ def audit(
             return np.array(results)
 
         try:
-            return audit_scores(draw, score, neighbours, guarantee, trials=trials, confidence=confidence)
+            return audit_scores(
+                draw, score, neighbours, guarantee, trials=trials, confidence=confidence, n_events=n_events
+            )
         finally:
             if pool is not None:
                 pool.shutdown()
@@ -199,6 +244,7 @@ def audit_scores(
     *,
     trials: int,
     confidence: float,
+    n_events: int = 3,
 ) -> AuditReport:
     """As :func:`audit`, for mechanisms of which many releases can be drawn at once.
 
@@ -206,30 +252,50 @@ def audit_scores(
     ----------
     draw : callable
         ``draw(dataset, count)``: features of independent releases on dataset 0 or 1, shape (count, n_features).
-    score, neighbours, guarantee, trials, confidence
+    score, neighbours, guarantee, trials, confidence, n_events
         As there.
+
+    Returns
+    -------
+    AuditReport
+
+    Raises
+    ------
+    ValueError
+        If the arguments are out of range.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.auditing import table_neighbours
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(dataset, count):  # noisy numbers of records: 20, and 19 without one
+    ...     return 20 - dataset + rng.laplace(scale=1.0, size=(count, 1))
+    >>> audit_scores(draw, None, table_neighbours({"a": [0, 1]}), PureDP(1.0), trials=500, confidence=0.99).holds
+    True
     """
-    alarm = 1.0 - confidence
+    _check(trials, confidence, n_events)
+    alarm = (1.0 - confidence) / n_events  # of each event
     rehearsal = [draw(dataset, max(trials // 2, 1)) for dataset in (0, 1)]
-    candidates = [score] if score is not None else list(_learned_scores(*rehearsal))
-    best: tuple[float, Score, float, bool] | None = None
-    for candidate in candidates:
-        scores = [candidate(part) for part in rehearsal]
-        thresholds = np.unique(np.quantile(np.concatenate(scores), np.linspace(0, 1, 101), method="nearest"))
-        for threshold in thresholds:
-            for above in (True, False):
-                event = _measured(scores, float(threshold), above, alarm)
-                value = guarantee_bound(guarantee, event.p, event.q)
-                if best is None or value > best[0]:
-                    best = value, candidate, float(threshold), above
+    candidates = [score] if score is not None else list(learned_scores(*rehearsal))
+    promising = [
+        (*_best_threshold([candidate(part) for part in rehearsal], above, guarantee, alarm), above, candidate)
+        for candidate in candidates
+        for above in (True, False)
+    ]
+    promising = sorted(promising, key=lambda item: -item[0])[:n_events]
+    fresh = [draw(dataset, trials) for dataset in (0, 1)]
+    best: AuditReport | None = None
+    for _, threshold, above, chosen in promising:
+        scores = [chosen(part) for part in fresh]
+        event = _measured(scores, threshold, above, alarm)
+        bound = guarantee_bound(guarantee, event.p, event.q)
+        if best is None or bound > best.bound:
+            told = (scores[0], scores[1])
+            adjacency = str(neighbours.adjacency)
+            best = AuditReport(guarantee, bound, confidence, event, adjacency, neighbours.note, told)
     assert best is not None
-    _, chosen, threshold, above = best
-    scores = [chosen(draw(dataset, trials)) for dataset in (0, 1)]
-    event = _measured(scores, threshold, above, alarm)
-    bound = guarantee_bound(guarantee, event.p, event.q)
-    return AuditReport(
-        guarantee, bound, confidence, event, str(neighbours.adjacency), neighbours.note, (scores[0], scores[1])
-    )
+    return best
 
 
 def release_features(output: Any) -> np.ndarray:
@@ -237,11 +303,16 @@ def release_features(output: Any) -> np.ndarray:
 
     Parameters
     ----------
-    output : Release, fitted estimator with a ``release_``, array or number
+    output : Release, fitted estimator with a ``release_``, array of any shape, or number
 
     Returns
     -------
     ndarray of float64, one axis
+
+    Examples
+    --------
+    >>> release_features(np.array([[3, 1], [0, 2]]))
+    array([3., 1., 0., 2.])
     """
     release = getattr(output, "release_", output)
     values = release.values if isinstance(release, Release) else (release,)
@@ -252,6 +323,31 @@ def _features_of(mechanism: Mechanism, read: Callable[[Any], np.ndarray], data: 
     return np.asarray(read(mechanism(data)), dtype=np.float64).ravel()
 
 
+def _check(trials: int, confidence: float, n_events: int) -> None:
+    if trials < 2 or not 0 < confidence < 1 or n_events < 1:
+        raise ValueError(
+            f"trials={trials!r}, confidence={confidence!r}, n_events={n_events!r}: pass trials of at least 2, "
+            "confidence in (0, 1), n_events of at least 1"
+        )
+
+
+def _best_threshold(scores: list[np.ndarray], above: bool, guarantee: Guarantee, alarm: float) -> tuple[float, float]:
+    """The most that a threshold of these scores shows, and which one, among their percentiles."""
+    thresholds = np.unique(np.quantile(np.concatenate(scores), np.linspace(0, 1, 101), method="nearest"))
+    ordered = [np.sort(part) for part in (scores if above else scores[::-1])]
+    trials = len(ordered[0])
+    if above:
+        hits = [trials - np.searchsorted(part, thresholds, side="left") for part in ordered]
+    else:
+        hits = [np.searchsorted(part, thresholds, side="right") for part in ordered]
+    # Limits are computed for all at once: one at a time they would take longer than many a mechanism.
+    pairs, first = np.unique(np.stack(hits), axis=1, return_index=True)
+    p, q = lower_limits(pairs[0], trials, alarm / 2), upper_limits(pairs[1], trials, alarm / 2)
+    bounds = [guarantee_bound(guarantee, *limits) for limits in zip(p.tolist(), q.tolist(), strict=True)]
+    best = int(np.argmax(bounds))
+    return bounds[best], float(thresholds[first[best]])
+
+
 def _measured(scores: list[np.ndarray], threshold: float, above: bool, alarm: float) -> Event:
     """The event with its limits, which hold together except with probability `alarm`."""
     hits = [int((s >= threshold).sum() if above else (s <= threshold).sum()) for s in scores]
@@ -260,27 +356,3 @@ def _measured(scores: list[np.ndarray], threshold: float, above: bool, alarm: fl
     trials = len(scores[0])
     p, q = lower_limit(hits[0], trials, alarm / 2), upper_limit(hits[1], trials, alarm / 2)
     return Event(threshold, above, (hits[0], hits[1]), trials, p, q)
-
-
-def _learned_scores(first: np.ndarray, second: np.ndarray) -> Iterator[Score]:
-    """Scores worth trying: the best linear one for equal covariances, and the features that differ most, alone.
-
-    A constant feature, or none that differs, gives a score that tells nothing, which is a result too.
-    """
-    spread = np.sqrt(0.5 * (first.var(axis=0) + second.var(axis=0)))
-    scale = np.where(spread > 0, spread, 1.0)
-    difference = (first.mean(axis=0) - second.mean(axis=0)) / scale
-    centred = np.concatenate([(part - part.mean(axis=0)) / scale for part in (first, second)])
-    covariance = centred.T @ centred / len(centred)
-    ridge = 1e-3 + math.sqrt(covariance.shape[0] / len(centred))  # the noise of a covariance from so few releases
-    direction = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), difference)
-    yield lambda features: (features / scale) @ direction
-    for j in np.argsort(-np.abs(difference))[:10]:
-        yield partial(_single, j, 1.0 if difference[j] >= 0 else -1.0)
-    # A feature that never moves on one dataset and sometimes on the other gives it away, whatever its mean.
-    yield lambda features: np.abs((features - second.mean(axis=0)) / scale).max(axis=1)
-    yield lambda features: -np.abs((features - first.mean(axis=0)) / scale).max(axis=1)
-
-
-def _single(j: int, sign: float, features: np.ndarray) -> np.ndarray:
-    return sign * features[:, j]

@@ -17,7 +17,16 @@ from scipy.stats import beta
 
 from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP
 
-__all__ = ["claimed_value", "epsilon_bound", "guarantee_bound", "lower_limit", "rho_bound", "upper_limit"]
+__all__ = [
+    "claimed_value",
+    "epsilon_bound",
+    "guarantee_bound",
+    "lower_limit",
+    "lower_limits",
+    "rho_bound",
+    "upper_limit",
+    "upper_limits",
+]
 
 
 def lower_limit(hits: int, trials: int, alarm: float) -> float:
@@ -28,7 +37,7 @@ def lower_limit(hits: int, trials: int, alarm: float) -> float:
     >>> round(lower_limit(10, 10, 0.01), 3)
     0.631
     """
-    return 0.0 if hits == 0 else float(beta.ppf(alarm, hits, trials - hits + 1))
+    return float(lower_limits(np.array(hits), trials, alarm))
 
 
 def upper_limit(hits: int, trials: int, alarm: float) -> float:
@@ -39,7 +48,17 @@ def upper_limit(hits: int, trials: int, alarm: float) -> float:
     >>> round(upper_limit(0, 10, 0.01), 3)
     0.369
     """
-    return 1.0 if hits == trials else float(beta.isf(alarm, hits + 1, trials - hits))
+    return float(upper_limits(np.array(hits), trials, alarm))
+
+
+def lower_limits(hits: np.ndarray, trials: int, alarm: float) -> np.ndarray:
+    """:func:`lower_limit` of each of several numbers of hits."""
+    return np.where(hits == 0, 0.0, beta.ppf(alarm, np.maximum(hits, 1), trials - hits + 1))
+
+
+def upper_limits(hits: np.ndarray, trials: int, alarm: float) -> np.ndarray:
+    """:func:`upper_limit` of each of several numbers of hits."""
+    return np.where(hits == trials, 1.0, beta.isf(alarm, hits + 1, np.maximum(trials - hits, 1)))
 
 
 def epsilon_bound(p: float, q: float, delta: float = 0.0) -> float:

@@ -6,6 +6,8 @@ package counts; *random* ones try what nobody thought of.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +27,8 @@ KINDS = ("worst", "random")
 class Neighbours:
     """Two datasets that are neighbours.
 
-    Make your own to attack what you suspect; nothing checks that they are neighbours, and a bound says nothing about
-    the guarantee if they are not.
+    Make your own to attack what you suspect. Tables, arrays of records and graphs are checked: a bound says nothing
+    about a guarantee for neighbours if the datasets are none. Of anything else nothing is checked.
 
     Parameters
     ----------
@@ -35,20 +37,39 @@ class Neighbours:
     adjacency : {"add_remove", "replace_one", "edge"}
     note : str
         What they are, for the report.
+    unit : hashable, optional
+        Column of a table each of whose values is protected with all its rows. Default: each row is.
 
     Raises
     ------
     ValueError
-        For an unknown adjacency.
+        For an unknown adjacency; for tables, two-dimensional arrays or graphs that differ in more than it allows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> Neighbours(pd.DataFrame({"a": [0, 0, 1]}), pd.DataFrame({"a": [0]}), "add_remove")
+    Traceback (most recent call last):
+        ...
+    ValueError: first has 2 records that second lacks, second has 0 that first lacks, which are no neighbours under
+    adjacency='add_remove'; ...
+    >>> pair = Neighbours([1, 2, 3], [1, 2], "add_remove", "lists of ages")
+    >>> pair[1]
+    [1, 2]
     """
 
     first: Any
     second: Any
     adjacency: str
     note: str = ""
+    unit: Hashable = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
+        if self.adjacency == Adjacency.EDGE:
+            _require_one_edge(self.first, self.second)
+        else:
+            _require_one_record(self.first, self.second, self.adjacency, self.unit)
 
     def __getitem__(self, which: int) -> Any:
         return (self.first, self.second)[which]
@@ -129,6 +150,10 @@ def sequence_neighbours(
         "worst": every user stays in the first state for `length` visits, and the one that differs is missing, or stays
         in the last one. "random": uniform visits.
     random_state : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    Neighbours
 
     Examples
     --------
@@ -215,6 +240,10 @@ def graph_neighbours(
         For "random".
     random_state : int, optional
 
+    Returns
+    -------
+    Neighbours
+
     Examples
     --------
     >>> pair = graph_neighbours(4)
@@ -238,6 +267,42 @@ def graph_neighbours(
     else:
         second.add_edge(*changed)
     return Neighbours(first, second, Adjacency.EDGE, f"{kind} graphs of {n} vertices")
+
+
+def _require_one_record(first: Any, second: Any, adjacency: str, unit: Hashable) -> None:
+    """Both datasets are made up, so that messages may tell about them."""
+    units = [_units(data, unit) for data in (first, second)]
+    if units[0] is None or units[1] is None:
+        return
+    lost, gained = (units[0] - units[1]).total(), (units[1] - units[0]).total()
+    allowed = lost + gained <= 1 if adjacency == Adjacency.ADD_REMOVE else lost == gained <= 1
+    if not allowed:
+        whose = "record" if unit is None else f"{unit!r} with all its rows"
+        raise ValueError(
+            f"first has {lost} records that second lacks, second has {gained} that first lacks, which are no "
+            f"neighbours under adjacency={str(adjacency)!r}; change one {whose}"
+        )
+
+
+def _units(data: Any, unit: Hashable) -> Counter | None:
+    """The records, or the people with all their records, as a multiset; None for what is neither table nor array."""
+    if isinstance(data, pd.DataFrame):
+        if unit is None:
+            return Counter(map(repr, data.to_numpy(dtype=object).tolist()))
+        return Counter(repr(sorted(map(repr, rows.to_numpy(dtype=object).tolist()))) for _, rows in data.groupby(unit))
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        return Counter(map(repr, data.tolist()))
+    return None
+
+
+def _require_one_edge(first: Any, second: Any) -> None:
+    if not (isinstance(first, nx.Graph) and isinstance(second, nx.Graph)):
+        return
+    if set(first) != set(second):
+        raise ValueError("the graphs have different vertices, which are public; change one edge")
+    edges = [{frozenset(edge) for edge in graph.edges} for graph in (first, second)]
+    if len(edges[0] ^ edges[1]) > 1:
+        raise ValueError(f"the graphs differ in {len(edges[0] ^ edges[1])} edges; change one")
 
 
 def _check(adjacency: str, n: int, kind: str) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
+from pgmpy_dp.private.guarantee import ApproxDP, PureDP
+
 __all__ = ["OneRunReport", "one_run_audit", "one_run_p_value"]
 
 
@@ -22,6 +24,17 @@ class OneRunReport:
         The mechanism is not (epsilon, delta)-DP for any smaller epsilon, with the stated confidence.
     delta, confidence : float
     n_canaries, n_guesses, n_correct : int
+    guarantee : PureDP or ApproxDP, optional
+        The claim that was attacked, where one was.
+    name, adjacency : str
+        Of a case of :func:`pgmpy_dp.auditing.catalogue`.
+
+    Examples
+    --------
+    >>> coins = np.array([True] * 20 + [False] * 20)  # in an audit: tossed
+    >>> report = one_run_audit(coins, scores=coins.astype(float))  # an output that gives everybody away
+    >>> report.n_correct, report.epsilon_bound > 1
+    (40, True)
     """
 
     epsilon_bound: float
@@ -30,6 +43,24 @@ class OneRunReport:
     n_canaries: int
     n_guesses: int
     n_correct: int
+    guarantee: PureDP | ApproxDP | None = None
+    name: str = ""
+    adjacency: str = ""
+
+    @property
+    def bound(self) -> float:
+        """`epsilon_bound`."""
+        return self.epsilon_bound
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim survived, if there was one: the bound does not exceed it."""
+        return self.guarantee is None or self.bound <= self.guarantee.epsilon
+
+    @property
+    def tightness(self) -> float:
+        """The bound as a share of the claim; NaN without one."""
+        return math.nan if self.guarantee is None else self.bound / self.guarantee.epsilon
 
 
 def one_run_p_value(n_canaries: int, n_guesses: int, n_correct: int, epsilon: float, delta: float) -> float:
@@ -101,7 +132,8 @@ def one_run_audit(
 
     Notes
     -----
-    It needs one run where :func:`pgmpy_dp.auditing.audit` needs thousands, and shows less of the same epsilon.
+    Steinke, Nasr and Jagielski (2023), Theorem 5.2. It needs one run where :func:`pgmpy_dp.auditing.audit` needs
+    thousands, and shows less of the same epsilon.
 
     Examples
     --------

@@ -42,7 +42,7 @@ Progress = Callable[[], None] | None
 class BaseMarginalsEstimator(BaseParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
-    Abstract: a subclass says in :meth:`_learn` how the parameters follow from the tables. One that learns from another
+    Abstract: a subclass says in `_learn` how the parameters follow from the tables. One that learns from another
     kind of release overrides `_release_kind`, `_settings`, `_run`, `_rehearse` and `_learned` instead.
 
     Parameters
@@ -174,7 +174,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
                 "sample_weight was given, but a weight scales how much one record changes the tables, which the noise "
                 "is not calibrated for; pass sample_weight=None"
             )
-        graph = _checked_graph(model)
+        graph = checked_graph(model)
         budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
         schema, table = schema_and_table(self, data)
         cliques = self._checked_cliques(graph, schema, self.cliques)
@@ -203,8 +203,14 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no release of the kind that this estimator learns from, other states than the release's, and
+            edges outside the released tables.
         """
-        graph = _checked_graph(model)
+        graph = checked_graph(model)
         require_release(release)
         if release.kind != self._release_kind:
             raise ValueError(
@@ -360,7 +366,7 @@ def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | 
     return data.schema, data
 
 
-def _checked_graph(model: Any) -> nx.Graph:
+def checked_graph(model: Any) -> nx.Graph:
     if not isinstance(model, nx.Graph):
         raise TypeError(f"model={model!r} is a {type(model).__name__}; pass a MarkovNetwork or an undirected graph")
     if model.is_directed() or model.is_multigraph():

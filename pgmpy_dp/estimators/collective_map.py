@@ -167,6 +167,11 @@ class CollectiveMAP(BaseMarginalsEstimator):
             For repeatable draws; unlike the estimator's own it has no part in privacy.
         method : {"perturb", "laplace", "hmc"}
 
+        Returns
+        -------
+        ParameterPosterior
+            Draws, with intervals of marginals and of conditional queries.
+
         Raises
         ------
         NotFittedError

@@ -63,6 +63,8 @@ class EdgeVoting(BaseBlockVotes):
     Notes
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.edge_voting`.
+    Method: this package's, from the blocks of Zhang, Kamath, Kulkarni and Wu (2020) and noisy counts (Dwork, McSherry,
+    Nissim and Smith 2006; Canonne, Kamath and Steinke 2020).
 
     Examples
     --------

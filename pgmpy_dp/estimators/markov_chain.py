@@ -250,6 +250,15 @@ class PrivateMarkovChain(BaseEstimator):
         Tables are learned from by `method`, which cannot be "sgd": that needs records. The logits that "sgd" released
         are the chain, whatever `method` is.
 
+        Parameters
+        ----------
+        release : Release
+            As in ``release_``, or read by ``Release.load``.
+
+        Returns
+        -------
+        self
+
         Raises
         ------
         TypeError, ValueError
@@ -271,6 +280,22 @@ class PrivateMarkovChain(BaseEstimator):
         """The chain's first `length` states as a pgmpy model, with nodes ``(variable, 0)``, ``(variable, 1)``, ...
 
         Its distribution over the first t nodes is the same for every length.
+
+        Parameters
+        ----------
+        length : int
+            At least 1.
+
+        Returns
+        -------
+        MarkovNetwork
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        ValueError
+            For another length.
         """
         self.check_is_fitted()
         if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
@@ -285,13 +310,25 @@ class PrivateMarkovChain(BaseEstimator):
         return MarkovNetwork.from_log_linear(model, graph, states, self.privacy_)
 
     def transition_probabilities(self) -> pd.DataFrame:
-        """`transition_` with the states as labels: rows are left, columns entered."""
+        """The matrix `transition_` with the states as labels.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (states, states)
+            Rows are left, columns entered; rows sum to 1.
+        """
         self.check_is_fitted()
         labels = pd.Index(self.states_, tupleize_cols=False, dtype=object)
         return pd.DataFrame(self.transition_, index=labels, columns=labels)
 
     def initial_probabilities(self) -> pd.Series:
-        """`initial_` with the states as labels."""
+        """The distribution `initial_` with the states as labels.
+
+        Returns
+        -------
+        pandas.Series of shape (states,)
+            Sums to 1.
+        """
         self.check_is_fitted()
         return pd.Series(self.initial_, index=pd.Index(self.states_, tupleize_cols=False, dtype=object))
 
@@ -316,7 +353,22 @@ class PrivateMarkovChain(BaseEstimator):
         return self.chain_.log_probability(np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else [])
 
     def sample(self, n: int, length: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
-        """Synthetic sequences; columns 0 .. length - 1 in order of time, one row each."""
+        """Synthetic sequences; as private as the release.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences.
+        length : int
+            Number of states of each.
+        random_state : int, numpy.random.Generator or None
+            Only for repeatable draws; it has no part in privacy.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, length)
+            One row for each; columns 0 .. length - 1 in order of time.
+        """
         self.check_is_fitted()
         codes = self.chain_.sample(n, length, np.random.default_rng(random_state))
         labels = np.empty(len(self.states_), dtype=object)

@@ -90,7 +90,22 @@ class MarkovNetwork(DiscreteMarkovNetwork):
     # -- what pgmpy asks of a model ------------------------------------------------------------
 
     def get_factors(self, node: Hashable | None = None) -> list[DiscreteFactor]:
-        """Factors that contain `node`, or all of them; pgmpy's own takes node 0 for no node."""
+        """Factors that contain a node; pgmpy's own takes node 0 for no node.
+
+        Parameters
+        ----------
+        node : node, optional
+            By default all factors are returned.
+
+        Returns
+        -------
+        list of DiscreteFactor
+
+        Raises
+        ------
+        ValueError
+            If `node` is not in the model.
+        """
         if node is None:
             return self.factors
         if node not in self:
@@ -98,7 +113,17 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         return [factor for factor in self.factors if node in factor.variables]
 
     def get_cardinality(self, node: Hashable | None = None) -> Any:
-        """Number of states of `node`, or of every node as a dict; pgmpy's own takes node 0 for no node."""
+        """Number of states of a node, or of every node; pgmpy's own takes node 0 for no node.
+
+        Parameters
+        ----------
+        node : node, optional
+
+        Returns
+        -------
+        int, or dict of node to int without `node`
+            None for a node that no factor has.
+        """
         cardinalities = {
             name: int(size)
             for factor in self.factors
@@ -123,12 +148,26 @@ class MarkovNetwork(DiscreteMarkovNetwork):
 
         Its factors are conditional distributions, so that ``BeliefPropagation`` on this model neither
         overflows nor stops early. Components are joined by clusters of one variable from each.
+
+        Returns
+        -------
+        pgmpy.models.JunctionTree
+
+        Raises
+        ------
+        ValueError
+            If the factors do not make a model of the graph, see ``check_model``.
         """
         self.check_model()
         return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
 
     def copy(self) -> MarkovNetwork:
-        """Independent copy with factors, latents and the privacy record; pgmpy's own drops the last two."""
+        """Independent copy with factors, latents and the privacy record; pgmpy's own drops the last two.
+
+        Returns
+        -------
+        MarkovNetwork
+        """
         clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
         clone.privacy = self.privacy
@@ -147,6 +186,15 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         smallest : float
             What the smallest positive entry of each factor becomes. Exponents are avoided where no
             factor spans more than 19 orders of magnitude.
+
+        Returns
+        -------
+        MarkovNetwork
+
+        Raises
+        ------
+        ValueError
+            If `smallest` is not a positive finite number.
         """
         if not (np.isfinite(smallest) and smallest > 0):
             raise ValueError(f"smallest={smallest!r} must be a positive finite number")
@@ -196,6 +244,10 @@ class MarkovNetwork(DiscreteMarkovNetwork):
     def to_log_linear(self) -> LogLinearModel:
         """The factors as a :class:`~pgmpy_dp.models.log_linear.LogLinearModel` over the nodes in their order.
 
+        Returns
+        -------
+        LogLinearModel
+
         Raises
         ------
         ValueError
@@ -222,6 +274,10 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             States of each variable in the order of the tables.
         privacy : Privacy, optional
             Recorded with the result.
+
+        Returns
+        -------
+        MarkovNetwork
         """
         network = cls(graph, memory_limit=model.memory_limit, inference=model.inference)
         network.factors = log_linear_to_factors(model, network, Schema.coerce(state_names))
@@ -267,6 +323,13 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         -------
         pandas.DataFrame
             n rows; one column of state names for each node, in the order of the nodes.
+
+        Raises
+        ------
+        ValueError
+            If `n` is not a whole number of at least 0.
+        InferenceUnavailable
+            Under loopy inference.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"n={n!r} must be a whole number of records, 0 or more")
@@ -349,6 +412,14 @@ class MarkovNetwork(DiscreteMarkovNetwork):
     @classmethod
     def load(cls, path: str | os.PathLike) -> MarkovNetwork:
         """Read a model written by :meth:`save`. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        MarkovNetwork
 
         Raises
         ------

@@ -22,7 +22,8 @@ __all__ = ["ParameterPosterior"]
 class ParameterPosterior:
     """What a release says about the population, with its uncertainty from sampling and from privacy noise.
 
-    Made by :meth:`CollectiveMAP.posterior`; post-processing of one release, so under the same guarantee.
+    Made by :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior`; post-processing of one release, so under the same
+    guarantee.
 
     Attributes
     ----------

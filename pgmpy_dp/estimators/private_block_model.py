@@ -153,6 +153,15 @@ class PrivateBlockModel(BaseEstimator):
     def fit_release(self, release: Release) -> PrivateBlockModel:
         """Read again what was released before; needs no graph and costs nothing.
 
+        Parameters
+        ----------
+        release : Release
+            As in ``release_``, or read by ``Release.load``.
+
+        Returns
+        -------
+        self
+
         Raises
         ------
         TypeError, ValueError

@@ -191,6 +191,15 @@ class PrivateGaussianMixture(BaseEstimator):
     def fit_release(self, release: Release) -> PrivateGaussianMixture:
         """Read again what was released before; needs no records and costs nothing.
 
+        Parameters
+        ----------
+        release : Release
+            As in ``release_``, or read by ``Release.load``.
+
+        Returns
+        -------
+        self
+
         Raises
         ------
         TypeError, ValueError
@@ -203,11 +212,15 @@ class PrivateGaussianMixture(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable component of each record, shape (n,).
+        """The most probable component of each record.
 
         Parameters
         ----------
         X : array of shape (n, d)
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
 
         Raises
         ------
@@ -218,27 +231,82 @@ class PrivateGaussianMixture(BaseEstimator):
         return self.predict_proba(X).argmax(axis=1)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each component given each record, shape (n, k); see :meth:`predict`."""
+        """Probability of each component given each record.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            Rows sum to 1.
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As :meth:`predict`.
+        """
         return responsibilities(self._points(X), self.means_, self.weights_, self.scale_)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Log-density of the mixture at each record, shape (n,); see :meth:`predict`."""
+        """Log-density of the mixture at each record, in nats; exact, so for public records.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As :meth:`predict`.
+        """
         return log_density(self._points(X), self.means_, self.weights_, self.scale_)
 
     def score(self, X: Any, y: None = None) -> float:
-        """Mean log-density of records; see :meth:`predict`."""
+        """Mean log-density of records, in nats; exact, so for public records.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As :meth:`predict`.
+        """
         return float(self.score_samples(X).mean())
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.Generator | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Synthetic records, shape (n, d), and their components, shape (n,); as private as the release.
+        """Synthetic records and their components; as private as the release.
 
         Parameters
         ----------
         n_samples : int
         random_state : int, numpy.random.Generator or None
             Only for repeatable draws; it has no part in privacy.
+
+        Returns
+        -------
+        records : ndarray of shape (n_samples, d)
+        components : ndarray of int of shape (n_samples,)
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            Before `fit`; where no centres were found.
         """
         self._require_found()
         rng = np.random.default_rng(random_state)

@@ -101,7 +101,9 @@ class PrivateGraphicalLasso(BaseEstimator):
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.covariance` or
     :mod:`pgmpy_dp.private.learners.precision`, which have the guarantees. Records with a value that is not a finite
-    number are dropped.
+    number are dropped. The noise "double-wishart" (which "auto" is for a pure budget), "one-sided-wishart" and
+    "frobenius" has no exact sampler: it is made in floating point and rounded, so its guarantee is one of real numbers
+    (``release_.floating_point``); "goe", "gaussian", "laplace" and "published-laplace" are exact.
 
     Examples
     --------
@@ -222,7 +224,18 @@ class PrivateGraphicalLasso(BaseEstimator):
         return self
 
     def partial_correlations(self) -> np.ndarray:
-        """Correlation of each pair of columns given all others, shape (d, d), 1 on the diagonal."""
+        """Correlation of each pair of columns given all others.
+
+        Returns
+        -------
+        ndarray of shape (d, d)
+            Symmetric, 1 on the diagonal.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        """
         self.check_is_fitted()
         return partial_correlations(self.precision_)
 
@@ -251,7 +264,17 @@ class PrivateGraphicalLasso(BaseEstimator):
         return float(gaussian_log_likelihood(rows, self.location_, self.precision_).mean())
 
     def to_pgmpy(self) -> LinearGaussianBayesianNetwork:
-        """The same distribution as a pgmpy model: see :func:`pgmpy_dp.models.gaussian.linear_gaussian_network`."""
+        """The same distribution as a pgmpy model: see :func:`pgmpy_dp.models.gaussian.linear_gaussian_network`.
+
+        Returns
+        -------
+        pgmpy.models.LinearGaussianBayesianNetwork
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        """
         self.check_is_fitted()
         return linear_gaussian_network(self.location_, self.precision_, self.columns_)
 

@@ -200,6 +200,10 @@ def learn(df: Any, budget: Budget, schema: Schema | dict | None = None, **option
     TypeError, ValueError
         As `PrivateNetwork.fit`.
 
+    Notes
+    -----
+    Privacy and method (McKenna, Mullins, Sheldon and Miklau 2022): see :class:`~pgmpy_dp.estimators.PrivateNetwork`.
+
     Examples
     --------
     >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})

@@ -59,6 +59,11 @@ class BaseStructureEstimator(BaseGraphEstimator):
         random_state : int, numpy.random.Generator or None
             Only for repeatable draws; it has no part in privacy.
 
+        Returns
+        -------
+        pandas.DataFrame
+            n rows; one column of state names for each variable.
+
         Raises
         ------
         NotFittedError

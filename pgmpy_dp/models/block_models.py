@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["degree_weights", "error_rate", "planted_labels", "sample_block_model"]
+__all__ = ["degree_weights", "error_rate", "misplaced", "planted_labels", "sample_block_model"]
 
 
 def planted_labels(n: int, shares: int | Sequence[float], rng: np.random.Generator) -> np.ndarray:
@@ -118,12 +118,32 @@ def error_rate(found: np.ndarray, truth: np.ndarray) -> float:
     >>> error_rate(np.array([1, 1, 0, 0]), np.array([0, 0, 1, 0]))
     0.25
     """
+    return float(misplaced(found, truth).sum()) / max(1, np.size(found))
+
+
+def misplaced(found: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Which vertices have a wrong label, under the renaming of the found labels with the fewest of them.
+
+    Parameters
+    ----------
+    found, truth : ndarray of int, shape (n,)
+        Labels from 0 on.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> misplaced(np.array([1, 1, 0, 0]), np.array([0, 0, 1, 0]))
+    array([False, False, False,  True])
+    """
     found, truth = np.asarray(found), np.asarray(truth)
     k = int(max(found.max(initial=0), truth.max(initial=0))) + 1
     agreement = np.zeros((k, k), dtype=np.int64)
     np.add.at(agreement, (found, truth), 1)
-    matched = linear_sum_assignment(agreement, maximize=True)
-    return (found.size - int(agreement[matched].sum())) / max(1, found.size)
+    renamed = linear_sum_assignment(agreement, maximize=True)[1]  # of each found label; its rows are in order
+    return renamed[found] != truth
 
 
 def _pairs(

@@ -128,7 +128,8 @@ class Pairwise:
         self, variables: Sequence[Hashable] | None = None, cliques: Cliques | None = None
     ) -> LogLinearModel:
         """The same distribution as a log-linear model; see `BinaryField.to_log_linear`."""
-        terms = {(i,): field for i, field in enumerate(self.fields)} | dict(self.weights)
+        # Centred: a pair whose table is no interaction, but for rounding, has no table then, as it has no edge.
+        terms = {(i,): field for i, field in enumerate(self._centred.fields)} | dict(self._centred.weights)
         return log_linear_of(terms, self.cardinalities, variables, cliques)
 
     @classmethod

@@ -115,7 +115,7 @@ class Posterior:
 
         Returns
         -------
-        ndarray of shape (n_draws, *cardinalities of `variables`)
+        ndarray of shape (n_draws, cardinalities of `variables`...)
             Each draw's table sums to 1.
 
         Raises

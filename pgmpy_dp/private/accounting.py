@@ -22,6 +22,7 @@ __all__ = [
     "subsampled_gaussian_epsilon",
     "subsampled_gaussian_multiplier",
     "zcdp_to_approx",
+    "zcdp_to_delta",
 ]
 
 # Of a sampled step's divergence the library computes the logarithm of a sum near 1, whose rounding shows as up to 1e-13
@@ -69,6 +70,37 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
     accountant = RdpAccountant(orders=_ORDERS)
     accountant.compose(ZCDpEvent(rho))
     return float(accountant.get_epsilon(delta))
+
+
+@lru_cache(maxsize=4096)
+def zcdp_to_delta(rho: float, epsilon: float) -> float:
+    """Smallest delta known for which rho-zCDP implies (epsilon, delta)-DP: `zcdp_to_approx` read the other way.
+
+    Parameters
+    ----------
+    rho, epsilon : float
+        Non-negative.
+
+    Returns
+    -------
+    float
+        In [0, 1]: the least over orders alpha of ``exp((alpha - 1)(alpha rho - epsilon)) (1 - 1/alpha)**alpha /
+        (alpha - 1)`` (Canonne, Kamath and Steinke 2020, Corollary 13), or at order near 1 the bound through the
+        Kullback-Leibler divergence.
+
+    Examples
+    --------
+    >>> f"{zcdp_to_delta(0.1, zcdp_to_approx(0.1, 1e-6)):.3g}"
+    '1e-06'
+    """
+    if rho == 0:
+        return 0.0
+    from dp_accounting import ZCDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant(orders=_ORDERS)
+    accountant.compose(ZCDpEvent(rho))
+    return float(accountant.get_delta(epsilon))
 
 
 @lru_cache(maxsize=1024)

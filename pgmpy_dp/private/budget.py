@@ -65,7 +65,16 @@ class Budget:
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> Budget:
-        """Budget that allows exactly `guarantee`."""
+        """Budget that allows exactly one guarantee.
+
+        Parameters
+        ----------
+        guarantee : PureDP, ZCDP or ApproxDP
+
+        Returns
+        -------
+        Budget
+        """
         fields = guarantee.to_dict()
         del fields["measure"]
         return cls(**fields)

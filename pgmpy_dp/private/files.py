@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["write_atomically"]
@@ -12,7 +13,9 @@ __all__ = ["write_atomically"]
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write `content` beside `path`, flush it to the disk, then move it there in one step.
 
-    A reader, or a crash half-way, sees the old file or the new one. OSError where the folder cannot be written.
+    A reader, or a crash half-way, sees the old file or the new one; once this returns, the new one also survives the
+    loss of power. A file that existed keeps its mode; a new one is its owner's alone. OSError where the folder cannot
+    be written.
     """
     path = Path(path)
     descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
@@ -20,8 +23,21 @@ def write_atomically(path: str | Path, content: bytes) -> None:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
+            with suppress(FileNotFoundError):
+                os.chmod(temporary, path.stat().st_mode & 0o777)
             os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Put the move itself on the disk, where the system can: some file systems, and Windows, flush no folders."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -15,7 +15,7 @@ import numpy as np
 
 from pgmpy_dp.private import accounting
 
-__all__ = ["ApproxDP", "Guarantee", "PureDP", "ZCDP", "checked_number", "guarantee_from_dict"]
+__all__ = ["ApproxDP", "Guarantee", "PureDP", "ZCDP", "checked_number", "guarantee_from_dict", "privacy_profile"]
 
 
 def checked_number(name: str, value: object, *, positive: bool, below_one: bool = False) -> float:
@@ -168,3 +168,39 @@ def guarantee_from_dict(content: Mapping[str, Any]) -> Guarantee:
     if measure not in kinds:
         raise ValueError(f"{content!r} is not a guarantee; its 'measure' must be one of {sorted(kinds)}")
     return kinds[measure](**fields)
+
+
+def privacy_profile(guarantee: Guarantee, epsilon: float) -> float:
+    """Smallest delta known for which everything with this guarantee is (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    guarantee : PureDP, ZCDP or ApproxDP
+    epsilon : float
+        Non-negative.
+
+    Returns
+    -------
+    float
+        In [0, 1]. Of epsilon0-DP, ``max(0, (exp(epsilon0) - exp(epsilon)) / (exp(epsilon0) + 1))``; of (epsilon0,
+        delta0)-DP, delta0 plus 1 - delta0 times the same; of zCDP, `accounting.zcdp_to_delta`.
+
+    Notes
+    -----
+    The first two are exact: randomised response with that epsilon0, which tells the truth outright with probability
+    delta0, has this profile, and every mechanism with the guarantee is post-processing of it (Kairouz, Oh and
+    Viswanath 2015, Theorem 3.3 and what follows it).
+
+    Examples
+    --------
+    >>> privacy_profile(ApproxDP(1.0, 1e-6), 2.0), round(privacy_profile(PureDP(1.0), 0.0), 3)
+    (1e-06, 0.462)
+    """
+    epsilon = checked_number("epsilon", epsilon, positive=False)
+    if isinstance(guarantee, ZCDP):
+        return accounting.zcdp_to_delta(guarantee.rho, epsilon)
+    # Both exponentials times exp(-epsilon0): neither overflows.
+    above = -math.expm1(min(epsilon - guarantee.epsilon, 0.0)) / (1.0 + math.exp(-guarantee.epsilon))
+    if isinstance(guarantee, ApproxDP):
+        return guarantee.delta + (1.0 - guarantee.delta) * above
+    return above

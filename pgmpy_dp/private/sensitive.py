@@ -82,6 +82,14 @@ class Noise:
             raise ValueError(f"scale={self.scale!r} is not a positive finite number")
 
     @property
+    def floating_point(self) -> bool:
+        """Whether the noise is made in floating point: its guarantee is then one of real numbers, not of what is run.
+
+        True for the matrix distributions; the others are exact integer noise.
+        """
+        return self.distribution in _MATRIX_DISTRIBUTIONS
+
+    @property
     def variance(self) -> float:
         """Variance of one cell's noise: exact for the Laplace; for the Gaussian, scale**2, which bounds it above.
 
@@ -117,6 +125,17 @@ class Release:
     -----
     Everything computed from a release is post-processing and costs nothing. Two releases are equal when their contents
     are.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import PrivateTable, Schema
+    >>> from pgmpy_dp.estimators import NaiveMLE
+    >>> import networkx as nx, pandas as pd
+    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+    >>> release = NaiveMLE(epsilon=1.0, state_names=states).fit(nx.Graph([("rain", "wet")]), data).release_
+    >>> release.scopes, release.values[0].shape, str(release.guarantee)
+    ((('rain', 'wet'),), (2, 2), '1-DP')
     """
 
     kind: str
@@ -168,6 +187,11 @@ class Release:
         return json.loads(self._header)["public"].get("n_records")
 
     @property
+    def floating_point(self) -> bool:
+        """Whether any of the noise is made in floating point, see :class:`Noise`; such a release says so when shown."""
+        return any(noise is not None and noise.floating_point for noise in self.noise)
+
+    @property
     def unit(self) -> Any:
         """What is protected: None is one record; else the column whose values are, each with all its rows."""
         return decode_label(json.loads(self._header)["public"].get("unit"))
@@ -189,7 +213,8 @@ class Release:
         return hash((self._header, *(value.tobytes() for value in self.values)))
 
     def __repr__(self) -> str:
-        flag = ", reproducible=True (NOT PRIVATE)" if self.reproducible else ""
+        flag = ", floating_point=True" if self.floating_point else ""
+        flag += ", reproducible=True (NOT PRIVATE)" if self.reproducible else ""
         return (
             f"Release(kind={self.kind!r}, values={len(self.values)}, guarantee={self.guarantee}, "
             f"adjacency={str(self.adjacency)!r}, mechanism={self.mechanism!r}{flag})"
@@ -199,7 +224,12 @@ class Release:
         return (_restore, (self._header, self.values))
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one ``.npz`` file (arrays and a JSON header, no pickle), whole or not at all."""
+        """Write everything to one ``.npz`` file (arrays and a JSON header, no pickle), whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
         stream = io.BytesIO()
         arrays: dict[str, Any] = {f"value_{k}": value for k, value in enumerate(self.values)}
         np.savez_compressed(stream, header=np.frombuffer(self._header.encode(), dtype=np.uint8), **arrays)
@@ -207,7 +237,21 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Release from a file of :meth:`save`; ValueError if it is not one."""
+        """Read a file of :meth:`save`. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        ValueError
+            If the file is no release.
+        """
         try:
             with np.load(Path(path), allow_pickle=False) as stored:
                 header = stored["header"].tobytes().decode()

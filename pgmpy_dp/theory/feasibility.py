@@ -29,6 +29,13 @@ class FeasibilityMap:
         With constant 1; upper is inf where no learner is known.
     measure : str
         Kind of guarantee.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Budget
+    >>> graph = feasibility_map([10, 100], width=1.0, min_weight=0.5, budget=Budget(epsilon=1.0))
+    >>> graph.measure, graph.upper["structure"].tolist()
+    ('pure', [inf, inf])
     """
 
     p: np.ndarray
@@ -49,7 +56,7 @@ def feasibility_map(
 ) -> FeasibilityMap:
     """The bounds of `plan` over several p, with the learner that needs fewest records at each.
 
-    `pgmpy_dp.plotting.plot_feasibility` draws it.
+    `pgmpy_dp.plotting.plot_feasibility` draws it. Source: Zhang, Kamath, Kulkarni and Wu (2020).
 
     Parameters
     ----------

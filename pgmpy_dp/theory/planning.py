@@ -54,6 +54,13 @@ class Option:
         What the learner needs.
     lowers : tuple of Order
         What every learner with this guarantee needs: all bounds that apply.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Budget
+    >>> (option,) = plan(100, width=1.0, min_weight=0.5, budget=Budget(rho=1.0))
+    >>> option.growth, option.verdict(5)
+    ('Theta(sqrt(p))', 'impossible')
     """
 
     goal: str
@@ -77,6 +84,11 @@ class Option:
 
     def verdict(self, n: int) -> str:
         """How n records compare with the bounds, each with constant 1.
+
+        Parameters
+        ----------
+        n : int
+            At least 1.
 
         Returns
         -------
@@ -107,7 +119,8 @@ def plan(
     The structure is a goal where `min_weight` is given, the parameters where `alpha` is. Without a learner for pure
     differential privacy, the paper leaves only lower bounds, so that `upper` is None there. An (epsilon, delta) budget
     is also spent by the rho-zCDP learners, at the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon [2]_. The
-    lower bound on parameters under approximate privacy is proved for delta up to 3/(64 n).
+    lower bound on parameters under approximate privacy is proved for delta up to 3/(64 n). Source: Zhang, Kamath,
+    Kulkarni and Wu (2020), Table 1 and its theorems.
 
     Parameters
     ----------

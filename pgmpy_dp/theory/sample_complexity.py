@@ -1,9 +1,9 @@
 """How many records the learners of Zhang et al. (2020) need: the upper bounds, one function per theorem.
 
-Every function returns an :class:`Order`: the expression inside the O(.), **with constant 1**. Where the paper has O(.)
-in an exponent too, such as e^O(lambda), the argument `exponent` stands in its place; its default of 1 says nothing
-about the true one. lambda is the width of the model, eta its smallest edge weight, alpha the largest error of a
-parameter; each holds with probability 2/3.
+Every function returns an :class:`~pgmpy_dp.theory.Order`: the expression inside the O(.), **with constant 1**. Where
+the paper has O(.) in an exponent too, such as e^O(lambda), the argument `exponent` stands in its place; its default
+of 1 says nothing about the true one. lambda is the width of the model, eta its smallest edge weight, alpha the
+largest error of a parameter; each holds with probability 2/3.
 
 References
 ----------

@@ -10,9 +10,9 @@ from scipy.stats import binom, norm
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing import Neighbours, audit, audit_scores, one_run_audit, release_features, table_neighbours
-from pgmpy_dp.auditing.attack import _learned_scores
 from pgmpy_dp.auditing.bounds import epsilon_bound, lower_limit, rho_bound, upper_limit
 from pgmpy_dp.auditing.one_run import one_run_p_value
+from pgmpy_dp.auditing.scores import learned_scores
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.learners import marginals
 
@@ -24,8 +24,8 @@ def drawn(sampler):
     return lambda dataset, count: sampler(BITS[dataset], count)
 
 
-def attack(sampler, guarantee, trials=20_000, confidence=1 - 1e-6, score=None):
-    return audit_scores(drawn(sampler), score, BITS, guarantee, trials=trials, confidence=confidence)
+def attack(sampler, guarantee, trials=20_000, confidence=1 - 1e-6, score=None, n_events=3):
+    return audit_scores(drawn(sampler), score, BITS, guarantee, trials=trials, confidence=confidence, n_events=n_events)
 
 
 class TestSharpness:
@@ -106,14 +106,15 @@ class TestSharpness:
 
 
 class TestFalseAlarms:
-    def test_no_more_than_stated(self):
+    @pytest.mark.parametrize("n_events", [1, 3])
+    def test_no_more_than_stated(self, n_events):
         """Exactly tight mechanism, 10 % alarms allowed: more than 44 of 200 has probability below 1e-6."""
         rng = np.random.default_rng(10)
         truthful = math.e / (1 + math.e)
         alarms = 0
         for _ in range(200):
             sampler = lambda bit, n: np.where(rng.random((n, 1)) < truthful, bit, 1 - bit)  # noqa: E731
-            alarms += not attack(sampler, PureDP(1.0), trials=300, confidence=0.9).holds
+            alarms += not attack(sampler, PureDP(1.0), trials=300, confidence=0.9, n_events=n_events).holds
         assert alarms <= int(binom.isf(1e-6, 200, 0.1))
 
     @pytest.mark.parametrize(("hits", "trials"), [(0, 20), (3, 20), (20, 20)])
@@ -154,13 +155,34 @@ class TestWholeMechanisms:
             audit(lambda data: np.zeros(rng.integers(1, 3)), BITS, PureDP(1.0), trials=30)
         assert release_features(3.0).tolist() == [3.0]
 
-    @pytest.mark.parametrize("changes", [{"trials": 1}, {"confidence": 1.0}])
+    @pytest.mark.parametrize("changes", [{"trials": 1}, {"confidence": 1.0}, {"n_events": 0}])
     def test_arguments(self, changes):
         with pytest.raises(ValueError, match="trials="):
             audit(lambda data: 0.0, BITS, PureDP(1.0), **changes)
 
+    def test_more_events_are_paid_for(self):
+        """Of the same releases the same events have wider limits."""
+        rng = np.random.default_rng(11)
+        kept = {(d, n): rng.laplace(size=(n, 1)) + d for d in (0, 1) for n in (200, 400)}
+        bounds = []
+        for n_events in (1, 2):
+            report = audit_scores(
+                lambda d, n: kept[d, n],
+                lambda x: -x[:, 0],
+                BITS,
+                PureDP(1.0),
+                trials=400,
+                confidence=0.99,
+                n_events=n_events,
+            )
+            event, alarm = report.event, 0.01 / (2 * n_events)
+            assert event.p == lower_limit(event.hits[0], 400, alarm)
+            assert event.q == upper_limit(event.hits[1], 400, alarm)
+            bounds.append(report.bound)
+        assert min(bounds) > 0.3 and bounds[0] != bounds[1]
+
     def test_constant_features_are_no_trouble(self):
-        scores = list(_learned_scores(np.ones((5, 3)), np.ones((5, 3))))
+        scores = list(learned_scores(np.ones((5, 3)), np.ones((5, 3))))
         assert all(np.isfinite(score(np.ones((2, 3)))).all() for score in scores)
 
 

@@ -193,6 +193,18 @@ def test_centring_keeps_the_distribution_and_removes_means():
     assert model.edges() == [(0, 1), (0, 3), (1, 3), (3, 4)]
 
 
+def test_a_table_without_interaction_is_no_edge_and_no_table():
+    """Rows plus columns, up to rounding: an edge in one place and none in another left a table without a graph."""
+    field = Pairwise([np.zeros(2), np.zeros(2)], {(0, 1): np.array([0.1, 0.2])[:, None] + np.array([0.7, -0.4])})
+    model = field.to_log_linear("ab")
+    assert field.edges() == [] and ("a", "b") not in model.cliques.scopes
+    codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    potentials = field.log_potential(codes)
+    expected = np.exp(potentials - np.logaddexp.reduce(potentials))
+    alone = [model.marginal([name]) for name in "ab"]
+    np.testing.assert_allclose(np.outer(*alone).ravel(), expected, rtol=1e-12)
+
+
 def test_widths_by_hand():
     a = np.array([[0, 0.5, -0.25], [0.5, 0, 0], [-0.25, 0, 0]])
     model = Ising(a, np.array([-1.0, 0, 2]))

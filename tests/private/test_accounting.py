@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from pgmpy_dp.private.accounting import approx_to_zcdp, pure_to_zcdp, zcdp_to_approx
+from pgmpy_dp.private.accounting import approx_to_zcdp, pure_to_zcdp, zcdp_to_approx, zcdp_to_delta
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, checked_number, guarantee_from_dict
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, checked_number, guarantee_from_dict, privacy_profile
 
 rhos = st.floats(1e-7, 50.0)
 deltas = st.floats(1e-12, 0.3)
@@ -146,3 +146,35 @@ class TestAdjacency:
         assert Adjacency.parse("edge") is Adjacency.EDGE
         with pytest.raises(ValueError, match=r"neighbours='edge' is not supported; use one of 'add_remove'$"):
             Adjacency.parse("edge", argument="neighbours", allowed=("add_remove",))
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.01, 0.1, 1.0, 5.0])
+def test_delta_of_a_rho_is_the_inverse_and_the_formula(rho):
+    for delta in (1e-12, 1e-6, 1e-2):
+        epsilon = zcdp_to_approx(rho, delta)
+        if epsilon > 0:
+            assert zcdp_to_delta(rho, epsilon) == pytest.approx(delta, rel=1e-6)
+    orders = 1.0 + np.geomspace(1e-2, 1e6, 200_001)
+    for epsilon in (0.5 * rho, 3.0 * rho, 10.0 * np.sqrt(rho)):
+        logs = (orders - 1) * (orders * rho - epsilon) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
+        # Or by the Kullback-Leibler divergence, at most rho; the library's grid of orders is coarser, from 1.0126 on.
+        best = min(np.exp(logs.min()), np.sqrt(-np.expm1(-rho)))
+        assert best * (1 - 1e-9) <= zcdp_to_delta(rho, epsilon) <= best * 1.01
+    assert zcdp_to_delta(0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(("epsilon0", "delta0"), [(0.1, 0.0), (1.0, 0.0), (1.0, 1e-3), (3.0, 0.2), (800.0, 1e-6)])
+def test_profiles_are_those_of_randomised_response_that_sometimes_tells(epsilon0, delta0):
+    guarantee = ApproxDP(epsilon0, delta0) if delta0 else PureDP(epsilon0)
+    truthful = 1.0 / (1.0 + np.exp(-epsilon0))
+    # Outputs: told outright yes, answered yes, answered no, told outright no.
+    first = np.array([delta0, (1 - delta0) * truthful, (1 - delta0) * (1 - truthful), 0.0])
+    for epsilon in (0.0, 0.05, 0.7, 1.0, 2.9, 5.0):
+        exact = np.maximum(first - np.exp(epsilon) * first[::-1], 0.0).sum()
+        assert privacy_profile(guarantee, epsilon) == pytest.approx(exact, abs=1e-12)
+    assert privacy_profile(guarantee, epsilon0 + 1.0) == delta0
+
+
+def test_a_profile_needs_an_epsilon():
+    with pytest.raises(ValueError, match="epsilon=-1"):
+        privacy_profile(PureDP(1.0), -1.0)

@@ -13,6 +13,8 @@ differ by at most one row removed and one added (fewer where a record is dropped
 
 from __future__ import annotations
 
+import re
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _NEVER = -1
+_FILTERS = threading.RLock()
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
 
 
@@ -129,7 +132,8 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
 
 def quietly(read: Callable[..., Any], *arguments: Any) -> Any:
     """Call without warnings: a library's warning about odd cells would be an output that depends on records."""
-    with warnings.catch_warnings():
+    # Filters are the process's: two threads that changed them at once could leave them off for good.
+    with _FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return read(*arguments)
 
@@ -271,7 +275,11 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
         return [_from_pandas(data.iloc[:, position]) for position in positions]
     frame, available = _narwhals(data)
     wanted = [available[position] for position in positions_of(available, names)]
-    frame = frame.select(wanted)
+    if frame.implementation.is_polars():
+        # It takes names like "*" and "^a$" for patterns: give it one that only this name matches.
+        frame = frame.select([f"^{re.escape(n)}$" if n == "*" or n.startswith("^") else n for n in wanted])
+    else:
+        frame = frame.select(wanted)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return [_from_narwhals(frame.get_column(name)) for name in wanted]
@@ -335,7 +343,8 @@ def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[in
     shared = [name for name, times in Counter(found.values()).items() if times > 1]
     if shared:
         raise ValueError(f"several variables of the schema would read the column {shared}; rename the variables")
-    return [list(available).index(found[name]) for name in names]
+    places = {name: place for place, name in enumerate(available)}
+    return [places[found[name]] for name in names]
 
 
 def _from_pandas(series: pd.Series) -> np.ndarray | pd.Categorical:
@@ -343,9 +352,12 @@ def _from_pandas(series: pd.Series) -> np.ndarray | pd.Categorical:
         return series.array
     if series.dtype.kind in "iuf" and getattr(series.dtype, "itemsize", 16) <= 8:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    if isinstance(series.dtype, pd.StringDtype):
-        return _distinct_texts(series)
-    return series.to_numpy(dtype=object)
+    try:
+        return _distinct_texts(series) if isinstance(series.dtype, pd.StringDtype) else series.to_numpy(dtype=object)
+    except _NOT_OURS:
+        raise
+    except BaseException:
+        return _one_by_one(lambda k: series.iloc[k], len(series))
 
 
 def _distinct_texts(texts: pd.Series | np.ndarray) -> pd.Categorical:
@@ -366,9 +378,80 @@ def _from_narwhals(series: nw.Series) -> np.ndarray | pd.Categorical:
     if dtype in (nw.Categorical, nw.Enum, nw.Decimal, nw.Int128, nw.UInt128):
         # As text: narwhals' to_numpy misplaces the nulls of a pyarrow dictionary, and polars has no 128-bit arrays.
         series = series.cast(nw.String)
-    if series.dtype == nw.String:
-        return _distinct_texts(series.to_numpy().astype(object))
-    return np.fromiter(series.to_list(), dtype=object, count=len(series))
+    try:
+        if series.dtype == nw.String:
+            return _distinct_texts(series.to_numpy().astype(object))
+        impossible = _impossible_times(series)
+        values = np.full(len(series), _NO_VALUE, dtype=object)
+        kept = series if not impossible.any() else series.filter((~impossible).tolist())
+        values[~impossible] = np.fromiter(kept.to_list(), dtype=object, count=len(kept))
+        return values
+    except _NOT_OURS:
+        raise
+    except BaseException:
+        return _one_by_one(lambda k: series[k : k + 1].to_list()[0], len(series))
+
+
+# What is no failure to read a cell. Of such failures some are no Exception: engines in Rust panic with their own class.
+_NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
+
+
+class _NoValue:
+    """What stands for a cell that Python has no value for, such as a date after the year 9999: outside any schema."""
+
+    def __str__(self) -> str:
+        raise ValueError("no value")
+
+
+_NO_VALUE = _NoValue()
+
+
+def _impossible_times(series: nw.Series) -> np.ndarray:
+    """Which cells of a column of times Python cannot express: engines raise, or panic, when they convert those."""
+    none = np.zeros(len(series), dtype=bool)
+    if series.dtype in (nw.List, nw.Array, nw.Struct) and series.implementation.is_polars():
+        ticks = series.to_native().to_physical().to_list()
+        return np.array([not _possible(series.dtype, value) for value in ticks], dtype=bool)
+    if series.dtype not in (nw.Date, nw.Datetime, nw.Duration):
+        return none
+    ticks = series.to_numpy()
+    unit = np.datetime_data(ticks.dtype)[0] if ticks.dtype.kind in "mM" else "ns"
+    lost = np.isnat(ticks) & ~series.is_null().to_numpy().astype(bool) if ticks.dtype.kind in "mM" else none
+    if unit == "ns" or (unit == "us" and ticks.dtype.kind == "m"):
+        return lost  # all of 64 bits are possible
+    if ticks.dtype.kind == "m":
+        most = np.timedelta64(999_999_998, "D")
+        return lost | (ticks > most) | (ticks < -most)
+    # A day inside of Python's range, for time zones.
+    return lost | (ticks < np.datetime64("0001-01-02")) | (ticks > np.datetime64("9999-12-30"))
+
+
+def _possible(dtype: Any, value: Any) -> bool:
+    """Whether all times inside a nested value, told in ticks, are times of Python."""
+    if value is None:
+        return True
+    if dtype in (nw.List, nw.Array):
+        return all(_possible(dtype.inner, part) for part in value)
+    if dtype == nw.Struct:
+        return all(_possible(field.dtype, value[field.name]) for field in dtype.fields)
+    if dtype not in (nw.Date, nw.Datetime, nw.Duration):
+        return True
+    per_second = 1 if dtype == nw.Date else {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[dtype.time_unit]
+    days = value if dtype == nw.Date else value // (86_400 * per_second)
+    return abs(days) < 999_999_998 if dtype == nw.Duration else -719_162 < days < 2_932_896  # years 1 to 9999
+
+
+def _one_by_one(cell: Callable[[int], Any], n: int) -> np.ndarray:
+    """Cells read each on its own, where reading all at once failed: that one cannot be read must not be seen."""
+    values = np.full(n, _NO_VALUE, dtype=object)
+    for k in range(n):
+        try:
+            values[k] = cell(k)
+        except _NOT_OURS:
+            raise
+        except BaseException:
+            continue
+    return values
 
 
 def _encode_column(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
@@ -382,11 +465,17 @@ def _encode_column(column: np.ndarray | pd.Categorical, schema: Schema, name: Ha
         return np.append(lookup, positions.get(match_key(None), outside))[column.codes]
     if column.dtype.kind == "f":
         return _encode_numbers(column, positions, outside)
-    if all(map(_is_plain, set(map(type, column)))):
-        # Plain values that are equal in Python (1, 1.0, True) have the same match key, so one of them stands for all.
-        codes, distinct = pd.factorize(column, use_na_sentinel=False)
-        return _lookup(distinct, positions, outside)[codes]
-    return _lookup(column, positions, outside)
+    plain = {kind: _is_plain(kind) for kind in set(map(type, column))}
+    if not all(plain.values()):
+        # Only the odd cells one by one: where one odd record slowed all others down, a stopwatch would see it.
+        odd = ~np.fromiter(map(plain.__getitem__, map(type, column)), dtype=bool, count=len(column))
+        codes = np.empty(len(column), dtype=np.int64)
+        codes[odd] = _lookup(column[odd], positions, outside)
+        codes[~odd] = _encode_column(column[~odd], schema, name)
+        return codes
+    # Plain values that are equal in Python (1, 1.0, True) have the same match key, so one of them stands for all.
+    codes, distinct = pd.factorize(column, use_na_sentinel=False)
+    return _lookup(distinct, positions, outside)[codes]
 
 
 def _encode_numbers(column: np.ndarray, positions: dict[tuple, int], outside: int) -> np.ndarray:

@@ -176,7 +176,7 @@ def gradient_sum(
     Notes
     -----
     Privacy: a record's integer gradient G depends on it and on public numbers alone (module docstring), and
-    ``|G|**2 <= Q = s N s + d a`` (:attr:`FieldDesign.norm_weights`), evaluated in integers below 2**62. Its weight is
+    ``|G|**2 <= Q = s N s + d a`` (``FieldDesign.norm_weights``), evaluated in integers below 2**62. Its weight is
     the largest integer ``k <= 2**8`` with ``k**2 Q <= bound**2``: ``k = floor(sqrt(min(floor(bound**2 / Q), 4**8)))``,
     the root of an integer below 2**53 and so exact after flooring. Its contribution k G has norm at most `bound`, in
     exact arithmetic: how residuals were rounded does not matter, since Q is made of the rounded ones. Sums of at most

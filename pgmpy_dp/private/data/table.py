@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import count, table_sensitivity
 from pgmpy_dp.private.data.frame import encode, positions_of
 from pgmpy_dp.private.data.pushdown import PushedRecords
+from pgmpy_dp.private.data.record_file import read_file
 from pgmpy_dp.private.data.sql import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
@@ -91,6 +93,29 @@ class PrivateTable(PrivateData):
     @property
     def _codes(self) -> np.ndarray:
         return self._records if isinstance(self._records, np.ndarray) else self._records.codes()
+
+    @classmethod
+    def from_file(cls, path: str | Path, schema: Schema | Any, **options: Any) -> PrivateTable:
+        """Records of a CSV or Parquet file, see :func:`pgmpy_dp.private.data.record_file.read_file`.
+
+        Parameters
+        ----------
+        path : str or Path
+        schema : Schema or mapping
+        **options
+            As of the constructor.
+
+        Returns
+        -------
+        PrivateTable
+
+        Raises
+        ------
+        OSError, ValueError, ModuleNotFoundError
+            As `read_file`; and what the constructor raises.
+        """
+        schema = Schema.coerce(schema, argument="schema")
+        return cls(read_file(path, schema), schema, **options)
 
     @property
     def schema(self) -> Schema:

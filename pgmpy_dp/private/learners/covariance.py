@@ -143,10 +143,13 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         :func:`~pgmpy_dp.private.data.moments.mean_sensitivity` of the mean; 1 of the number, under add_remove.
 
         *Guarantee.* That of the noise, :mod:`pgmpy_dp.private.noise.matrix`. The mean gets 1/5 of epsilon or rho, the
-        number :func:`_count_share`, with discrete Laplace or Gaussian noise; the matrix the rest. The centre of the
+        number `_count_share`, with discrete Laplace or Gaussian noise; the matrix the rest. The centre of the
         second moments is computed from the noisy mean and number alone, so this is a sequence of three releases, each
         private whatever the ones before it were (Rogers et al. 2016; Bun and Steinke 2016): costs add up to the budget.
         Beside the one-sided Wishart, which has the budget's delta, mean and number are pure.
+
+        *Floating point.* The double Wishart, the one-sided Wishart and the Frobenius noise are made of floats and
+        rounded: their guarantee is one of real numbers. ``Release.floating_point`` says so; the others are exact.
 
         *Source.* Wang, Huai and Xu (2018) with the corrections of :mod:`pgmpy_dp.private.noise.matrix`; Dwork, Talwar,
         Thakurta and Zhang (2014) for Gaussian noise on second moments.

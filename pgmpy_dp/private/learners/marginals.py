@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.private import accounting
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
@@ -17,7 +18,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_release, gaussian_scales, laplace_release, laplace_scales
 from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "MarginalSettings",
     "checked_integer",
     "noise_and_cost",
+    "planned_noise",
+    "rehearse",
     "require_scopes",
     "require_table_and_budget",
     "run",
@@ -128,7 +131,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     """
     require_table_and_budget(table, budget)
     sizes = _table_sizes(table.schema, settings)
-    cost = _cost(table, settings, budget, sizes)
+    cost = _cost(table.adjacency, settings, budget, sizes)
     mechanism = "discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian"
     seed = seeded_generator(settings.random_state)
     used = {name for scope in settings.scopes for name in scope}
@@ -141,6 +144,91 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
         reproducible=seed is not None,
     )
     exact = contingency_tables(table, settings.scopes)
+    return _release(exact, cost, table.schema, table.n_records, settings, budget, seed)
+
+
+def planned_noise(
+    schema: Schema, settings: MarginalSettings, budget: Budget, adjacency: str = "add_remove"
+) -> tuple[PureDP | ZCDP, list[Noise]]:
+    """The guarantee under which `run` would release, and the noise of each table: from public numbers alone.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `run` for its public arguments.
+
+    Examples
+    --------
+    >>> planned_noise(Schema({"a": [0, 1]}), MarginalSettings([("a",)]), Budget(epsilon=0.5))
+    (PureDP(epsilon=0.5), [Noise(distribution='discrete_laplace', scale=2.0)])
+    """
+    parsed, sizes = Adjacency.parse(adjacency), _table_sizes(schema, settings)
+    cost = _cost(parsed, settings, budget, sizes)
+    l1, l2, _ = table_sensitivity(parsed)
+    if isinstance(cost, PureDP):
+        scales = laplace_scales([l1] * len(sizes), cost.epsilon, settings.weights)
+        return cost, [Noise("discrete_laplace", scale) for scale in scales]
+    scales = gaussian_scales([l2] * len(sizes), cost.rho, settings.weights)
+    return cost, [Noise("discrete_gaussian", scale) for scale in scales]
+
+
+def rehearse(
+    counts: Sequence[np.ndarray],
+    schema: Schema,
+    settings: MarginalSettings,
+    budget: Budget,
+    rng: np.random.Generator,
+    *,
+    adjacency: str = "add_remove",
+    n_records: int | None = None,
+) -> Release:
+    """What `run` would release if the tables were these, which must be **made up**: its noise comes from `rng`.
+
+    There are no records and no ledger, and nothing is protected: it is for finding out beforehand how much noise a
+    budget buys. Arguments are checked as in `run`, by the same code.
+
+    Parameters
+    ----------
+    counts : sequence of ndarray of int
+        One for each scope, of the shape of its cardinalities.
+    schema : Schema
+    settings : MarginalSettings
+        Its `random_state` is not used.
+    budget : Budget
+    rng : numpy.random.Generator
+    adjacency : str
+    n_records : int, optional
+        If it would be public.
+
+    Returns
+    -------
+    Release
+        Marked reproducible. Its noise has the distributions and scales of `run`.
+
+    Examples
+    --------
+    >>> schema, settings = Schema({"a": [0, 1]}), MarginalSettings([("a",)])
+    >>> made_up = [np.array([60, 40])]
+    >>> release = rehearse(made_up, schema, settings, Budget(epsilon=0.5), np.random.default_rng(0))
+    >>> release.noise[0].scale, release.reproducible
+    (2.0, True)
+    """
+    parsed = Adjacency.parse(adjacency)
+    cost = _cost(parsed, settings, budget, _table_sizes(schema, settings))
+    exact = [Sensitive(np.asarray(table, dtype=np.int64), parsed, *table_sensitivity(parsed)) for table in counts]
+    return _release(exact, cost, schema, n_records, settings, budget, rng)
+
+
+def _release(
+    exact: Sequence[Sensitive],
+    cost: PureDP | ZCDP,
+    schema: Schema,
+    n_records: int | None,
+    settings: MarginalSettings,
+    budget: Budget,
+    seed: np.random.Generator | None,
+) -> Release:
+    """The noisy tables; charged, if there is anybody to charge, before this is called."""
     values: list[np.ndarray]
     noise: list[Noise]
     if isinstance(cost, PureDP):
@@ -152,21 +240,21 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
         values=tuple(values),
         noise=tuple(noise),
         public={
-            "schema": table.schema.to_dict(),
+            "schema": schema.to_dict(),
             "scopes": [[encode_label(name) for name in scope] for scope in settings.scopes],
-            "n_records": table.n_records,
+            "n_records": n_records,
             "settings": {"noise": settings.noise, "weights": settings.weights, "budget": budget.guarantee.to_dict()},
         },
-        adjacency=table.adjacency,
+        adjacency=exact[0].adjacency,
         guarantee=cost,
-        mechanism=mechanism,
+        mechanism="discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian",
         reproducible=seed is not None,
     )
 
 
-def _cost(table: PrivateTable, settings: MarginalSettings, budget: Budget, sizes: Sequence[int]) -> PureDP | ZCDP:
+def _cost(adjacency: Adjacency, settings: MarginalSettings, budget: Budget, sizes: Sequence[int]) -> PureDP | ZCDP:
     """The guarantee to release under, from public numbers; its type tells the noise. Refuses impossible scales."""
-    l1, l2, _ = table_sensitivity(table.adjacency)
+    l1, l2, _ = table_sensitivity(adjacency)
     count = len(sizes)
     return noise_and_cost([l1] * count, [l2] * count, sizes, settings.noise, settings.weights, budget)
 

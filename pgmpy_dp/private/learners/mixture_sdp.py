@@ -3,7 +3,8 @@
 The program says which records belong together; each record then has an estimate of its cluster's mean, which one other
 record can hardly move, wherever the clusters are. A truncated Laplace test finds out whether the program linked nearly
 all records; if it did, some of the estimates are drawn, noise is added, and cells of a randomly shifted grid in which
-many of them fall are looked for. Proof and constants: ``mixture_sdp.md``; their sizes: :func:`required_records`.
+many of them fall are looked for. Proof and constants: ``mixture_sdp.md``; their sizes:
+:func:`~pgmpy_dp.private.learners.mixture_sdp_plan.required_records`.
 
 It is here to be compared with. Its noise lets it find anything from some 10^21 records on, a program over n records has
 n^2 unknowns, and so :func:`run` refuses. ``learners/mixture.py`` has the same skeleton and works from thousands.

@@ -59,10 +59,11 @@ def lloyd_step(
 
     Notes
     -----
-    Privacy: a step releases the counts and the sums of :func:`clipped_cluster_sums`, whose sensitivities are derived
-    there and in `mixture_plan`, with discrete Gaussian noise of scales ``count_multiplier`` and ``step_multiplier *
-    bound``. Divided by these scales, one change moves the released vector by at most sqrt(2 rho) in l2 norm, rho being
-    the step's share, whatever the number of centres. That is rho-zCDP: independent discrete Gaussian noise of scale
+    Privacy: a step releases the counts and the sums of
+    :func:`~pgmpy_dp.private.data.vector_sums.clipped_cluster_sums`, whose sensitivities are derived there and in
+    `mixture_plan`, with discrete Gaussian noise of scales ``count_multiplier`` and ``step_multiplier * bound``.
+    Divided by these scales, one change moves the released vector by at most sqrt(2 rho) in l2 norm, rho being the
+    step's share, whatever the number of centres. That is rho-zCDP: independent discrete Gaussian noise of scale
     sigma_i on coordinate i, which changes by D_i, has Renyi divergences at most ``alpha sum_i D_i**2/(2 sigma_i**2)``
     (Canonne, Kamath and Steinke 2020, Theorem 4, coordinate by coordinate). Later steps are functions of what earlier
     ones released, and of the records: adaptive composition (Bun and Steinke 2016, Lemma 2.3).

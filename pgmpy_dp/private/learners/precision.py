@@ -246,7 +246,8 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
         public numbers. Rounding d**2 entries to the grid moves it by at most ``d unit/2``. So it moves by at most
         ``tau^2 norm_F(S - S') + 2 eta + d unit`` between neighbours.
 
-        *Guarantee.* Pure: K-norm noise in Frobenius norm. Otherwise GOE. Both in :mod:`pgmpy_dp.private.noise.matrix`.
+        *Guarantee.* Pure: K-norm noise in Frobenius norm. Otherwise GOE. Both in :mod:`pgmpy_dp.private.noise.matrix`;
+        the first is made in floating point and rounded, as ``Release.floating_point`` says, the second is exact.
 
         *Side channels.* The solver goes on until the certificate is there, without a limit; the gap asked for lies well
         above rounding errors. The running time depends on the records.

@@ -60,8 +60,7 @@ def shifted_chi2_delta(degrees: int, shift: float, epsilon: float) -> float:
 
 @lru_cache(maxsize=256)
 def smallest_degrees(n_columns: int, epsilon: float, delta: float, shift: float = 1.0) -> int:
-    """Smallest k for which ``W_d(k, c I)`` with ``c = B**2/shift`` is (epsilon, delta)-private; add_remove, single
-    rows.
+    """Smallest k for which ``W_d(k, c I)`` is (epsilon, delta)-private under add_remove of single rows, c = B**2/shift.
 
     Parameters
     ----------

@@ -1,0 +1,210 @@
+"""Every claim of this package against what an attack on it measures, and broken copies that the attacks catch.
+
+::
+
+    python -m benchmarks.audits --cost full --out benchmarks/results    # or: make audit
+    python -m benchmarks.audits --cost small --only PrivateIsing
+    python -m benchmarks.audits --cost 300
+
+Cases are those of :func:`pgmpy_dp.auditing.catalogue`, mutants those of :mod:`benchmarks.mutants`. Two processes, one
+thread each. Results are kept as they come; ``--resume`` goes on where a run with the same cost and confidence stopped.
+The exit status is 1 if a claim is broken or a mutant is not caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+# Before numpy is imported, here and in the processes that this one starts.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
+
+from pgmpy import config
+from tqdm import tqdm
+
+from benchmarks.machine import describe_machine
+from benchmarks.mutants import MUTANTS
+from benchmarks.report import markdown_table
+from pgmpy_dp.auditing import AuditCase, catalogue
+from pgmpy_dp.auditing.catalogue import COSTS, family_wise
+
+__all__ = ["MARKS", "main", "measure", "summary", "with_table"]
+
+MARKS = ("<!-- audits: begin, written by benchmarks/audits.py -->", "<!-- audits: end -->")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line; see ``--help``."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.audits", description="Claims against measured bounds.")
+    parser.add_argument(
+        "--cost", type=_cost, default="small", help="small, full, or a number of releases (default: %(default)s)"
+    )
+    parser.add_argument("--confidence", type=float, default=0.99, help="of all cases together (default: %(default)s)")
+    parser.add_argument("--only", default="", help="cases and mutants with this in their names (default: all)")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
+    parser.add_argument("--out", help="folder of audits.jsonl and audits.md (default: write nothing)")
+    parser.add_argument("--docs", help="page whose table between the marks of audits to write (default: none)")
+    parser.add_argument("--resume", action="store_true", help="keep the results that are there")
+    options = parser.parse_args(arguments)
+    cases = [name for name in catalogue() if options.only in name]
+    mutants = [mutant.name for mutant in MUTANTS if options.only in mutant.name]
+    # Of those chosen here, whatever a run that is resumed had: all cases of one table share its confidence.
+    confidence = family_wise(options.confidence, len(cases))
+    tasks: list[tuple] = [("mutant", name, "", options.confidence) for name in mutants]
+    tasks += [("case", name, options.cost, confidence) for name in cases]
+    store = None if options.out is None else Path(options.out) / "audits.jsonl"
+    rows = _stored(store, tasks) if store is not None and options.resume else {}
+    _open(store, rows)
+    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(measure, *task) for task in tasks if task not in rows]
+        try:
+            for future in tqdm(as_completed(futures), total=len(futures), unit="audit"):
+                row = future.result()
+                rows[_key(row)] = row
+                if store is not None:
+                    with store.open("a", encoding="utf-8") as stream:
+                        stream.write(json.dumps(row) + "\n")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # the others would go on, and nobody would see their results
+            raise
+    ordered = [rows[task] for task in tasks]
+    command = shlex.join(["python", "-m", "benchmarks.audits", *(arguments or sys.argv[1:])])
+    text = summary(ordered, command, options.confidence, options.workers)
+    if store is not None:
+        store.with_suffix(".md").write_text(text)
+    if options.docs is not None:
+        page = Path(options.docs)
+        page.write_text(with_table(page.read_text(), text))
+    print(text)
+    return int(any(row["wrong"] for row in ordered))
+
+
+def measure(kind: str, name: str, cost: str | int, confidence: float) -> dict:
+    """One case or mutant, as a row of the table."""
+    config.set_show_progress(False)
+    start = time.process_time()
+    if kind == "mutant":
+        [mutant] = [mutant for mutant in MUTANTS if mutant.name == name]
+        report, case = mutant.run(confidence), catalogue()[mutant.case]
+        wrong, what = bool(report.holds), mutant.what
+    else:
+        case = catalogue()[name]
+        report = case.run(cost, confidence)
+        wrong, what = not report.holds, ""
+    one_run = not isinstance(case, AuditCase)
+    return {
+        "kind": kind,
+        "name": name,
+        "cost": cost,
+        "confidence": confidence,
+        "what": what,
+        "adjacency": str(report.adjacency),
+        "claim": str(report.guarantee),
+        "measure": "rho" if hasattr(report.guarantee, "rho") else "epsilon",
+        "bound": report.bound,
+        "share": report.tightness,
+        "trials": report.n_canaries if one_run else report.event.trials,
+        "one_run": one_run,
+        "floating_point": case.floating_point,
+        "seconds": time.process_time() - start,
+        "wrong": wrong,
+    }
+
+
+def summary(rows: Sequence[dict], command: str, confidence: float, workers: int) -> str:
+    """The report, in Markdown."""
+    cases = [row for row in rows if row["kind"] == "case"]
+    mutants = [row for row in rows if row["kind"] == "mutant"]
+    seconds = sum(row["seconds"] for row in rows)
+    broken, escaped = (sum(row["wrong"] for row in part) for part in (cases, mutants))
+    text = [
+        "# Audits",
+        f"Made by `{command}`",
+        f"on {describe_machine()}; {workers} at a time, {seconds / 60:.1f} minutes of processor time together.",
+        "A measured bound is a lower bound on the epsilon (at the claim's delta) or the rho that a mechanism really "
+        f"has, on neighbours made up to show it; all bounds of the first table hold together at {100 * confidence:g} % "
+        "confidence. Releases are drawn on each of two datasets, half as many more choose the event; in one run, they "
+        "are canaries. Noise in floating point is marked *f*: its claim is one about real numbers.",
+        f"{len(cases)} claims, {broken} broken. {len(mutants)} mutants, {escaped} not caught.",
+    ]
+    if cases:
+        body = [
+            [
+                row["name"] + (" *f*" if row["floating_point"] else ""),
+                row["adjacency"],
+                row["claim"] + (" **BROKEN**" if row["wrong"] else ""),
+                f"{row['measure']} ≥ {row['bound']:.3g}",
+                f"{100 * row['share']:.0f} %",
+                f"{row['trials']:,}" + (" canaries" if row["one_run"] else ""),
+                f"{row['seconds']:.1f}",
+            ]
+            for row in cases
+        ]
+        header = ["case", "adjacency", "claim", "measured", "share", "releases", "seconds"]
+        text += ["## Claims against measured bounds", markdown_table(header, body)]
+    if mutants:
+        body = [
+            [
+                row["name"],
+                row["what"],
+                row["claim"],
+                f"{row['measure']} ≥ {row['bound']:.3g}" + (" **NOT CAUGHT**" if row["wrong"] else ""),
+                f"{row['trials']:,}",
+                f"{row['seconds']:.1f}",
+            ]
+            for row in mutants
+        ]
+        header = ["mutant", "the line that is broken", "claim", "measured", "releases", "seconds"]
+        text += [
+            "## Broken copies",
+            f"Each is caught where the bound exceeds the claim, at {100 * confidence:g} % confidence of its own.",
+            markdown_table(header, body),
+        ]
+    return "\n\n".join(text) + "\n"
+
+
+def with_table(page: str, text: str) -> str:
+    """A page whose part between the marks is the report's, one title level lower, without its first title."""
+    before, rest = page.split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    body = text.split("\n", 1)[1].replace("\n## ", "\n### ").strip()
+    return f"{before}{MARKS[0]}\n\n{body}\n\n{MARKS[1]}{after}"
+
+
+def _cost(text: str) -> str | int:
+    if text in COSTS:
+        return text
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not small, full or a number of at least 2")
+    return int(text)
+
+
+def _key(row: dict) -> tuple:
+    return row["kind"], row["name"], row["cost"], row["confidence"]
+
+
+def _stored(store: Path, tasks: Sequence[tuple]) -> dict[tuple, dict]:
+    if not store.exists():
+        return {}
+    rows = map(json.loads, store.read_text(encoding="utf-8").splitlines())
+    return {_key(row): row for row in rows if _key(row) in set(tasks)}
+
+
+def _open(store: Path | None, rows: dict[tuple, dict]) -> None:
+    if store is not None:
+        store.parent.mkdir(parents=True, exist_ok=True)
+        store.write_text("".join(json.dumps(row) + "\n" for row in rows.values()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

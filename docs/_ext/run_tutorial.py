@@ -1,0 +1,37 @@
+"""Run a tutorial and keep what it prints and draws: ``run_tutorial.py SCRIPT NOTEBOOK``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import jupytext
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).parents[2]
+
+
+def as_notebook(script: Path) -> NotebookNode:
+    """The script's notebook, not yet run."""
+    notebook = jupytext.read(script, fmt="py:percent")
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
+    return notebook
+
+
+def main() -> None:
+    """From the root of the repository, so that paths in tutorials are the ones that a reader types."""
+    script, target = map(Path, sys.argv[1:])
+    notebook = as_notebook(script)
+    started = time.monotonic()
+    where = {"metadata": {"path": str(ROOT)}}
+    NotebookClient(notebook, timeout=None, resources=where, extra_arguments=["--log-level=ERROR"]).execute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(jupytext.writes(notebook, fmt="ipynb"))
+    print(f"{script}: {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

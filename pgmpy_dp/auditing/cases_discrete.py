@@ -1,0 +1,188 @@
+"""Audits of the learners that count: tables of given cliques, graphs, structure by votes, sequences.
+
+Every case hands made-up neighbours to the public ``fit`` of an estimator and attacks what it releases.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.auditing.catalogue import AuditCase, fitted
+from pgmpy_dp.auditing.neighbours import Neighbours, sequence_neighbours, table_neighbours
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+
+__all__ = ["CASES"]
+
+PURE = {"epsilon": 1.0}
+RHO = {"rho": 0.5}
+APPROXIMATE = {"epsilon": 1.0, "delta": 0.01}
+CLAIMS: dict[str, tuple[dict[str, float], Guarantee]] = {
+    "epsilon": (PURE, PureDP(1.0)),
+    "rho": (RHO, ZCDP(0.5)),
+    "delta": (APPROXIMATE, ApproxDP(1.0, 0.01)),
+}
+ADJACENCIES = ("add_remove", "replace_one")
+
+PAIR = {"a": [0, 1], "b": [0, 1]}
+TRIPLE = {**PAIR, "c": [0, 1]}
+PAGES = {"page": ["x", "y"]}
+EDGE = nx.Graph([("a", "b")])
+N = 3
+
+
+def _declared(adjacency: str, n: int = N, name: str = "n_records") -> dict[str, Any]:
+    return {"adjacency": adjacency} | ({name: n} if adjacency == "replace_one" else {})
+
+
+def _frames(rows: tuple[list, list], columns: str, adjacency: str) -> Neighbours:
+    first, second = (pd.DataFrame(part, columns=list(columns)).astype(object) for part in rows)
+    return Neighbours(first, second, adjacency, f"tables of {len(rows[0])} chosen records")
+
+
+def network_features(estimator: Any) -> np.ndarray:
+    """Which tables an adaptive learner measured, and their cells: rows of one length whatever was selected."""
+    release = estimator.release_
+    names = release.schema.variables
+    chosen = [sum(1 << names.index(name) for name in scope) for scope in release.scopes]
+    cells = [np.asarray(value, dtype=float).ravel() for value in release.values[: len(chosen)]]
+    one_hot = np.bincount([code for code in chosen if code.bit_count() > 1], minlength=1 << len(names))
+    pairs = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() > 1]
+    singles = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() == 1]
+    padded = np.zeros(2 * len(names) * (len(names) - 1))  # four cells of each pair of binary variables, at most
+    found = np.concatenate(pairs) if pairs else np.zeros(0)
+    padded[: len(found)] = found
+    return np.concatenate([*singles, one_hot.astype(float), padded])
+
+
+def graph_features(estimator: Any) -> np.ndarray:
+    """The noisy distance, and how many edges were released."""
+    distance, edges = estimator.release_.values
+    return np.array([float(distance[0]), float(len(edges))])
+
+
+def _table_case(
+    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
+) -> AuditCase:
+    given, claim = CLAIMS[budget]
+    label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
+    return AuditCase(
+        f"{name}({label})",
+        name,
+        claim,
+        partial(table_neighbours, PAIR, adjacency, N),
+        partial(fitted, name, {**given, **_declared(adjacency), "state_names": PAIR, **arguments}, EDGE),
+        trials=trials,
+    )
+
+
+def _two_tables(name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000)) -> AuditCase:
+    """A chain of three variables: one record is in two tables, which share the budget."""
+    given, claim = CLAIMS[budget]
+    arguments = {**given, **_declared(adjacency), "state_names": TRIPLE}
+    return AuditCase(
+        f"{name}({budget}, {adjacency}, two tables)",
+        name,
+        claim,
+        partial(table_neighbours, TRIPLE, adjacency, N),
+        partial(fitted, name, arguments, nx.path_graph(["a", "b", "c"])),
+        trials=trials,
+    )
+
+
+def _structure_case(
+    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 800), **arguments: Any
+) -> AuditCase:
+    """Three variables, so that there is something to select; the record that differs makes two of them dependent."""
+    given, claim = CLAIMS[budget]
+    label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
+    kept = [(0, 0, 0), (0, 0, 1), (1, 1, 0)]
+    rows = (kept, kept[:2]) if adjacency == "add_remove" else (kept, [*kept[:2], (1, 0, 1)])
+    return AuditCase(
+        f"{name}({label})",
+        name,
+        claim,
+        partial(_frames, rows, "abc", adjacency),
+        partial(fitted, name, {**given, **_declared(adjacency), "state_names": TRIPLE, **arguments}, None),
+        features=network_features,
+        trials=trials,
+    )
+
+
+def _vote_case(name: str, budget: str, adjacency: str, features: Any, trials: tuple[int, int]) -> AuditCase:
+    """One block, of two records that agree: without one of them, or with one that does not, it has no edge."""
+    given, claim = CLAIMS[budget]
+    rows = ([(0, 0), (1, 1)], [(0, 0)] if adjacency == "add_remove" else [(0, 0), (1, 0)])
+    arguments = {
+        **{"width": 2.0, "min_edge_weight": 0.4, "learner": "chow-liu", "n_blocks": 1, "n_workers": 1},
+        **{"state_names": PAIR, **_declared(adjacency, 2), **given},
+    }
+    return AuditCase(
+        f"{name}({budget}, {adjacency})",
+        name,
+        claim,
+        partial(_frames, rows, "ab", adjacency),
+        partial(fitted, name, arguments, None),
+        features=features,
+        trials=trials,
+    )
+
+
+def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
+    given, claim = CLAIMS[budget]
+    label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
+    declared = _declared(adjacency, 2, "n_users")
+    return AuditCase(
+        f"PrivateMarkovChain({label})",
+        "PrivateMarkovChain",
+        claim,
+        partial(sequence_neighbours, PAGES, adjacency, 2, 6),
+        partial(fitted, "PrivateMarkovChain", {**given, **declared, "state_names": PAGES, **arguments}, None),
+        trials=trials,
+    )
+
+
+def _cases() -> list[AuditCase]:
+    cases = [_table_case("NaiveMLE", budget, adjacency) for budget in ("epsilon", "rho") for adjacency in ADJACENCIES]
+    cases += [_table_case("NaiveMLE", "delta", adjacency, noise="gaussian") for adjacency in ADJACENCIES]
+    cases.append(_two_tables("NaiveMLE", "epsilon", "add_remove"))
+    cases += [
+        _table_case("CollectiveMAP", "epsilon", "add_remove", (100, 1000), n_rounds=1),
+        _table_case("CollectiveMAP", "rho", "replace_one", (100, 1000), n_rounds=1),
+        _table_case("CollectiveEM", "epsilon", "replace_one", n_iter=2),
+        _table_case("CollectiveEM", "rho", "add_remove", n_iter=2),
+    ]
+    sgd: dict[str, Any] = {"n_steps": 2, "batch_rate": 0.5, "clip_norm": 1.0}
+    cases += [
+        _table_case("PrivateSGD", "delta", "add_remove", **sgd),
+        _table_case("PrivateSGD", "delta", "replace_one", **sgd),
+        _table_case("PrivateSGD", "rho", "replace_one", n_steps=2, clip_norm=1.0),
+    ]
+    steps: dict[str, dict[str, Any]] = {"PrivateNetwork": {"n_rounds": 1}, "PrivateChowLiu": {"n_edges": 1}}
+    cases += [
+        _structure_case(name, budget, adjacency, **arguments)
+        for name, arguments in steps.items()
+        for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
+    ]
+    cases.append(_structure_case("PrivateChowLiu", "epsilon", "replace_one", method="tables"))
+    cases += [
+        _vote_case("StableStructure", "delta", adjacency, graph_features, (100, 1500)) for adjacency in ADJACENCIES
+    ]
+    cases += [
+        _vote_case("EdgeVoting", budget, adjacency, None, (100, 1500))
+        for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
+    ]
+    cases += [_chain_case(budget, adjacency, (100, 1000)) for budget in ("epsilon", "rho") for adjacency in ADJACENCIES]
+    cases.append(_chain_case("epsilon", "add_remove", segment_length=2, max_segments=2, method="naive"))
+    cases += [
+        _chain_case(budget, adjacency, method="sgd", n_steps=2, batch_rate=0.5, clip_norm=1.0)
+        for budget, adjacency in (("delta", "add_remove"), ("delta", "replace_one"))
+    ]
+    return cases
+
+
+CASES = _cases()

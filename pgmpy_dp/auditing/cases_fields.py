@@ -1,0 +1,66 @@
+"""Audits of the estimators of random fields: moments, regressions, gradients, rounds of selection, halves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from pgmpy_dp.auditing.cases_discrete import CLAIMS, PAIR, _declared
+from pgmpy_dp.auditing.catalogue import AuditCase, fitted
+from pgmpy_dp.auditing.neighbours import table_neighbours
+
+__all__ = ["CASES"]
+
+N = 2
+MIXED = {"a": [0, 1], "b": [0, 1, 2]}
+
+
+def _field_case(
+    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 1600), **arguments: Any
+) -> AuditCase:
+    given, claim = CLAIMS[budget]
+    states = MIXED if name == "PrivatePairwise" else PAIR
+    label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
+    fixed = {"width": 1.0, "state_names": states, **given, **_declared(adjacency, N)}
+    if name == "PrivateBinaryMRF":
+        fixed["order"] = 2
+    return AuditCase(
+        f"{name}({label})",
+        name,
+        claim,
+        partial(table_neighbours, states, adjacency, N),
+        partial(fitted, name, {**fixed, **arguments}, None),
+        trials=trials,
+    )
+
+
+def _cases() -> list[AuditCase]:
+    fields = ("PrivateIsing", "PrivateBinaryMRF", "PrivatePairwise")
+    cases = [
+        _field_case(name, budget, adjacency, method="moments")
+        for name in fields
+        for budget, adjacency in (("epsilon", "replace_one"), ("rho", "add_remove"))
+    ]
+    cases += [
+        _field_case(name, budget, adjacency, trials=(100, 1200), method="frank-wolfe", n_iter=3)
+        for name in fields
+        for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
+    ]
+    cases += [
+        _field_case(name, "rho", adjacency, method="gradient", n_iter=2)
+        for name, adjacency in zip(fields, ("add_remove", "replace_one", "add_remove"), strict=True)
+    ]
+    cases += [
+        _field_case("PrivateBinaryMRF", budget, adjacency, (100, 1000), queries=queries)
+        for queries in ("pmw", "sepfem")
+        for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
+    ]
+    cases.append(
+        _field_case(
+            "PrivateBinaryMRF", "rho", "add_remove", (100, 1000), method="frank-wolfe", objective="linf", n_iter=3
+        )
+    )
+    return cases
+
+
+CASES = _cases()

@@ -1,0 +1,278 @@
+"""Audits of the learners of graphs and of records of numbers, and of mechanisms that are released alone."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.auditing.cases_discrete import CLAIMS
+from pgmpy_dp.auditing.catalogue import AuditCase, fitted
+from pgmpy_dp.auditing.neighbours import Neighbours, vector_neighbours
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.graph import PrivateGraph
+from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+
+__all__ = ["CASES"]
+
+
+# -- graphs: two vertices, joined or not ------------------------------------------------------------------------------
+
+
+def _joined() -> Neighbours:
+    return Neighbours(nx.path_graph(2), nx.empty_graph(2), "edge", "graphs of two vertices, joined or not")
+
+
+def community_features(estimator: Any) -> np.ndarray:
+    """Whether two vertices have one label and how strongly: what does not depend on the labels' names."""
+    labels, scores = estimator.release_.values[:2]
+    strength = np.min(np.abs(scores[:, 0].astype(float)))
+    return np.array([(1.0 if labels[0] == labels[1] else -1.0) * (1.0 + strength)])
+
+
+def _block_case(budget: str, trials: tuple[int, int], **arguments: Any) -> AuditCase:
+    given, claim = CLAIMS[budget]
+    label = ", ".join([budget, *(f"{key}={value}" for key, value in arguments.items())])
+    return AuditCase(
+        f"PrivateBlockModel({label})",
+        "PrivateBlockModel",
+        claim,
+        _joined,
+        partial(fitted, "PrivateBlockModel", {**given, "degree": 1.0, **arguments}, None),
+        features=community_features,
+        trials=trials,
+    )
+
+
+def released_projection(graph: Any) -> Any:
+    """The projection of the block model on correlation matrices, released alone."""
+    from pgmpy_dp.private.learners import block_projection, convex_program
+
+    budget = Budget(rho=0.5)
+    program = block_projection.BlockProjection(2, 1.0, 1.0, 2)
+    return convex_program.release(program, PrivateGraph(graph, ledger=budget), budget)
+
+
+# -- records of numbers -----------------------------------------------------------------------------------------------
+
+
+def _vector_case(
+    budget: str,
+    adjacency: str,
+    d: int = 2,
+    trials: tuple[int, int] = (100, 2000),
+    floating_point: bool = False,
+    **arguments: Any,
+) -> AuditCase:
+    given, claim = CLAIMS[budget]
+    n = 2
+    declared: dict[str, Any] = {"adjacency": adjacency}
+    if adjacency == "replace_one" or arguments.get("perturb") == "output":
+        declared["n_records"] = n
+    label = ", ".join([budget, adjacency, f"d={d}", *(f"{key}={value}" for key, value in arguments.items())])
+    fixed = {"row_norm": 1.0, "penalty": 0.5, **given, **declared}
+    return AuditCase(
+        f"PrivateGraphicalLasso({label})",
+        "PrivateGraphicalLasso",
+        claim,
+        partial(vector_neighbours, d, 1.0, adjacency, n),
+        partial(fitted, "PrivateGraphicalLasso", {**fixed, **arguments}, None),
+        trials=trials,
+        floating_point=floating_point,
+    )
+
+
+def _person_neighbours() -> Neighbours:
+    """Two people with two records each, one of whom is missing; their records are long, and must be shortened."""
+    frame = pd.DataFrame({"who": ["p", "p", "q", "q"], "x": [0.0, 0.0, 10.0, 10.0], "y": [0.0, 0.0, 10.0, 10.0]})
+    return Neighbours(frame, frame[:2], "add_remove", "records of two people", unit="who")
+
+
+def _person_case() -> AuditCase:
+    arguments = {"row_norm": 1.0, "penalty": 0.5, "epsilon": 1.0, "unit": "who"}
+    return AuditCase(
+        "PrivateGraphicalLasso(epsilon, add_remove, unit)",
+        "PrivateGraphicalLasso",
+        PureDP(1.0),
+        _person_neighbours,
+        partial(fitted, "PrivateGraphicalLasso", arguments, None),
+        trials=(100, 1600),
+        floating_point=True,
+    )
+
+
+def _far_records(adjacency: str, n: int) -> Neighbours:
+    """One record far from all others, or not: the block that it is in looks elsewhere, and sums clip it."""
+    rows = np.zeros((n, 1))
+    rows[-1] = 1000.0
+    other = rows[:-1] if adjacency == "add_remove" else np.zeros((n, 1))
+    return Neighbours(rows, other, adjacency, f"{n} records, all the same but one far away")
+
+
+def mixture_features(output: Any) -> np.ndarray:
+    """What a mixture's release says, in as many numbers whatever was found: outcome, counts, cells far away."""
+    release = getattr(output, "release_", output)
+    values = dict(zip(release.public["values"], release.values, strict=True))
+    features = [float(values["status"][0])]
+    for name in ("n_records", "means", "counts", "cells", "cell_counts", "agreeing_blocks"):
+        value = np.asarray(values.get(name, ()), dtype=float).ravel()
+        features += [float(value.size), float(value.max(initial=0.0)), float(value.sum())]
+    return np.array(features)
+
+
+def program_features(release: Any) -> np.ndarray:
+    """The outcome and the numbers of a demonstration of the membership program, flattened and cut to one length."""
+    values = np.concatenate([np.asarray(value, dtype=float).ravel() for value in release.values])
+    padded = np.zeros(8)
+    padded[: min(8, len(values))] = values[:8]
+    return padded
+
+
+def _mixture_case(adjacency: str, method: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
+    given, claim = CLAIMS["delta"]
+    n, blocks = 60, 20
+    declared: dict[str, Any] = {"adjacency": adjacency, "n_records": n} if adjacency == "replace_one" else {}
+    fixed = {"n_components": 1, "separation": 4.0, "scale": 1.0, "n_blocks": blocks, "n_steps": 2, "method": method}
+    label = ", ".join(["delta", adjacency, method, *(f"{key}={value}" for key, value in arguments.items())])
+    return AuditCase(
+        f"PrivateGaussianMixture({label})",
+        "PrivateGaussianMixture",
+        claim,
+        partial(_far_records, adjacency, n),
+        partial(fitted, "PrivateGaussianMixture", {**fixed, **given, **declared, **arguments}, None),
+        features=mixture_features,
+        trials=trials,
+    )
+
+
+def demonstrated_program(rows: np.ndarray) -> Any:
+    """The membership program, which the estimator refuses for so few records: run all the same, for its test."""
+    from pgmpy_dp.private.learners import mixture_sdp
+
+    budget = Budget(epsilon=1.0, delta=0.01)
+    settings = mixture_sdp.ProgramSettings(1, separation=32.0, scale=1.0, demonstration=True)
+    return mixture_sdp.run(PrivateVectors(rows, ledger=budget), settings, budget)
+
+
+# -- mechanisms of private/noise that decide what is released, on their own -------------------------------------------
+
+
+def selected(scores: np.ndarray, cost: Guarantee) -> np.ndarray:
+    """A noisy maximum of scores that one record moves by at most 1."""
+    from fractions import Fraction
+
+    from pgmpy_dp.private.noise import selection
+
+    assert isinstance(cost, PureDP | ZCDP)
+    scale = selection.selection_scale(1.0, cost, Fraction(1))
+    return selection.noisy_argmax([scores], scale, cost)
+
+
+def tested_distance(votes: list) -> np.ndarray:
+    """The mode of votes, if far enough from changing, and the noisy distance."""
+    from pgmpy_dp.private.noise import distance_test
+
+    noisy, mode = distance_test.noisy_mode(votes, distance_test.distance_test(1.0, 0.01))
+    return np.array([float(noisy), {"a": 1.0, "b": -1.0}.get(mode, 0.0)])
+
+
+def truncated(value: int) -> np.ndarray:
+    """A number with noise that is never negative."""
+    from pgmpy_dp.private.noise import truncated_laplace
+
+    noise = truncated_laplace.truncated_laplace(1, 1.0, 0.01)
+    return truncated_laplace.add_truncated_laplace(np.array([value]), noise)
+
+
+def lone_cell(marks: list) -> np.ndarray:
+    """Cells of a histogram that reach the threshold: (block, cell) marks, of at most one cell a block.
+
+    A delta of .005 for the threshold and as much to convert the noise's zCDP.
+    """
+    from pgmpy_dp.private.accounting import approx_to_zcdp
+    from pgmpy_dp.private.noise import histogram
+
+    plan = histogram.stability_histogram(1, approx_to_zcdp(1.0, 0.005), 0.005)
+    blocks, cells = np.array(marks).T
+    found, counts = histogram.stable_cells(cells[:, np.newaxis], blocks, plan)
+    noisy = dict(zip(found[:, 0].tolist(), counts.tolist(), strict=True))
+    return np.array([float(noisy.get(cell, -100.0)) for cell in (0, 1)])  # far from any count: not released
+
+
+def _changed_marks() -> Neighbours:
+    marks = [(block, 0) for block in range(6)]
+    return Neighbours([*marks, (6, 1)], marks, "add_remove", "marks of seven blocks, one of them in a cell of its own")
+
+
+def _changed_votes() -> Neighbours:
+    # One change apart around the threshold, 5, of the distance.
+    return Neighbours(["a"] * 11, ["a"] * 10 + ["b"], "replace_one", "votes, one of them another")
+
+
+def _changed_scores() -> Neighbours:
+    return Neighbours(np.array([0, 0]), np.array([1, -1]), "replace_one", "scores that move in opposite directions")
+
+
+def _changed_number() -> Neighbours:
+    return Neighbours(3, 4, "add_remove", "numbers one apart")
+
+
+def _cases() -> list[AuditCase]:
+    quick = (200, 10_000)
+    cases = [
+        _block_case("epsilon", (100, 1600), method="noisy-power"),
+        _block_case("rho", (100, 1600), method="noisy-power"),
+        _block_case("epsilon", (100, 2000), method="randomized-response"),
+        _block_case("epsilon", (100, 2000), method="exponential"),
+        _block_case("rho", (100, 1600), method="sdp"),
+        _block_case("delta", (100, 1600), method="sdp-exact"),
+        AuditCase(
+            "BlockProjection(rho)", "BlockProjection", ZCDP(0.5), _joined, released_projection, trials=(100, 2400)
+        ),
+    ]
+    cases += [
+        _vector_case("epsilon", "add_remove", floating_point=True),
+        _vector_case("epsilon", "add_remove", d=1, floating_point=True),
+        _vector_case("epsilon", "replace_one", floating_point=True),
+        _vector_case("rho", "add_remove"),
+        _vector_case("rho", "replace_one"),
+        _vector_case("epsilon", "replace_one", mechanism="laplace"),
+        _vector_case("epsilon", "replace_one", mechanism="published-laplace"),
+        _vector_case("epsilon", "add_remove", mechanism="frobenius", floating_point=True),
+        _vector_case("rho", "add_remove", mechanism="gaussian"),
+        _vector_case("delta", "add_remove", mechanism="one-sided-wishart", floating_point=True),
+        _vector_case("rho", "add_remove", center="private", center_radius=1.0),
+        _vector_case("epsilon", "replace_one", perturb="output", floating_point=True),
+        _vector_case("rho", "add_remove", perturb="output"),
+        _person_case(),
+        _mixture_case("add_remove", "blocks"),
+        _mixture_case("replace_one", "blocks"),
+        _mixture_case("replace_one", "friends"),
+        _mixture_case("add_remove", "blocks", scale=None),
+        AuditCase(
+            "mixture_sdp(delta)",
+            "mixture_sdp",
+            ApproxDP(1.0, 0.01),
+            partial(_far_records, "add_remove", 4),
+            demonstrated_program,
+            features=program_features,
+            trials=(100, 2000),
+        ),
+    ]
+    for cost in (PureDP(2.0), ZCDP(0.5)):
+        mechanism = partial(selected, cost=cost)
+        cases.append(AuditCase(f"noisy_argmax({cost})", "noisy_argmax", cost, _changed_scores, mechanism, trials=quick))
+    approximate = ApproxDP(1.0, 0.01)
+    cases += [
+        AuditCase("distance_test", "distance_test", approximate, _changed_votes, tested_distance, trials=quick),
+        AuditCase("truncated_laplace", "truncated_laplace", approximate, _changed_number, truncated, trials=quick),
+        AuditCase("stability_histogram", "stability_histogram", approximate, _changed_marks, lone_cell, trials=quick),
+    ]
+    return cases
+
+
+CASES = _cases()

@@ -1,0 +1,9 @@
+"""The command line ``pgmpy-dp``: from a file of records to a private model, and what follows from it.
+
+One module for each command. Nothing here opens records: a command hands a path to the boundary and takes a release out.
+"""
+
+from pgmpy_dp.cli import audit, fit, ledger, model, plan, schema
+from pgmpy_dp.cli.application import app
+
+__all__ = ["app", "audit", "fit", "ledger", "model", "plan", "schema"]

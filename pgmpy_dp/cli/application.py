@@ -1,0 +1,165 @@
+"""The application: how commands are declared, and how each of them ends."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+__all__ = ["CHECK_FAILED", "CRASHED", "REFUSED", "USAGE", "app", "ask_for", "command", "note", "progress", "show"]
+
+CHECK_FAILED = 1
+USAGE = 2
+REFUSED = 3
+CRASHED = 4
+
+_PACKAGE = Path(__file__).parents[1]
+_TRACEBACK = "PGMPY_DP_TRACEBACK"
+
+
+class _InOrder(TyperGroup):
+    """Commands in the order in which they are used."""
+
+    order = ("schema", "plan", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=self.order.index)
+
+
+app = typer.Typer(
+    name="pgmpy-dp",
+    cls=_InOrder,
+    help="Graphical models learned from private records: write a schema, plan, fit, then query and sample the model.",
+    epilog=f"""\b
+A first session, with your own records.csv:
+  pgmpy-dp schema --variable "sex=F,M" --cuts "age=25,45,65" --out schema.json
+  pgmpy-dp plan --schema schema.json --epsilon 1 --n 20000
+  pgmpy-dp fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out model.npz
+  pgmpy-dp query model.npz --variables sex --evidence "age=<25"
+  pgmpy-dp sample model.npz --n 10000 --out synthetic.csv
+
+\b
+Exit codes:
+  0  done
+  1  a check failed: an audit refuted its claim
+  2  an argument cannot be used; nothing was spent and nothing was written
+  3  the budget does not allow it; nothing was spent
+  4  something failed that nobody foresaw; where the budget was spent, what it bought is kept
+     ({_TRACEBACK}=1 shows more, which may quote records)
+
+Nothing that is printed depends on a record, but through releases with noise.""",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
+    if version:
+        from pgmpy_dp import __version__
+
+        typer.echo(f"pgmpy-dp {__version__}")
+        raise typer.Exit
+
+
+def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Callable[[Callable], Callable]:
+    """Declare a command whose errors are one line on standard error and an exit code.
+
+    Parameters
+    ----------
+    parent : Typer
+    name, summary : str
+    *examples : str
+        Command lines, without ``pgmpy-dp``, for its help.
+    """
+    lines = "\n".join(f"  pgmpy-dp {example}" for example in examples)
+
+    def declare(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> None:
+            with warnings.catch_warnings():
+                # Libraries warn about what they deprecate, and might about a record.
+                warnings.simplefilter("ignore")
+                try:
+                    function(*args, **kwargs)
+                except typer.Exit:
+                    raise
+                except Exception as error:
+                    _end(error)
+
+        parent.command(name, short_help=summary, epilog=f"\b\nExamples:\n{lines}")(guarded)
+        return function
+
+    return declare
+
+
+def _end(error: Exception) -> NoReturn:
+    """Say what was wrong, and exit.
+
+    Only texts that this package wrote are shown, which are about arguments and public facts: those of exceptions that
+    one of its lines raises itself. One by a library (from deep inside pandas, or ``float(text)``) may quote a record.
+    """
+    from pgmpy_dp.private.ledger import BudgetExceeded
+
+    if os.environ.get(_TRACEBACK):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _PACKAGE in Path(frame.filename).parents]
+    written_here = bool(own) and frames[-1] is own[-1] and (own[-1].line or "").startswith("raise ")
+    if getattr(error, "release", None) is not None:
+        _fail(f"{type(error).__name__} after the budget was spent; {_TRACEBACK}=1 shows more", CRASHED)
+    if isinstance(error, BudgetExceeded):
+        _fail(str(error), REFUSED)
+    if isinstance(error, OSError) and error.filename is not None:
+        _fail(f"{os.fspath(error.filename)!r}: {error.strerror}", USAGE)
+    if isinstance(error, ValueError | TypeError | KeyError | OSError | ModuleNotFoundError) and written_here:
+        _fail(str(error), USAGE)
+    place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else "an unknown place"
+    _fail(f"{type(error).__name__} in {place}: this is a mistake in the program; {_TRACEBACK}=1 shows more", CRASHED)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    typer.echo(f"pgmpy-dp: {' '.join(message.split())}", err=True)
+    raise typer.Exit(code)
+
+
+def ask_for(option: str, given: object, remedy: str) -> NoReturn:
+    """ValueError that names an option, what it was given, and what to do."""
+    raise ValueError(f"{option} is {given!r}: {remedy}")
+
+
+def show(document: dict[str, Any], text: str, as_json: bool) -> None:
+    """The result of a command, for a program or for a person."""
+    typer.echo(json.dumps(document, indent=1, ensure_ascii=False) if as_json else text)
+
+
+def note(message: str, quiet: bool = False) -> None:
+    """Something worth knowing that is no result: on standard error."""
+    if not quiet:
+        typer.echo(f"pgmpy-dp: {message}", err=True)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[None]:
+    """Progress bars (on standard error) where there is a terminal to show them, by pgmpy's own switch."""
+    from pgmpy import config
+
+    before = config.get_show_progress()
+    config.set_show_progress(before and not quiet and sys.stderr.isatty())
+    try:
+        yield
+    finally:
+        config.set_show_progress(before)

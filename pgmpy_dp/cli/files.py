@@ -1,0 +1,93 @@
+"""Files that commands write and read: never over another one, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pgmpy_dp.cli.application import ask_for
+
+if TYPE_CHECKING:
+    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.schema import Schema
+
+__all__ = ["free_name", "load_model", "load_schema", "require_writable"]
+
+
+def require_writable(overwrite: bool, inputs: Iterable[Path | None] = (), **outputs: Path | None) -> None:
+    """Refuse outputs that exist, coincide, or lie in a folder that cannot be written, before anything is spent.
+
+    Parameters
+    ----------
+    overwrite : bool
+    inputs : iterable of Path or None
+        Files that the command reads: no output may be one of them, whatever `overwrite` says.
+    **outputs : Path or None
+        By the name of their option.
+
+    Raises
+    ------
+    ValueError
+    """
+    taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        folder = path.absolute().parent
+        if path.is_dir():
+            ask_for(option, str(path), "that is a folder; pass the name of a file in it")
+        if (place := path.resolve()) in taken:
+            ask_for(option, str(path), f"{taken[place]} is the same file; pass another name")
+        if path.exists() and not overwrite:
+            ask_for(option, str(path), "the file exists; pass another name, or --overwrite")
+        if not folder.is_dir():
+            ask_for(option, str(path), f"there is no folder {str(folder)!r}; make it first")
+        if not os.access(folder, os.W_OK):
+            ask_for(option, str(path), f"the folder {str(folder)!r} cannot be written; pass another one")
+        taken[place] = option
+
+
+def free_name(path: Path) -> Path:
+    """`path`, or the first of its numbered siblings that does not exist."""
+    number, found = 1, path
+    while found.exists():
+        found = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        number += 1
+    return found
+
+
+def load_schema(path: Path) -> Schema:
+    """The schema of a JSON file, all discrete; ValueError naming the file otherwise.
+
+    A file that is no schema is not quoted: it might hold records.
+    """
+    from pgmpy_dp.schema import Schema
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        content = None
+    if not isinstance(content, dict) or not {"format", "domain"} & set(content):
+        ask_for("--schema", str(path), "that is no schema; pgmpy-dp schema --help shows how to write one")
+    try:
+        schema = Schema.from_dict(content)
+        schema.require_discrete(argument="it")
+    except (ValueError, TypeError, KeyError) as error:
+        ask_for("--schema", str(path), f"{error}")
+    return schema
+
+
+def load_model(path: Path) -> MarkovNetwork:
+    """A saved model; ValueError for another file."""
+    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+
+    try:
+        return MarkovNetwork.load(path)
+    except OSError:
+        raise
+    except Exception:  # whatever else numpy, zip and JSON find wrong with a file of another kind
+        raise ValueError(f"MODEL is {str(path)!r}, which is no saved model; pass a file that fit wrote") from None

@@ -1,0 +1,250 @@
+"""``pgmpy-dp fit``, the only command that is given records, and ``refit``, which learns again without them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
+from pgmpy_dp.cli.arguments import (
+    AdjacencyOption,
+    Delta,
+    Edges,
+    EdgesFile,
+    Epsilon,
+    Json,
+    NRecords,
+    Overwrite,
+    Quiet,
+    Rho,
+    SchemaFile,
+    Structure,
+    TableAdjacency,
+    given_graph,
+)
+from pgmpy_dp.cli.files import free_name, load_schema, require_writable
+from pgmpy_dp.cli.ledger import open_ledger
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.schema import Schema
+
+__all__ = ["fit", "refit"]
+
+
+class Parameters(StrEnum):
+    """How parameters are learned from noisy tables of a given graph."""
+
+    COLLECTIVE_MAP = "collective-map"
+    NAIVE_MLE = "naive-mle"
+    COLLECTIVE_EM = "collective-em"
+
+
+EstimatorOption = Annotated[
+    Parameters | None, typer.Option("--estimator", help="For a given graph; default collective-map.")
+]
+ReleaseOption = Annotated[
+    Path | None, typer.Option("--release", help="Keep the noisy tables too (.npz), to learn from them again.")
+]
+
+
+@command(
+    app,
+    "fit",
+    "learn a private model from a file of records",
+    "fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out model.npz",
+    'fit records.csv --schema schema.json --edges "age-job,sex-job" --epsilon 1 --out model.npz',
+    "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
+)
+def fit(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="The private records: .csv, .tsv (or either with .gz) or .parquet.")
+    ],
+    schema: SchemaFile,
+    out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    rho: Rho = None,
+    structure: Annotated[
+        Structure | None, typer.Option("--structure", help="How to find the graph if none is given; default learn.")
+    ] = None,
+    edges: Edges = None,
+    edges_file: EdgesFile = None,
+    estimator: EstimatorOption = None,
+    adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
+    n_records: NRecords = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="File that counts what is spent on these records; made if new.")
+    ] = None,
+    budget_epsilon: Annotated[
+        float | None, typer.Option("--budget-epsilon", help="Of a new ledger; default: what this fit spends.")
+    ] = None,
+    budget_delta: Annotated[float, typer.Option("--budget-delta", help="Of a new ledger.")] = 0.0,
+    budget_rho: Annotated[float | None, typer.Option("--budget-rho", help="Of a new ledger.")] = None,
+    release: ReleaseOption = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Learn a private model from a file of records, within a privacy budget.
+
+    The first line of a text file names the columns; columns that the schema does not name are not read. Records with
+    values outside the schema are left out or counted in an other-state, and nobody is told which or how many: compare
+    the estimated number of records that is printed with what you expect.
+
+    Everything is checked before anything is spent. If learning fails afterwards, the noisy tables that were paid for
+    are kept, and refit learns from them.
+    """
+    from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.data.table import PrivateTable
+
+    budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    require_writable(overwrite, (data, schema, edges_file, ledger), out=out, release=release)
+    public = load_schema(schema)
+    graph = given_graph(public, edges, edges_file)
+    if graph is not None and structure is not None:
+        ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
+    if graph is None and structure == Structure.INDEPENDENT:
+        graph = _without_edges(public)
+    learner = _learner(structure, budget, adjacency) if graph is None else _estimator(estimator, budget, adjacency)
+    if graph is None and estimator is not None:
+        ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
+    total = None
+    if budget_epsilon is not None or budget_rho is not None or budget_delta:
+        total = Budget(epsilon=budget_epsilon, delta=budget_delta, rho=budget_rho)
+    if ledger is None and total is not None:
+        ask_for("--ledger", None, "a budget of a ledger was passed; pass its file too")
+    if not data.is_file():
+        ask_for("DATA", str(data), "there is no such file")
+    account = budget if ledger is None else open_ledger(ledger, budget, total, adjacency)
+    table = PrivateTable.from_file(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
+        learner.fit(table) if graph is None else learner.fit(graph, table)
+        if release is not None:
+            learner.release_.save(release)
+        learner.model_.save(out)
+    document, text = _summary(learner, out, release)
+    document["budget"] = budget.guarantee.to_dict()
+    if budget.guarantee != learner.privacy_.guarantee:
+        text += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
+    if ledger is not None:
+        document["ledger"] = {"file": str(ledger), "spent": str(table.ledger.spent), "left": str(table.ledger.left)}
+        text += f"\n{ledger}: {table.ledger.spent} spent, {table.ledger.left} left"
+    show(document, text, as_json)
+    if ledger is None:
+        note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
+
+
+@command(
+    app,
+    "refit",
+    "learn again from noisy tables, for free",
+    "refit model.release.npz --estimator naive-mle --out naive.npz",
+)
+def refit(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Noisy tables that fit --release kept.")],
+    out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
+    estimator: EstimatorOption = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Learn a model again from noisy tables, without the records and at no further cost.
+
+    The graph is that of the tables: an edge for each pair of variables that is in one of them.
+    """
+    import networkx as nx
+
+    from pgmpy_dp.private.sensitive import Release
+
+    require_writable(overwrite, (release,), out=out)
+    tables = Release.load(release)
+    if tables.kind != "marginals":
+        ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
+    graph = nx.Graph()
+    graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in tables.scopes))
+    graph.add_edges_from((u, v) for scope in tables.scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
+    learner = _estimator(estimator, None, TableAdjacency(tables.adjacency))
+    with progress(quiet):
+        learner.fit_release(graph, tables)
+    learner.model_.save(out)
+    show(*_summary(learner, out, None), as_json)
+
+
+def _without_edges(schema: Schema) -> nx.Graph:
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(schema.variables)
+    return graph
+
+
+def _learner(structure: Structure | None, budget: Budget, adjacency: TableAdjacency) -> Any:
+    """An estimator of graph and parameters."""
+    from pgmpy_dp.estimators import PrivateChowLiu, PrivateNetwork
+
+    kind = PrivateChowLiu if structure == Structure.CHOW_LIU else PrivateNetwork
+    return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency))
+
+
+def _estimator(which: Parameters | None, budget: Budget | None, adjacency: TableAdjacency) -> Any:
+    """An estimator of a given graph's parameters."""
+    from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
+
+    kinds = {Parameters.NAIVE_MLE: NaiveMLE, Parameters.COLLECTIVE_EM: CollectiveEM}
+    kind = kinds.get(which, CollectiveMAP) if which is not None else CollectiveMAP
+    if budget is None:
+        return kind()
+    return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency))
+
+
+@contextmanager
+def _kept(learner: Any, path: Path) -> Iterator[None]:
+    """If something fails after the budget was spent, write what it bought to `path`, or near it, and say where."""
+    try:
+        yield
+    except BaseException as error:
+        release = getattr(error, "release", None) or getattr(learner, "release_", None)
+        if release is not None:
+            error.release = release  # type: ignore[attr-defined]
+            for folder in (path.parent, Path(tempfile.gettempdir())):
+                kept = free_name(folder / path.name)
+                with suppress(OSError):
+                    release.save(kept)
+                    note(f"the budget was spent before this failed; what it bought is in {kept}: use pgmpy-dp refit")
+                    break
+        raise
+
+
+def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
+    """What a fit tells, all of it released with noise or public."""
+    from pgmpy_dp.schema import encode_label
+
+    model, privacy = learner.model_, learner.privacy_
+    document = {
+        "model": str(out),
+        "release": None if release is None else str(release),
+        "guarantee": privacy.guarantee.to_dict(),
+        "adjacency": str(privacy.adjacency),
+        "mechanism": privacy.mechanism,
+        "variables": [encode_label(name) for name in model.nodes],
+        "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
+        "n_records": float(learner.n_records_),
+        "n_records_sd": float(learner.n_records_sd_),
+    }
+    lines = [
+        f"Learned {model.number_of_edges()} edges between {model.number_of_nodes()} variables: {privacy}",
+        f"Records inside the schema: about {learner.n_records_:,.0f} (standard deviation {learner.n_records_sd_:,.0f})"
+        if learner.n_records_sd_
+        else f"Records: {learner.n_records_:,.0f}, as declared",
+        f"Wrote {out}" + ("" if release is None else f" and {release}"),
+    ]
+    return document, "\n".join(lines)

@@ -1,0 +1,133 @@
+"""``pgmpy-dp ledger``: how much was spent on the records of one file, and what is left."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pgmpy_dp.cli.application import app, ask_for, command, note, show
+from pgmpy_dp.cli.arguments import Delta, Epsilon, Json, Overwrite, Rho, TableAdjacency
+from pgmpy_dp.cli.files import require_writable
+
+if TYPE_CHECKING:
+    from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.ledger import Ledger
+
+__all__ = ["export", "ledgers", "new", "open_ledger", "show_ledger"]
+
+ledgers = typer.Typer(
+    help="What may be spent on the records of one file, and what was.",
+    short_help="count what is spent on a file of records",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(ledgers, name="ledger")
+
+LedgerFile = Annotated[Path, typer.Argument(metavar="FILE", help="Ledger that ledger new or fit --ledger made.")]
+
+
+def open_ledger(path: Path, budget: Budget, total: Budget | None, adjacency: str) -> Ledger:
+    """The ledger in a file; a new one has the budget `total`, or where that is None the `budget` of the first fit."""
+    from pgmpy_dp.private.ledger import Ledger
+
+    if path.exists():
+        return Ledger.open(path, total, adjacency=str(adjacency))
+    require_writable(False, ledger=path)
+    if total is None:
+        note(f"{path} is new, with a budget of {budget} that this fit spends; --budget-epsilon gives it more")
+    return Ledger.open(path, total or budget, adjacency=str(adjacency))
+
+
+@command(ledgers, "new", "make a ledger", "ledger new ledger.json --epsilon 3 --delta 1e-9")
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON file to make.")],
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    rho: Rho = None,
+    adjacency: Annotated[
+        TableAdjacency | None, typer.Option("--adjacency", help="Of all fits; default: that of the first.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a ledger: the budget of one file of records, for everything that will ever be learned from it."""
+    from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.ledger import Ledger
+
+    budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    if file.exists():
+        ask_for("FILE", str(file), "it exists; a ledger that was replaced would forget what was spent; name another")
+    require_writable(False, file=file)
+    Ledger.open(file, budget, adjacency=None if adjacency is None else str(adjacency))
+    show(
+        {"ledger": str(file), "budget": budget.guarantee.to_dict()}, f"Wrote {file} with a budget of {budget}", as_json
+    )
+
+
+@command(ledgers, "show", "show charges and what is left", "ledger show ledger.json", "ledger show ledger.json --json")
+def show_ledger(file: LedgerFile, as_json: Json = False) -> None:
+    """Every charge, what was spent in total and what is left."""
+    ledger = _load(file)
+    document = {
+        "budget": ledger.budget.guarantee.to_dict(),
+        "spent": ledger.spent.to_dict(),
+        "left": ledger.left.to_dict(),
+        "adjacency": ledger.adjacency,
+        "private": ledger.private,
+        "entries": [entry.to_dict() for entry in ledger.entries],
+    }
+    show(document, ledger.summary(), as_json)
+
+
+@command(ledgers, "export", "write the charges to a CSV file", "ledger export ledger.json --out ledger.csv")
+def export(
+    file: LedgerFile,
+    out: Annotated[Path, typer.Option("--out", help="CSV to write: one line for each charge.")],
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Write the charges as a table, for a data protection officer's own records."""
+    from pgmpy_dp.private.files import write_atomically
+
+    require_writable(overwrite, (file,), out=out)
+    ledger = _load(file)
+    text = io.StringIO()
+    rows = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    rows.writeheader()
+    rows.writerows(_row(entry.to_dict()) for entry in ledger.entries)
+    write_atomically(out, text.getvalue().encode())
+    count = len(ledger.entries)
+    show({"out": str(out), "entries": count}, f"Wrote {out} with {count} charges", as_json)
+
+
+_COLUMNS = (
+    "time",
+    "what",
+    "columns",
+    "mechanism",
+    "measure",
+    "epsilon",
+    "delta",
+    "rho",
+    "adjacency",
+    "unit",
+    "private",
+)
+
+
+def _row(entry: dict[str, Any]) -> dict[str, Any]:
+    own = {key: entry[key] for key in ("time", "what", "mechanism", "adjacency", "unit")}
+    columns = ";".join(str(name) for name in entry["columns"])
+    return {**own, **entry["cost"], "columns": columns, "private": "no" if entry["reproducible"] else "yes"}
+
+
+def _load(path: Path) -> Ledger:
+    from pgmpy_dp.private.ledger import Ledger
+
+    try:
+        return Ledger.load(path)
+    except ValueError as error:
+        ask_for("FILE", str(path), f"{error}")

@@ -1,0 +1,256 @@
+"""``pgmpy-dp plan``: what a budget will buy, from public numbers alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isnan, nan, pi, sqrt
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pgmpy_dp.cli.application import app, ask_for, command, progress, show
+from pgmpy_dp.cli.arguments import (
+    AdjacencyOption,
+    Delta,
+    Edges,
+    EdgesFile,
+    Epsilon,
+    Json,
+    Quiet,
+    Rho,
+    SchemaFile,
+    Structure,
+    TableAdjacency,
+    given_graph,
+)
+from pgmpy_dp.cli.files import load_schema
+
+if TYPE_CHECKING:
+    from pgmpy_dp.estimators.preview import Preview
+    from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.sensitive import Noise
+    from pgmpy_dp.schema import Schema
+
+__all__ = ["plan"]
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One noisy table: its variables (or what is known of them), cells, noise, and the error of what is learned."""
+
+    what: str
+    cells: int
+    noise: Noise
+    learned: float = nan
+
+    def error(self, n: int) -> float:
+        """Expected total variation between the noisy and the exact table of n records, at most 1."""
+        mean = self.noise.scale * (sqrt(2 / pi) if self.noise.distribution == "discrete_gaussian" else 1.0)
+        return min(1.0, self.cells * mean / (2 * n))
+
+
+@command(
+    app,
+    "plan",
+    "sizes, noise and expected errors before a fit",
+    "plan --schema schema.json --epsilon 1 --delta 1e-9 --n 20000",
+    'plan --schema schema.json --edges "age-job,sex-job" --epsilon 1 --n 20000',
+    "plan --schema schema.json --rho 0.1 --n 20000 --width 1 --min-weight 0.3 --alpha 0.01",
+)
+def plan(
+    schema: SchemaFile,
+    n: Annotated[int, typer.Option("--n", help="About how many records there are, from public knowledge.", min=1)],
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    rho: Rho = None,
+    structure: Annotated[
+        Structure | None, typer.Option("--structure", help="As fit will be given; default learn.")
+    ] = None,
+    edges: Edges = None,
+    edges_file: EdgesFile = None,
+    adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
+    width: Annotated[
+        float | None, typer.Option("--width", help="For theory: bound on the sum of weights at a variable.")
+    ] = None,
+    min_weight: Annotated[
+        float | None, typer.Option("--min-weight", help="For theory: smallest weight of an edge to be found.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option("--alpha", help="For theory: largest error of a weight.")] = None,
+    simulations: Annotated[
+        int, typer.Option("--simulations", help="Fits to made-up records, for a given graph; 0 for noise alone.", min=0)
+    ] = 5,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Sizes, noise and expected errors of a fit before there is one. It is given no records and spends nothing.
+
+    The error of a table is the total variation that noise alone adds to it: .01 means that a hundredth of the records
+    would have to change cells. Where the graph is given, "learned" is that of the model's table, by simulation.
+
+    With --width and --min-weight or --alpha, theory's bounds on the number of records are added: orders of magnitude.
+    """
+    from pgmpy_dp.estimators.preview import preview
+    from pgmpy_dp.private.budget import Budget
+
+    budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    public = load_schema(schema)
+    graph = given_graph(public, edges, edges_file)
+    if graph is not None and structure is not None:
+        ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
+    sizes = [public.cardinality(name) for name in public.variables]
+    document: dict[str, Any] = {
+        "variables": len(sizes),
+        "budget": budget.guarantee.to_dict(),
+        "n": n,
+        "adjacency": str(adjacency),
+    }
+    lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
+    if graph is not None or structure == Structure.INDEPENDENT:
+        with progress(quiet):
+            found = preview(
+                public,
+                [(name,) for name in public.variables] if graph is None else graph,
+                budget,
+                n,
+                adjacency=str(adjacency),
+                n_simulations=simulations,
+            )
+        tables = _previewed(found)
+        document["inference"] = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
+        document["verdict"] = found.verdict
+        lines += str(found).splitlines()
+    elif structure == Structure.CHOW_LIU:
+        tables = _of_tree(public, budget, adjacency, n)
+        lines.append(
+            f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
+        )
+    else:
+        tables, rounds = _of_network(public, budget, adjacency)
+        document["rounds"] = rounds
+        lines.append(
+            f"Graph and parameters: tables of {len(sizes)} variables, then up to {rounds} rounds that each choose a "
+            "pair; rounds get larger shares once they say little new"
+        )
+    document["tables"] = [
+        {
+            "table": table.what,
+            "cells": table.cells,
+            "noise": table.noise.distribution,
+            "scale": table.noise.scale,
+            "expected_error": table.error(n),
+            "expected_error_learned": None if isnan(table.learned) else table.learned,
+        }
+        for table in tables
+    ]
+    lines += ["", f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}  {'learned':>8}  table"]
+    worst = sorted(tables, key=lambda table: -table.error(n))
+    for t in worst[:_SHOWN]:
+        learned = "" if isnan(t.learned) else f"{t.learned:.4f}"
+        lines.append(f"{t.cells:9,}  {t.noise.scale:14.1f}  {t.error(n):14.4f}  {learned:>8}  {t.what}")
+    if len(worst) > _SHOWN:
+        lines.append(f"... and {len(worst) - _SHOWN} tables with smaller errors; --json has them all")
+    options = _theory(len(sizes), max(sizes), width, min_weight, alpha, budget, n)
+    document["theory"] = [entry for entry, _ in options]
+    lines += ["", *(text for _, text in options)] if options else []
+    show(document, "\n".join(lines), as_json)
+
+
+def _empty(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) -> Any:
+    """A table without records: a mechanism run on it tells its noise and no more."""
+    import pandas as pd
+
+    from pgmpy_dp.private.data.table import PrivateTable
+
+    frame = pd.DataFrame({str(name): pd.Series([], dtype=object) for name in schema.variables})
+    count = n if adjacency == TableAdjacency.REPLACE_ONE else None
+    return PrivateTable(frame, schema, adjacency=str(adjacency), ledger=budget, n_records=count)
+
+
+def _tables(release: Any) -> list[_Table]:
+    return [
+        _Table(" - ".join(map(str, scope)), value.size, noise)
+        for scope, value, noise in zip(release.scopes, release.values, release.noise, strict=True)
+    ]
+
+
+def _previewed(found: Preview) -> list[_Table]:
+    from pgmpy_dp.private.sensitive import Noise
+
+    return [
+        _Table(" - ".join(map(str, scope)), int(row.cells), Noise(row.noise, row.scale), float(row.fitted))
+        for scope, row in zip(found.table.index, found.table.itertuples(), strict=True)
+    ]
+
+
+def _of_tree(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) -> list[_Table]:
+    """The tree of an empty table is a random one; its largest tables stand for those of pairs not known yet."""
+    from pgmpy_dp.private.learners import tree
+
+    tables = _tables(tree.run(_empty(schema, budget, adjacency, n), tree.TreeSettings(), budget))
+    sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
+    single = [table for table in tables if " - " not in table.what]
+    pairs = [table for table in tables if " - " in table.what]
+    if not pairs:
+        return single
+    noise = pairs[0].noise
+    return [
+        *single,
+        _Table("a pair, at most", sizes[0] * sizes[1], noise),
+        _Table("a pair, at least", sizes[-1] * sizes[-2], noise),
+    ]
+
+
+def _of_network(schema: Schema, budget: Budget, adjacency: TableAdjacency) -> tuple[list[_Table], int]:
+    from pgmpy_dp.private.adjacency import Adjacency
+    from pgmpy_dp.private.guarantee import ZCDP
+    from pgmpy_dp.private.learners.network_plan import NetworkSettings, network_plan, noise_scale, one_way_weights
+    from pgmpy_dp.private.sensitive import Noise
+
+    own = Adjacency(str(adjacency))
+    shares = network_plan(schema, own, NetworkSettings(), budget)
+    kind = "discrete_gaussian" if isinstance(shares.cost, ZCDP) else "discrete_laplace"
+    sizes = [schema.cardinality(name) for name in schema.variables]
+    weights = [Fraction(weight) for weight in one_way_weights(sizes, shares.cost)]
+
+    def noise(share: Fraction) -> Noise:
+        return Noise(kind, noise_scale(shares.cost, own, share))
+
+    tables = [
+        _Table(str(name), size, noise(shares.one_way * weight / sum(weights)))
+        for name, size, weight in zip(schema.variables, sizes, weights, strict=True)
+    ]
+    if not shares.first_round:
+        return tables, 0
+    each = noise(shares.first_round * (1 - shares.selection))
+    cells = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
+    tables += [_Table("a pair, at most", cells[-1], each), _Table("a pair, at least", cells[0], each)]
+    return tables, int(shares.rounds / shares.first_round)
+
+
+def _theory(
+    p: int, k: int, width: float | None, min_weight: float | None, alpha: float | None, budget: Budget, n: int
+) -> list[tuple[dict[str, Any], str]]:
+    """The bounds of the theorems, where what they depend on was passed."""
+    from pgmpy_dp import theory
+
+    if width is None and min_weight is None and alpha is None:
+        return []
+    if width is None:
+        ask_for("--width", None, "--min-weight and --alpha need it: a public bound on the sum of weights at a variable")
+    options = theory.plan(p, width=width, budget=budget, min_weight=min_weight, alpha=alpha, k=k)
+    return [
+        (
+            {
+                "goal": option.goal,
+                "learner": option.learner,
+                "lower": option.lower.value,
+                "upper": None if option.upper is None else option.upper.value,
+                "verdict": option.verdict(n),
+            },
+            f"{option}\n  {n:,} records: {option.verdict(n)}, with constant 1",
+        )
+        for option in options
+    ]

@@ -1,0 +1,95 @@
+"""``pgmpy-dp schema``: write down what is public about a table, without a look at its records."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pgmpy_dp.cli.application import app, ask_for, command, show
+from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment
+from pgmpy_dp.cli.files import require_writable
+
+__all__ = ["schema"]
+
+
+@command(
+    app,
+    "schema",
+    "write down columns and their possible values",
+    'schema --variable "sex=F,M" --cuts "age=25,45,65" --out schema.json',
+    "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
+)
+def schema(
+    variable: Annotated[
+        list[str] | None, typer.Option("--variable", help='A column and all of its possible values: "sex=F,M".')
+    ] = None,
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option("--cuts", help='A column of numbers and where to cut it: "age=25,45,65" has 4 states.'),
+    ] = None,
+    codebook: Annotated[
+        Path | None, typer.Option("--codebook", help="CSV with the columns variable,state: one line for each state.")
+    ] = None,
+    other: Annotated[
+        list[str] | None, typer.Option("--other", help='State that takes all other values: "job=unknown".')
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Write the public schema of a table: its columns and their possible values.
+
+    Write it from what is known without the records (a questionnaire, a codebook, common sense). There is no option to
+    read it from the records, for whether a rare value occurs in them would tell that someone is among them.
+
+    Records with a value that is not in the schema are left out, unless --other names a state that takes such values.
+    """
+    from pgmpy_dp.schema import Schema, interval_states
+
+    require_writable(overwrite, (codebook,), out=out)
+    states: dict[str, list[str]] = {} if codebook is None else _read_codebook(codebook)
+    for option, texts in (("--variable", variable or []), ("--cuts", cuts or [])):
+        for text in texts:
+            name, values = parse_assignment(text, option)
+            if name in states:
+                ask_for(option, text, f"{name} was described before; describe each variable once")
+            parts = [value.strip() for value in values.split(",")]
+            states[name] = interval_states(_numbers(text, parts)) if option == "--cuts" else parts
+    if not states:
+        ask_for("--variable", None, 'describe a column with --variable "sex=F,M", --cuts "age=25,45" or --codebook')
+    others = dict(parse_assignment(text, "--other") for text in other or [])
+    found = Schema(states, other=others)
+    document = found.to_dict()
+    if out is None:
+        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        return
+    found.to_json(out)
+    sizes = [found.cardinality(name) for name in found.variables]
+    cells = math.prod(sizes)
+    text = f"Wrote {out}: {len(sizes)} variables with {min(sizes)} to {max(sizes)} states, {cells:,} possible records"
+    show({"schema": str(out), "variables": len(sizes), "possible_records": cells}, text, as_json)
+
+
+def _numbers(text: str, parts: list[str]) -> list[float]:
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        ask_for("--cuts", text, 'write ascending numbers: "age=25,45,65"')
+
+
+def _read_codebook(path: Path) -> dict[str, list[str]]:
+    states: dict[str, list[str]] = {}
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as lines:
+        rows = csv.DictReader(lines, skipinitialspace=True)
+        if not {"variable", "state"} <= set(rows.fieldnames or ()):
+            ask_for("--codebook", str(path), "its first line must be variable,state; it is not the file of the records")
+        for row in rows:
+            if not row["variable"] or row["state"] is None:
+                ask_for("--codebook", str(path), f"line {rows.line_num} has no variable or no state; write both")
+            states.setdefault(row["variable"], []).append(row["state"])
+    return states

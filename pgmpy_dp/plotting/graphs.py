@@ -1,0 +1,242 @@
+"""Graphs: as a drawing whose thicker edges are the stronger ones, or as a matrix of partial correlations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+
+from pgmpy_dp.models.gaussian import partial_correlations
+from pgmpy_dp.plotting.style import BLUE, VERMILLION, bare_axes, legend, styled_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_graph", "plot_partial_correlations"]
+
+_ON_A_CIRCLE = 30  # with more vertices the names on a circle run into each other
+_WITH_NAMES = 40  # more names cannot be read
+_WIDTHS = (0.8, 7.0)
+
+
+def plot_graph(
+    graph: nx.Graph,
+    strengths: Mapping[tuple, float] | None = None,
+    ax: Axes | None = None,
+    *,
+    layout: Mapping[Hashable, Sequence[float]] | None = None,
+    label: str = "strength",
+) -> Axes:
+    """An undirected graph; stronger edges are thicker, negative ones dashed and in another colour.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        E.g. ``graph_`` or ``model_`` of a fitted estimator.
+    strengths : mapping of edge to float, optional
+        E.g. ``PrivateNetwork.edge_scores_``; a pair may be in either order, and pairs that are no edges are ignored.
+        Default: for a model with factors the mutual information of each edge's two variables under it, in nats; for
+        a graph alone, all the same.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+    layout : mapping of node to (x, y), optional
+        Default: for up to 30 nodes a circle, around which neighbours by strong edges follow each other; for more,
+        springs. The same graph is always drawn the same. Up to 40 nodes are named.
+    label : str
+        What the strengths are, for the legend.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Edges are one ``LineCollection``, in the order of ``graph.edges``.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If an edge has no finite strength, or a node no place in `layout`.
+
+    Examples
+    --------
+    >>> plot_graph(nx.path_graph(3), {(0, 1): 0.5, (1, 2): 0.1})
+    <Axes: ...>
+    """
+    edges = [(u, v) for u, v in graph.edges() if u != v]
+    values, label = _strengths(graph, edges, strengths, label)
+    places, around = _places(graph, edges, values, layout)
+    ax = bare_axes(ax)
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    largest = float(np.abs(values).max(initial=0.0)) if values is not None else 0.0
+
+    def width(value: float) -> float:
+        return _WIDTHS[0] + (_WIDTHS[1] - _WIDTHS[0]) * (abs(value) / largest if largest else 0.0)
+
+    shown = np.zeros(len(edges)) if values is None else values
+    ax.add_collection(
+        LineCollection(
+            [np.array([places[u], places[v]]) for u, v in edges],
+            linewidths=[1.5 if values is None else width(value) for value in shown],
+            colors=[VERMILLION if value < 0 else BLUE for value in shown],
+            linestyles=["dashed" if value < 0 else "solid" for value in shown],
+            alpha=0.55,
+            capstyle="butt",
+            zorder=1,
+        )
+    )
+    if places:
+        x, y = np.array([places[node] for node in graph]).T
+        ax.scatter(x, y, s=45 if len(places) <= _WITH_NAMES else 14, color=BLUE, edgecolor="white", zorder=2)
+    if len(places) <= _WITH_NAMES:
+        _name_nodes(ax, places, around)
+    ax.set_aspect("equal")
+    ax.margins(0.28 if around else 0.12, 0.12)  # names stand at the sides of a circle
+    if values is not None and len(edges):
+        # The strongest and the weakest of each sign: what the widths mean.
+        ends = {
+            float(part[k])
+            for part in (values[values >= 0], values[values < 0])
+            if part.size
+            for k in (np.abs(part).argmax(), np.abs(part).argmin())
+        }
+        handles = [
+            Line2D(
+                [],
+                [],
+                linewidth=width(value),
+                color=VERMILLION if value < 0 else BLUE,
+                alpha=0.55,
+                linestyle="dashed" if value < 0 else "solid",
+                label=f"{value:.2g}",
+            )
+            for value in sorted(ends, reverse=True)
+        ]
+        legend(
+            ax,
+            handles=handles,
+            title=label,
+            title_fontsize=8.5,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.02),
+            ncols=len(handles),
+        )
+    return ax
+
+
+def plot_partial_correlations(
+    precision: np.ndarray, names: Sequence[Hashable] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Partial correlations of a Gaussian graphical model as a coloured matrix; pairs without an edge are white.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (d, d)
+        Positive definite, such as ``PrivateGraphicalLasso.precision_``.
+    names : sequence of hashable, optional
+        Of the columns; shown for up to 40, more cannot be read. Default: their numbers.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If `precision` is not positive definite, or `names` are not as many as its columns.
+
+    Examples
+    --------
+    >>> plot_partial_correlations(np.array([[2.0, -1.0], [-1.0, 2.0]]), ["rain", "wet"])
+    <Axes: ...>
+    """
+    shown = partial_correlations(precision)
+    d = len(shown)
+    labels = [str(name) for name in (range(d) if names is None else names)]
+    if len(labels) != d:
+        raise ValueError(f"names has {len(labels)} entries for {d} columns; pass one for each")
+    np.fill_diagonal(shown, np.nan)
+    ax = styled_axes(ax, (5.6, 4.6))
+    ax.grid(False)
+    largest = float(np.nanmax(np.abs(shown), initial=0.1))
+    image = ax.imshow(shown, cmap="RdBu_r", vmin=-largest, vmax=largest)
+    ax.figure.colorbar(image, ax=ax, label="partial correlation").outline.set_visible(False)
+    if d <= 40:
+        ax.set_xticks(range(d), labels, rotation=90, fontsize="small")
+        ax.set_yticks(range(d), labels, fontsize="small")
+    return ax
+
+
+def _strengths(
+    graph: Any, edges: list[tuple], strengths: Mapping[tuple, float] | None, label: str
+) -> tuple[np.ndarray | None, str]:
+    """The strength of each edge, and what it is; None where there is none."""
+    if strengths is None:
+        if not getattr(graph, "factors", None) or not hasattr(graph, "to_log_linear"):
+            return None, label
+        tables = graph.to_log_linear().marginals_of(edges)
+        return np.array([_mutual_information(table) for table in tables]), "mutual information (nats)"
+    found = {frozenset(pair): float(value) for pair, value in strengths.items()}
+    missing = [edge for edge in edges if not math.isfinite(found.get(frozenset(edge), math.nan))]
+    if missing:
+        raise ValueError(f"strengths has no finite number for the edges {missing[:3]}; pass one for each edge")
+    return np.array([found[frozenset(edge)] for edge in edges]), label
+
+
+def _mutual_information(table: np.ndarray) -> float:
+    independent = np.outer(table.sum(axis=1), table.sum(axis=0))
+    seen = table > 0
+    return max(float(table[seen] @ np.log(table[seen] / independent[seen])), 0.0)
+
+
+def _places(
+    graph: nx.Graph, edges: list[tuple], values: np.ndarray | None, layout: Mapping[Hashable, Sequence[float]] | None
+) -> tuple[dict[Hashable, np.ndarray], bool]:
+    """Where the nodes are, and whether that is on a circle."""
+    nodes = list(graph.nodes)
+    if layout is not None:
+        missing = [node for node in nodes if node not in layout]
+        if missing:
+            raise ValueError(f"layout has no place for the nodes {missing[:3]}; pass (x, y) for each node")
+        return {node: np.asarray(layout[node], dtype=float) for node in nodes}, False
+    # By number: networkx's own orders depend on the nodes' hashes, which differ from run to run for text.
+    number = {node: i for i, node in enumerate(nodes)}
+    plain = nx.Graph()
+    plain.add_nodes_from(range(len(nodes)))
+    weights = np.ones(len(edges)) if values is None else np.abs(values)
+    plain.add_weighted_edges_from((number[u], number[v], w) for (u, v), w in zip(edges, weights, strict=True))
+    if len(nodes) > _ON_A_CIRCLE:
+        places = nx.spring_layout(plain, weight=None, seed=0)
+        return {node: places[i] for i, node in enumerate(nodes)}, False
+    forest = nx.maximum_spanning_tree(plain)
+    order: list[int] = []
+    waiting = list(reversed(range(len(nodes))))
+    while waiting:  # depth first, small branches last on the stack, so first around the circle
+        i = waiting.pop()
+        if i not in order:
+            order.append(i)
+            waiting += sorted(forest[i], key=lambda j: (-forest.degree(j), -j))
+    angles = np.pi / 2 - 2 * np.pi * np.argsort(order) / max(len(nodes), 1)
+    return {node: np.array([np.cos(a), np.sin(a)]) for node, a in zip(nodes, angles, strict=True)}, True
+
+
+def _name_nodes(ax: Axes, places: Mapping[Hashable, np.ndarray], around: bool) -> None:
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white")]
+    for node, (x, y) in places.items():
+        side, offset = "left", (4.0, 3.0)
+        if around:  # outside the circle, away from the edges
+            side = "center" if abs(x) < 0.2 else ("left" if x > 0 else "right")
+            offset = (8.0 * x, 8.0 * y)
+        upright = "center" if around and abs(x) >= 0.2 else ("top" if around and y < 0 else "bottom")
+        ax.annotate(str(node), (x, y), offset, textcoords="offset points", ha=side, va=upright, fontsize=9,
+                    path_effects=halo, zorder=3)  # fmt: skip

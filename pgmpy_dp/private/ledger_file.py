@@ -1,0 +1,199 @@
+"""A ledger's file: written whole or not at all, changed by one process at a time, and never believed blindly.
+
+A file that several processes spend from is changed under a lock: read again, checked, written, flushed to the disk, and
+only then does the charge count and may noise be drawn. So a process that dies leaves one of two things: no charge and
+no noise, or a charge whose noise may never have been drawn. That wastes budget and cannot overspend it.
+
+The lock is the operating system's (``flock`` on POSIX) on a file of its own beside the ledger, ``<path>.lock``, which
+stays there. It ends with the process that holds it, however that ends. It works between processes of one machine; on
+network file systems it is as good as their locks are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.files import write_atomically
+from pgmpy_dp.private.filter import Filter
+
+__all__ = ["LedgerFile", "agreed", "read_ledger", "write_ledger"]
+
+_POLL = 0.01  # seconds between two attempts to take a lock
+
+
+def write_ledger(path: Path, content: Filter) -> bytes:
+    """Write a ledger to a JSON file, whole or not at all, and return what was written; OSError where that fails."""
+    stored: dict[str, Any] = {"format": "pgmpy_dp.ledger", "version": 1, **content.to_dict()}
+    text = (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode()
+    write_atomically(path, text)
+    return text
+
+
+def read_ledger(path: Path, text: bytes | None = None) -> Filter:
+    """The content of a ledger's file.
+
+    Parameters
+    ----------
+    path : Path
+    text : bytes, optional
+        What the file holds, where it was read already.
+
+    Raises
+    ------
+    ValueError
+        If it is no ledger, or if its entries overspend its budget.
+    OSError
+        If it cannot be read.
+    """
+    text = path.read_bytes() if text is None else text
+    try:
+        content = json.loads(text.decode())
+    except ValueError as error:
+        raise ValueError(
+            f"{str(path)!r} is not a ledger of version 1 ({error}); pass a file written by Ledger.save or Ledger.open"
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != "pgmpy_dp.ledger" or content.get("version") != 1:
+        raise ValueError(
+            f"{str(path)!r} is not a ledger of version 1; pass a file written by Ledger.save or Ledger.open"
+        )
+    try:
+        return Filter.from_dict(content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{str(path)!r} is damaged, or its entries overspend its budget: {error}") from error
+
+
+class LedgerFile:
+    """The file that one ledger is bound to, and what was last seen in it.
+
+    Parameters
+    ----------
+    path : str or Path
+        Links are followed once, now: two names of one file have one lock.
+    timeout : float
+        Seconds to wait for the lock.
+
+    Raises
+    ------
+    FileNotFoundError
+        If its folder does not exist.
+    """
+
+    def __init__(self, path: str | Path, timeout: float) -> None:
+        self.path = Path(path).resolve()
+        self.timeout = timeout
+        self._seen: tuple[bytes, Filter] | None = None
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"path={str(path)!r}: the folder {str(self.path.parent)!r} does not exist; make it")
+
+    @property
+    def lock_path(self) -> Path:
+        """The file that is locked, which holds nothing."""
+        return self.path.with_name(self.path.name + ".lock")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """No other process, and no other thread, is in such a block for the same file; TimeoutError if it takes long.
+
+        Not to be nested.
+        """
+        from filelock import FileLock, Timeout
+
+        # A new object each time: it opens the file anew, so it also excludes other threads and forgets on a fork.
+        lock = FileLock(str(self.lock_path), timeout=self.timeout)
+        try:
+            lock.acquire(poll_interval=_POLL)
+        except Timeout:
+            raise TimeoutError(
+                f"the lock {str(self.lock_path)!r} of the ledger was not free for {self.timeout:g} s: another process "
+                "is charging and has stopped, or very many are; nothing was charged. Wait or end that process (the "
+                "lock ends with it); do not delete the file, which would let two processes in"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def exists(self) -> bool:
+        """Whether there is a file already."""
+        return self.path.exists()
+
+    def read(self) -> Filter:
+        """What the file holds now, which continues what was seen in it before.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged or gone, has another budget than before, or lacks entries that it had.
+        """
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            raise ValueError(
+                f"the ledger {str(self.path)!r} is gone, and with it what was spent; put it back, or open another"
+            ) from None
+        # Links from elsewhere were followed. A hard link is a second name, which the next write would part from this.
+        if self.path.stat().st_nlink > 1:
+            raise ValueError(
+                f"the ledger {str(self.path)!r} has a second name (a hard link), under which it could be spent again; "
+                "remove one of the names"
+            )
+        if self._seen is not None and text == self._seen[0]:
+            return self._seen[1]
+        content = read_ledger(self.path, text)
+        if self._seen is not None:
+            self._require_continuation(self._seen[1], content)
+        self._seen = text, content
+        return content
+
+    def write(self, content: Filter) -> None:
+        """Put `content` on the disk; to be called in a block of :meth:`locked`.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written: then nothing may be drawn.
+        """
+        try:
+            self._seen = write_ledger(self.path, content), content
+        except OSError as error:
+            error.add_note(f"The ledger {str(self.path)!r} could not be written, so nothing was charged or released.")
+            raise
+
+    def _require_continuation(self, before: Filter, now: Filter) -> None:
+        same = now.budget == before.budget and now.entries[: len(before.entries)] == before.entries
+        for name in ("adjacency", "conversion_delta"):
+            same = same and getattr(before, name) in (None, getattr(now, name))
+        if not same:
+            raise ValueError(
+                f"the ledger {str(self.path)!r} was edited, or replaced by another or by an older copy, since this "
+                "process read it: entries that it had are missing, or its budget differs; put the last one back"
+            )
+
+
+def agreed(
+    path: Path, stored: Filter, budget: Budget | None, adjacency: str | None, conversion_delta: float | None
+) -> Filter:
+    """The stored ledger with what it leaves open and the arguments fix; ValueError where they differ from it."""
+    if budget is not None and budget != stored.budget:
+        given = f"{budget}" if isinstance(budget, Budget) else f"{budget!r}"
+        raise ValueError(
+            f"budget={given} differs from the {stored.budget} of the ledger {str(path)!r}, which cannot be changed; "
+            "leave budget out to use the file's"
+        )
+    asked = Filter(stored.budget, adjacency, conversion_delta)  # type: ignore[arg-type]
+    for name in ("adjacency", "conversion_delta"):
+        own, there = getattr(asked, name), getattr(stored, name)
+        if own is not None and own != there:
+            if there is not None or stored.entries:
+                raise ValueError(
+                    f"{name}={str(own)!r} differs from {str(there)!r} of the ledger {str(path)!r}; leave {name} out to "
+                    "use the file's"
+                )
+            stored = replace(stored, **{name: own})
+    return stored

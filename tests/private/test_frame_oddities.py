@@ -1,0 +1,155 @@
+"""Cells that engines choke on, odd names, extreme sizes and threads: what a record holds is never seen."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import warnings
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.schema import Schema
+from tests.private.test_frame import Talkative
+
+
+def broken_text() -> pa.Array:
+    """Two texts, the second of which is no UTF-8."""
+    ends = np.array([0, 1, 2], dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"a\xff")])
+
+
+def impossible_cells():
+    """Columns in which one cell (the first, or the second of two) has no Python value, and the others do."""
+    day = datetime.date(2020, 1, 1)
+    far = {"s": 10**15, "ms": 2**62, "us": 2**61}
+    for unit, ticks in far.items():
+        for zone in (None, "Europe/Paris"):
+            kind = pa.timestamp(unit, zone)
+            yield f"pyarrow {kind}", pa.table({"x": pa.array([ticks, 0, None], kind)})
+            yield (
+                f"pandas on {kind}",
+                pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(pa.array([ticks, 0, None], kind))}),
+            )
+            if unit != "s":
+                wide = pl.Series([ticks, 0, None]).cast(pl.Datetime(unit, zone))
+                yield f"polars {unit} {zone}", pl.DataFrame({"x": wide})
+    yield "pyarrow date32", pa.table({"x": pa.array([2**31 - 1, 0, None], pa.int32()).cast(pa.date32())})
+    yield "pyarrow duration", pa.table({"x": pa.array([2**62, 0, None], pa.duration("s"))})
+    yield "pyarrow least", pa.table({"x": pa.array([-(2**63), 0, None], pa.timestamp("us"))})
+    yield "pyarrow nested", pa.table({"x": pa.array([[10**15], [0], None], pa.list_(pa.timestamp("s")))})
+    yield "polars date", pl.DataFrame({"x": pl.Series([2**30, 0, None], dtype=pl.Int32).cast(pl.Date)})
+    yield "polars duration", pl.DataFrame({"x": pl.Series([2**62, 0, None]).cast(pl.Duration("ms"))})
+    yield "polars least", pl.DataFrame({"x": pl.Series([-(2**63), 0, None]).cast(pl.Datetime("us"))})
+    listed = pl.Series([[2**62], [0], None])
+    yield "polars nested", pl.DataFrame({"x": listed.cast(pl.List(pl.Datetime("ms")))})
+    yield (
+        "polars struct",
+        pl.DataFrame({"x": pl.Series([{"a": 2**61}, {"a": 0}, None]).cast(pl.Struct({"a": pl.Datetime("us")}))}),
+    )
+    yield "polars lazy", pl.LazyFrame({"x": pl.Series([2**30, 0, None], dtype=pl.Int32).cast(pl.Date)})
+    yield "numpy seconds", pd.DataFrame({"x": np.array([10**15, 0, None], dtype="datetime64[s]")})
+    yield "objects", pd.DataFrame({"x": pd.Series([np.datetime64(2**62, "s"), day, None], dtype=object)})
+    yield "texts", pa.table({"x": pa.concat_arrays([broken_text(), pa.array([None, "2020-01-01"])])})
+    coded = pa.DictionaryArray.from_arrays(pa.array([1, 0, None]), broken_text())
+    yield "dictionary of texts", pa.table({"x": coded})
+    texts = pa.concat_arrays([broken_text(), pa.array([None], pa.string())])
+    yield "pandas on texts", pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(texts))})
+
+
+class TestCellsWithoutAPythonValue:
+    """One record with such a cell must not raise, nor print, nor change how any other is read."""
+
+    @pytest.mark.parametrize(("name", "data"), list(impossible_cells()), ids=[n for n, _ in impossible_cells()])
+    def test_it_is_outside_the_schema_in_silence(self, name, data, capfd):
+        if "text" in name:
+            inside = ["a", "2020-01-01", "b"]
+        elif "nested" in name:
+            inside = [("1970-01-01",), "b"]
+        elif "struct" in name:
+            inside = ["{'a': datetime.datetime(1970, 1, 1, 0, 0)}", "b"]
+        else:
+            inside = ["1970-01-01", "1970-01-01T01:00:00+01:00", "0:00:00", "2020-01-01"]
+        codes = encode(data, Schema({"x": [*inside, None]}))[:, 0].tolist()
+        assert len(inside) in codes  # the missing one
+        assert len(codes) == 2 + (name == "texts")
+        with_other = Schema({"x": [*inside, "other"]}, other={"x": "other"})
+        assert encode(data, with_other)[:, 0].tolist().count(len(inside)) == 2
+        assert capfd.readouterr() == ("", "")
+
+    def test_a_zone_that_does_not_exist(self):
+        for cells in ([], [0]):
+            data = pa.table({"x": pa.array(cells, pa.timestamp("us", "Nowhere/At all"))})
+            assert encode(data, Schema({"x": ["a", "b"]})).shape == (0, 1)
+
+
+class TestNames:
+    ODD = [
+        *["", " ", "^a.*$", "*", "^x$", "a.b", 'x"y', "x'y", "\n", "\0x", "é", "e\u0301", "🎈", "👩\u200d👧", "\u0627"],
+        *[
+            "\u202ex",
+            "a" * 3000,
+            "0",
+            "1.0",
+            "-0",
+            "1e999",
+            "None",
+            "nan",
+            "True",
+            "len",
+            "index",
+            "\ufb01",
+            "ß",
+            "\u0130",
+        ],
+    ]
+
+    @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
+    def test_odd_names_name_their_own_column(self, make):
+        for name in self.ODD:
+            frame = make({name: ["a", "b", "c"], "ax": ["b"] * 3})
+            assert encode(frame, Schema({name: ["a", "b"]})).tolist() == [[0], [1]], name
+        columns = {name: ["a", "b"] if k % 2 else ["b", "a"] for k, name in enumerate(self.ODD)}
+        schema = Schema({name: ["a", "b"] for name in self.ODD[::-1]})
+        codes = encode(make(columns), schema).tolist()
+        places = range(len(self.ODD))
+        assert codes == [[row if k % 2 else 1 - row for k in places][::-1] for row in (0, 1)]
+
+    def test_a_line_of_an_edge_list_and_duckdb(self):
+        for name in (" ", "*", 'x"y', "x'y", "a.b", "🎈", "select", "^x$"):
+            arrow = pa.table({name: ["a", "b"], "other": ["b", "b"]})
+            assert encode(duckdb.from_arrow(arrow), Schema({name: ["a", "b"]})).tolist() == [[0], [1]]
+
+
+class TestSizes:
+    def test_very_many_columns(self):
+        names = [f"c{k}" for k in range(10_000)]
+        data = pl.DataFrame(np.tile([[0, 1]], (2, 5_000)), schema=names)
+        assert encode(data, Schema({name: [0, 1] for name in names})).sum(axis=1).tolist() == [5_000, 5_000]
+
+    @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+    def test_a_million_records(self, make):
+        data = make({"x": np.arange(1_000_000) % 4})
+        assert count(encode(data, Schema({"x": [0, 1, 2]})), [3], [0]).tolist() == [250_000] * 3
+
+
+class TestThreads:
+    def test_reading_in_threads_leaves_the_warning_filters_alone(self):
+        frame, before = pd.DataFrame({"x": [Talkative(), "a", 1] * 20}), list(warnings.filters)
+
+        def read():
+            for _ in range(50):
+                encode(frame, Schema({"x": ["a", "b"]}))
+
+        threads = [threading.Thread(target=read) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert list(warnings.filters) == before

@@ -1,0 +1,384 @@
+"""The command line as its users have it: what it prints, writes, refuses and gives away."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pgmpy_dp import Ledger, MarkovNetwork, Release, Schema, __version__
+from pgmpy_dp.cli import app
+from pgmpy_dp.cli.application import _InOrder
+from pgmpy_dp.private.learners import marginals
+
+ROOT = Path(__file__).parents[1]
+NEEDLE = "needle-9d1f"
+COMMANDS = ("schema", "plan", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+
+
+def run(command: str, code: int = 0):
+    """Result of one command line in this process."""
+    result = CliRunner().invoke(app, shlex.split(command))
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with records.csv and its schema.json; among the records are values that no schema knows."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    age = rng.integers(16, 90, n)
+    frame = pd.DataFrame({
+        "diary": [f"{NEEDLE}-{k}" for k in range(n)],
+        "age": age,
+        "job": rng.choice(["office", "field"], n),
+        "income": np.where(age + rng.normal(0, 15, n) > 50, "high", "low"),
+    })  # fmt: skip
+    frame["job"] = frame["job"].where(frame.index != 7, NEEDLE)
+    frame.to_csv(tmp_path / "records.csv", index=False)
+    with open(tmp_path / "records.csv", "ab") as stream:
+        stream.write(f'{NEEDLE},"{NEEDLE}\n{NEEDLE}\n{NEEDLE},30,office,high,{NEEDLE}\n\xff{NEEDLE},'.encode("latin-1"))
+    monkeypatch.chdir(tmp_path)
+    run('schema --variable "job=office,field" --variable "income=low,high" --cuts "age=25,45,65" --out schema.json')
+    return tmp_path
+
+
+FIT = "fit records.csv --schema schema.json --epsilon 2 --out model.npz"
+
+
+def test_a_session(folder):
+    assert json.loads(run('schema --cuts "age=25"').stdout)["variables"] == [{"name": "age", "states": ["<25", ">=25"]}]
+    assert Schema.from_json("schema.json")["age"] == ("<25", "[25,45)", "[45,65)", ">=65")
+    assert "expected error" in run("plan --schema schema.json --epsilon 2 --n 2000").stdout
+    fit = run(f"{FIT} --structure learn")
+    assert "2-DP under add_remove" in fit.stdout
+    assert "Records inside the schema: about" in fit.stdout
+    assert "--ledger" in fit.stderr
+    assert "2-DP under add_remove" in run("info model.npz").stdout
+    table = run("query model.npz --variables income --evidence age=70").stdout.splitlines()
+    assert table[0].split() == ["income", "P(income", "|", "age=>=65)"]
+    assert float(table[2].split()[1]) > 0.8
+    run("sample model.npz --n 50 --out synthetic.csv --random-state 1")
+    synthetic = pd.read_csv("synthetic.csv")
+    assert len(synthetic) == 50
+    assert set(synthetic["age"]) <= {"<25", "[25,45)", "[45,65)", ">=65"}
+    run("sample model.npz --n 50 --out synthetic.parquet --random-state 1")
+    run("sample model.npz --n 50 --out synthetic.tsv.gz --random-state 1")
+    for name in ("synthetic.parquet", "synthetic.tsv.gz"):
+        read = pd.read_parquet(name) if name.endswith("parquet") else pd.read_csv(name, sep="\t")
+        pd.testing.assert_frame_equal(read.astype(str), synthetic.astype(str))
+
+
+@pytest.mark.parametrize(
+    ("how", "edges"),
+    [
+        ("--structure chow-liu", 2),
+        ("--structure independent", 0),
+        ('--edges "age-income"', 1),
+        ("--edges-file edges.csv --estimator naive-mle", 2),
+        ("--edges age-income,job-income --estimator collective-em", 2),
+        ("--edges age-income --adjacency replace_one --n-records 2000", 1),
+    ],
+)
+def test_where_a_graph_may_come_from(folder, how, edges):
+    Path("edges.csv").write_text("first,second\nage,income\n\njob,income\n")
+    told = json.loads(run(f"{FIT} {how} --json").stdout)
+    assert len(told["edges"]) == edges
+    model = MarkovNetwork.load("model.npz")
+    assert set(model.nodes) == {"age", "job", "income"}
+    assert model.number_of_edges() == edges
+    assert model.privacy.guarantee.epsilon == 2.0
+    assert told["n_records"] == 2000 if "--n-records" in how else 1900 < told["n_records"] < 2100
+
+
+def test_dashes_in_names(tmp_path, monkeypatch):
+    from pgmpy_dp.cli.arguments import given_graph
+
+    schema = Schema({name: [0, 1] for name in ("a", "b", "a-b", "b-a", "marital-status")})
+    found = given_graph(schema, "a-marital-status, a-b-b ,a-b", None)
+    assert set(map(frozenset, found.edges)) == {
+        *map(frozenset, [("a", "b"), ("a", "marital-status"), ("b", "a-b")]),
+    }
+    with pytest.raises(ValueError, match="several ways"):
+        given_graph(schema, "a-b-a", None)
+
+
+def test_questions_are_answered_as_by_the_model(folder):
+    run(f"{FIT} --edges age-income,job-income")
+    told = json.loads(run('query model.npz --variables "job,income" --evidence "age=<25" --json').stdout)
+    assert told["evidence"] == {"age": "<25"}
+    joint = MarkovNetwork.load("model.npz").marginal(["job", "income", "age"]).values[:, :, 0]
+    np.testing.assert_allclose([row["probability"] for row in told["table"]], (joint / joint.sum()).ravel())
+    assert [(row["job"], row["income"]) for row in told["table"]][:2] == [("office", "low"), ("office", "high")]
+
+
+def test_a_ledger_counts(folder):
+    run("ledger new ledger.json --epsilon 3")
+    told = json.loads(run(f"{FIT} --structure independent --ledger ledger.json --json").stdout)
+    assert told["ledger"] == {"file": "ledger.json", "spent": "2-DP", "left": "1-DP"}
+    refused = run("fit records.csv --schema schema.json --epsilon 2 --out second.npz --ledger ledger.json", 3)
+    assert "2-DP was asked" in refused.stderr
+    assert refused.stdout == ""
+    assert not Path("second.npz").exists()
+    shown = json.loads(run("ledger show ledger.json --json").stdout)
+    assert (shown["spent"], len(shown["entries"])) == ({"measure": "pure", "epsilon": 2.0}, 1)
+    assert "spent 2-DP of 3-DP" in run("ledger show ledger.json").stdout
+    run("ledger export ledger.json --out ledger.csv")
+    exported = pd.read_csv("ledger.csv")
+    assert exported["epsilon"].tolist() == [2.0]
+    assert exported["columns"].tolist() == ["job;income;age"]
+    # Never replaced, also not by an output of another command.
+    assert "forget what was spent" in run("ledger new ledger.json --rho 9", 2).stderr
+    before = Path("ledger.json").read_bytes()
+    run("fit records.csv --schema schema.json --epsilon 1 --ledger ledger.json --out ledger.json --overwrite", 2)
+    run("ledger export ledger.json --out ledger.json --overwrite", 2)
+    assert Path("ledger.json").read_bytes() == before
+
+
+def test_a_new_ledger_has_the_budget_it_is_given(folder):
+    told = run(f"{FIT} --structure independent --ledger a.json")
+    assert "a budget of 2-DP that this fit spends" in told.stderr
+    assert str(Ledger.open("a.json").left) == "0-DP"
+    run("fit records.csv --schema schema.json --epsilon 1 --structure independent --out b.npz --ledger b.json "
+        "--budget-epsilon 4 --budget-delta 1e-6")  # fmt: skip
+    assert str(Ledger.open("b.json").budget) == "(4, 1e-06)-DP"
+    differs = run("fit records.csv --schema schema.json --epsilon 1 --out c.npz --ledger b.json --budget-epsilon 9", 2)
+    assert "differs from" in differs.stderr
+    nowhere = run("fit records.csv --schema schema.json --epsilon 1 --out c.npz --budget-epsilon 4", 2)
+    assert "pass its file" in nowhere.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("--epsilon 0", "epsilon=0.0"),
+        ("--delta 1e-6", "no budget was given"),
+        ("--epsilon 1 --rho 1", "not both"),
+        ("--epsilon 1 --out model.npz", "--out is 'model.npz': the file exists"),
+        ("--epsilon 1 --release model.npz", "--release is 'model.npz': the file exists"),
+        ("--epsilon 1 --out nowhere/m.npz", "--out is 'nowhere/m.npz': there is no folder"),
+        ("--epsilon 1 --out .", "that is a folder"),
+        ("--epsilon 1 --out records.csv --overwrite", "an input is the same file"),
+        ("--epsilon 1 --release new.npz", "--out is the same file"),
+        ("--epsilon 1 --schema nothing.json", "'nothing.json': No such file"),
+        ("--epsilon 1 --schema records.csv", "--schema is 'records.csv': that is no schema"),
+        ("--epsilon 1 --edges age-wealth", "--edges is 'age-wealth'"),
+        ("--epsilon 1 --edges-file records.csv", "--edges-file is 'records.csv': line 1"),
+        ("--epsilon 1 --edges age-job --structure learn", "--structure is 'learn'"),
+        ("--epsilon 1 --edges age-job --edges-file records.csv", "--edges-file is 'records.csv'"),
+        ("--epsilon 1 --estimator naive-mle", "--estimator is 'naive-mle'"),
+        ("--epsilon 1 --adjacency replace_one", "n_records=None"),
+        ("--epsilon 1 --adjacency edge", "edge"),
+        ("--epsilon 1 --ledger model.npz", "not a ledger"),
+        ("--epsilon 1 --data nothing.csv", "DATA is 'nothing.csv'"),
+        ("--epsilon 1 --data names.csv", "no column for the variables ['job', 'income', 'age']"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, told):
+    Path("model.npz").write_text("")
+    Path("names.csv").write_text(f"{NEEDLE},{NEEDLE}\n")
+    data = "records.csv"
+    words = shlex.split(arguments)
+    if "--data" in words:
+        data = words.pop(words.index("--data") + 1)
+        words.remove("--data")
+    for name, value in (("--schema", "schema.json"), ("--out", "new.npz"), ("--ledger", "ledger.json")):
+        words += [] if name in words else [name, value]
+    before = sorted(os.listdir())
+    result = run(shlex.join(["fit", data, *words]), 2)
+    assert told in " ".join(result.stderr.split())
+    assert result.stdout == ""
+    assert NEEDLE not in result.stderr
+    assert "Traceback" not in result.output
+    spent = Path("ledger.json").exists() and json.loads(Path("ledger.json").read_text())["entries"]
+    assert not spent
+    assert [name for name in sorted(os.listdir()) if not name.startswith("ledger.json")] == before
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("schema", "--variable"),
+        ('schema --variable "a=1"', "at least 2"),
+        ('schema --variable "a"', "write name=value"),
+        ('schema --cuts "a=3,2"', "ascending"),
+        ('schema --cuts "a=x"', "ascending numbers"),
+        ('schema --cuts "a=1" --variable "a=1,2"', "described before"),
+        ("schema --codebook records.csv", "not the file of the records"),
+        ("plan --schema schema.json --epsilon 1 --n 0", "--n"),
+        ("plan --schema schema.json --epsilon 1 --n 9 --alpha 0.1", "--width"),
+        ("query schema.json --variables age", "no saved model"),
+        ("query model.npz --variables wealth", "--variables is 'wealth'"),
+        ("query model.npz --variables age --evidence age=30", "--evidence"),
+        ("query model.npz --variables age --evidence job=none", "one of the states office, field"),
+        ("query model.npz --variables age,age", "each variable once"),
+        ("sample model.npz --n 3 --out a.xlsx", "--out is 'a.xlsx'"),
+        ("sample model.npz --n 3 --out schema.json", "--out"),
+        ("sample model.npz --n -3 --out a.csv", "--n"),
+        ("info nothing.npz", "'nothing.npz': No such file"),
+        ("ledger show schema.json", "not a ledger"),
+        ("ledger show nothing.json", "'nothing.json': No such file"),
+        ("ledger new a.json", "no budget was given"),
+        ("refit schema.json --out a.npz", "not a release"),
+        ("audit --estimator nothing", "--estimator is 'nothing': use one of NaiveMLE"),
+        ("audit --estimator PrivateIsing --epsilon 1", "with a budget, use one of"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_every_command_says_what_is_wrong(folder, command, told):
+    if "model.npz" in command:
+        run(f"{FIT} --structure independent")
+    result = run(command, 2)
+    assert told in " ".join(result.stderr.split())
+    assert result.stdout == ""
+
+
+def test_a_codebook(folder):
+    Path("codebook.csv").write_text("variable,state\njob,office\njob,field\njob,none\nage,young\nage,old\n")
+    run('schema --codebook codebook.csv --cuts "income=10,20" --other job=none --out own.json')
+    schema = Schema.from_json("own.json")
+    assert (schema["job"], schema.other["job"]) == (("office", "field", "none"), "none")
+    assert schema["income"] == ("<10", "[10,20)", ">=20")
+
+
+def written() -> list[bytes]:
+    """Everything in all files of this folder but the records, archives unpacked."""
+    contents = []
+    for path in Path().rglob("*"):
+        if path.is_file() and path.name not in ("records.csv", "records.parquet", "names.csv"):
+            contents.append(path.read_bytes())
+            if path.suffix == ".npz":
+                contents += [array.tobytes() for array in np.load(path).values()]
+    return contents
+
+
+def test_no_value_of_a_record_gets_out(folder):
+    frame = pd.read_csv("records.csv", on_bad_lines="skip", encoding_errors="replace", nrows=2000)
+    frame.to_parquet("records.parquet")
+    Path("names.csv").write_text("\n".join(Path("records.csv").read_text("latin-1").splitlines()[1:]))
+    outputs = []
+    for k, (data, options, code) in enumerate([
+        ("records.csv", "--epsilon 1", 0),
+        ("records.csv", "--epsilon 1 --structure chow-liu --json", 0),
+        ("records.csv", "--epsilon 1 --edges age-income", 0),
+        ("records.csv", "--epsilon 100", 3),
+        ("records.csv", "--epsilon 1 --edges-file names.csv", 2),
+        ("records.parquet", "--epsilon 1 --structure independent", 0),
+        ("names.csv", "--epsilon 1", 2),
+    ]):  # fmt: skip
+        files = f"--schema schema.json --ledger ledger.json --out model{k}.npz --release release{k}.npz"
+        budget = "" if Path("ledger.json").exists() else "--budget-epsilon 9"
+        outputs.append(run(f"fit {data} {files} {options} {budget}", code).output)
+    outputs.append(run("plan --schema names.csv --epsilon 1 --n 10", 2).output)
+    outputs.append(run("schema --codebook names.csv", 2).output)
+    assert not any(NEEDLE in output for output in outputs)
+    assert len(written()) > 10
+    assert not any(NEEDLE.encode() in content for content in written())
+
+
+def test_a_librarys_message_is_not_shown(folder, monkeypatch):
+    def read(path, schema):
+        return float(NEEDLE)
+
+    monkeypatch.setattr("pgmpy_dp.private.data.table.read_file", read)
+    result = run(FIT, 4)
+    assert "ValueError" in result.stderr
+    assert NEEDLE not in result.output
+
+
+def test_what_was_paid_for_is_kept(folder, monkeypatch):
+    from pgmpy_dp.estimators import CollectiveMAP
+
+    real = CollectiveMAP._learn
+
+    def fails(self, noisy, progress):
+        return real(self, noisy, progress) if noisy.cliques.variables == ("coin",) else 1 / 0
+
+    monkeypatch.setattr(CollectiveMAP, "_learn", fails)
+    result = run(f"{FIT} --edges age-income --ledger ledger.json", 4)
+    assert "model.release.npz" in result.stderr
+    assert not Path("model.npz").exists()
+    assert str(Ledger.open("ledger.json").spent) == "2-DP"
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    run("refit model.release.npz --out again.npz")
+    assert MarkovNetwork.load("again.npz").privacy.guarantee == Release.load("model.release.npz").guarantee
+
+
+def test_a_model_that_cannot_be_written_is_not_lost(folder, monkeypatch):
+    def fails(self, path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(MarkovNetwork, "save", fails)
+    Path("model.release.npz").write_text("another one")
+    result = run(f"{FIT} --structure learn", 4)
+    assert "model.release-1.npz" in result.stderr
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert Path("model.release.npz").read_text() == "another one"
+    run("refit model.release-1.npz --out again.npz")
+
+
+def test_an_audit_refutes_what_is_broken(monkeypatch):
+    assert "holds so far" in run("audit --epsilon 1 --trials 40").stdout
+    assert "CollectiveEM(epsilon, replace_one, n_iter=2)" in run("audit --list").stdout
+    assert run("audit --estimator truncated_laplace").stdout.startswith("truncated_laplace: (1, 0.01)-DP under")
+    real = marginals.laplace_release
+    monkeypatch.setattr(marginals, "laplace_release", lambda exact, epsilon, *rest: real(exact, 50 * epsilon, *rest))
+    result = run("audit --estimator NaiveMLE --epsilon 1 --trials 40 --json", 1)
+    told = json.loads(result.stdout)
+    assert (told["holds"], told["reports"][0]["lower_bound"] > 1) == (False, True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command):
+    told = run(f"{command} --help").stdout
+    if command != "ledger":
+        assert f"  pgmpy-dp {command} " in told
+    assert _InOrder.order == COMMANDS
+
+
+def test_plan_takes_every_structure(folder):
+    for how in ("learn", "chow-liu", "independent"):
+        for budget in ("--epsilon 1", "--rho 0.1", "--epsilon 1 --delta 1e-6 --adjacency replace_one"):
+            told = json.loads(run(f"plan --schema schema.json --n 1000 {budget} --structure {how} --json").stdout)
+            assert all(0 < table["expected_error"] <= 1 for table in told["tables"])
+    told = json.loads(run("plan --schema schema.json --n 1000 --epsilon 2 --edges age-income,age-job --json").stdout)
+    assert sorted((table["cells"], table["scale"]) for table in told["tables"]) == [(8, 1.0), (8, 1.0)]
+    assert all(0 < table["expected_error_learned"] < 1 for table in told["tables"])
+    assert "close to the records" in told["verdict"]
+    theory = run("plan --schema schema.json --n 1000 --rho 1 --width 1 --min-weight 0.3 --alpha 0.01").stdout
+    assert "every learner, n = Omega" in theory
+
+
+def process(*words: str, cwd: Path) -> subprocess.CompletedProcess:
+    """The command in a process of its own, in which warnings are shown."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
+    command = [sys.executable, "-m", "pgmpy_dp", *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
+
+
+def test_in_a_process_of_its_own(folder):
+    done = process(*shlex.split(f"{FIT} --json"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["model"] == "model.npz"
+    assert len(done.stderr.splitlines()) == 1  # the note; no progress bars, no warnings
+    again = process(*shlex.split(FIT), cwd=folder)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == "pgmpy-dp: --out is 'model.npz': the file exists; pass another name, or --overwrite\n"
+
+
+def test_the_version_is_quick(folder):
+    code = "import sys; from pgmpy_dp.cli import app; app(['--version'], standalone_mode=False); " \
+           "assert 'pandas' not in sys.modules and 'pgmpy' not in sys.modules"  # fmt: skip
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (0, f"pgmpy-dp {__version__}\n"), done.stderr
