@@ -2,19 +2,21 @@
 
 In memory, :func:`pgmpy_dp.schema.match_key` looks at each cell. A query cannot call it, so it is given what that
 does: numbers are compared with the states that are numbers, texts with the states' texts, and a text is a number too
-if it is spelled like one. What a query cannot decide by such comparisons it hands over, cell by cell, to `match_key`
-itself (code `UNDECIDED`), so the answer is the same whatever the engine can do.
+if it is spelled like one. Where the states are intervals, a number is coded as the one that it lies in. What a query
+cannot decide by such comparisons it hands over, cell by cell, to `match_key` itself (code `UNDECIDED`), so the answer
+is the same whatever the engine can do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from bisect import bisect_right
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.schema import Schema, interval_cuts, match_key
 
-__all__ = ["DROPPED", "NUMBER", "SPACES", "TRUTH", "UNDECIDED", "Coding", "coding"]
+__all__ = ["DROPPED", "NUMBER", "SPACES", "TRUTH", "UNDECIDED", "Coding", "coding", "key_coder"]
 
 DROPPED = -1
 """Code of a cell that no state matches, in a variable without an other-state: its record does not count."""
@@ -49,6 +51,8 @@ class Coding:
     outside : int
         Code of everything else: the other-state's, or `DROPPED`.
     n_states : int
+    cuts : tuple of float
+        Where the states are intervals, their cuts in order: a number's code is how many of them it reaches.
     """
 
     numbers: tuple[tuple[float, int], ...]
@@ -56,6 +60,11 @@ class Coding:
     missing: int
     outside: int
     n_states: int
+    cuts: tuple[float, ...] = ()
+
+    def interval(self, number: float) -> int:
+        """Code of a number, which is not NaN, where the states are intervals."""
+        return bisect_right(self.cuts, number)
 
     def spellings(self) -> tuple[tuple[str, int], ...]:
         """The states' texts, and the usual ones of those that are numbers, with their codes; not all there are."""
@@ -88,7 +97,27 @@ def coding(schema: Schema, name: Hashable) -> Coding:
         missing=keys.get(match_key(None), outside),
         outside=outside,
         n_states=len(states),
+        cuts=tuple(interval_cuts(states) or ()),
     )
+
+
+def key_coder(schema: Schema, name: Hashable) -> Callable[[tuple], int]:
+    """What a cell of one discrete variable is coded as, by its match key: the rule that every other way is held to.
+
+    Examples
+    --------
+    >>> code = key_coder(Schema({"age": ["<25", "[25,45)", ">=45"]}), "age")
+    >>> [code(match_key(cell)) for cell in (24.9, "25", 1e300, "[25,45)", "25 years", None)]
+    [0, 1, 2, 1, -1, -1]
+    """
+    states: tuple = schema.states[name]
+    positions = {match_key(state): code for code, state in enumerate(states)}
+    outside = states.index(schema.other[name]) if name in schema.other else DROPPED
+    cuts = interval_cuts(states)
+    if not cuts:
+        return lambda key: positions.get(key, outside)
+    # No state is a number here, so no number is in `positions`.
+    return lambda key: bisect_right(cuts, key[1]) if key[0] == "number" else positions.get(key, outside)
 
 
 def _encodable(text: str) -> bool:

@@ -17,14 +17,16 @@ import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
+from pgmpy_dp.private.data.coding import DROPPED, Coding, coding, key_coder
 from pgmpy_dp.schema import Schema, match_key
 
 __all__ = [
@@ -33,6 +35,9 @@ __all__ = [
     "column_cells",
     "column_names",
     "encode",
+    "encode_cells",
+    "joined_cells",
+    "number_cells",
     "keyed_cells",
     "n_rows",
     "numbers_and_keys",
@@ -43,7 +48,6 @@ __all__ = [
     "read_numbers",
 ]
 
-_NEVER = -1
 _FILTERS = threading.RLock()
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
 
@@ -58,7 +62,8 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
         each variable of the schema, under its name (or, for engines whose names are text, under ``str(name)``); other
         columns are not read.
     schema : Schema
-        Discrete variables only.
+        Discrete variables only. Where states are intervals, as :func:`pgmpy_dp.schema.interval_states` makes them, a
+        number is coded as the one that it lies in.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
     encoded = [quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
     keep = np.ones(len(encoded[0]), dtype=bool)
     for codes in encoded:
-        keep &= codes != _NEVER
+        keep &= codes != DROPPED
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
     result = np.empty((int(keep.sum()), len(encoded)), dtype=dtype, order="F")
     for j, codes in enumerate(encoded):
@@ -314,6 +319,26 @@ def cell_numbers(cells: Any) -> np.ndarray:
     return quietly(_numbers, quietly(_from_narwhals, _series(cells)))
 
 
+def encode_cells(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
+    """Codes of one column of :func:`column_cells`, as :func:`cell_codes`."""
+    return quietly(_encode_column, column, schema, name)
+
+
+def number_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:
+    """Columns of :func:`column_cells` as floating-point numbers, shape (rows, columns), NaN for what is none."""
+    return _matrix(columns)
+
+
+def joined_cells(parts: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray | pd.Categorical:
+    """One column of :func:`column_cells` from its parts."""
+    if parts and all(isinstance(part, pd.Categorical) for part in parts):
+        return union_categoricals(parts) if len(parts) > 1 else parts[0]
+    kinds = {part.dtype.kind for part in parts if isinstance(part, np.ndarray)}
+    if kinds == {"f"} and all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return np.concatenate([np.empty(0, dtype=object), *(np.asarray(part, dtype=object) for part in parts)])
+
+
 def keyed_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> list[tuple[np.ndarray, list[tuple]]]:
     """Columns of :func:`column_cells` as :func:`read_keys` gives them."""
     return [quietly(_keyed, column) for column in columns]
@@ -455,44 +480,41 @@ def _one_by_one(cell: Callable[[int], Any], n: int) -> np.ndarray:
 
 
 def _encode_column(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
-    """Codes of one column, `_NEVER` where the record has to be dropped."""
-    states: tuple = schema.states[name]
-    positions = {match_key(state): position for position, state in enumerate(states)}
-    outside = states.index(schema.other[name]) if name in schema.other else _NEVER
+    code = key_coder(schema, name)
     if isinstance(column, pd.Categorical):
-        lookup = _lookup(column.categories.to_numpy(dtype=object), positions, outside)
         # The last entry is for missing values, whose code is -1.
-        return np.append(lookup, positions.get(match_key(None), outside))[column.codes]
+        return _lookup([*column.categories.to_numpy(dtype=object), None], code)[column.codes]
     if column.dtype.kind == "f":
-        return _encode_numbers(column, positions, outside)
+        return _encode_numbers(column, coding(schema, name))
     plain = {kind: _is_plain(kind) for kind in set(map(type, column))}
     if not all(plain.values()):
         # Only the odd cells one by one: where one odd record slowed all others down, a stopwatch would see it.
         odd = ~np.fromiter(map(plain.__getitem__, map(type, column)), dtype=bool, count=len(column))
         codes = np.empty(len(column), dtype=np.int64)
-        codes[odd] = _lookup(column[odd], positions, outside)
+        codes[odd] = _lookup(column[odd], code)
         codes[~odd] = _encode_column(column[~odd], schema, name)
         return codes
     # Plain values that are equal in Python (1, 1.0, True) have the same match key, so one of them stands for all.
     codes, distinct = pd.factorize(column, use_na_sentinel=False)
-    return _lookup(distinct, positions, outside)[codes]
+    return _lookup(distinct, code)[codes]
 
 
-def _encode_numbers(column: np.ndarray, positions: dict[tuple, int], outside: int) -> np.ndarray:
-    numbers = sorted((key[1], position) for key, position in positions.items() if key[0] == "number")
-    codes = np.full(column.shape, outside, dtype=np.int64)
-    if numbers:
+def _encode_numbers(column: np.ndarray, made: Coding) -> np.ndarray:
+    codes = np.full(column.shape, made.outside, dtype=np.int64)
+    if made.cuts:
+        codes[:] = np.searchsorted(made.cuts, column, side="right")
+    elif made.numbers:
+        numbers = sorted(made.numbers)
         values = np.array([number for number, _ in numbers])
         nearest = np.minimum(np.searchsorted(values, column), len(values) - 1)
         matches = values[nearest] == column
         codes[matches] = np.array([position for _, position in numbers])[nearest[matches]]
-    if match_key(None) in positions:
-        codes[np.isnan(column)] = positions[match_key(None)]
+    codes[np.isnan(column)] = made.missing
     return codes
 
 
-def _lookup(distinct: np.ndarray, positions: dict[tuple, int], outside: int) -> np.ndarray:
-    return np.array([positions.get(match_key(value), outside) for value in distinct], dtype=np.int64)
+def _lookup(distinct: Iterable, code: Callable[[tuple], int]) -> np.ndarray:
+    return np.array([code(match_key(value)) for value in distinct], dtype=np.int64)
 
 
 def _is_plain(kind: type) -> bool:

@@ -35,6 +35,7 @@ class LazySource:
     # Every block is a pass over the data for most engines, so blocks are as large as a table that an engine sends back
     # without effort.
     largest_block = 1 << 16
+    keeps_codes = False
 
     def __init__(self, frame: nw.LazyFrame) -> None:
         self._frame = frame
@@ -45,6 +46,10 @@ class LazySource:
     def names(self) -> list[str]:
         """Its columns."""
         return self._schema.names()
+
+    def positions(self, names: Sequence[Hashable]) -> list[int]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
+        return positions_of(self.names, names)
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query (two where cells are left)."""
@@ -184,10 +189,15 @@ def _code(name: str, kind: Any, made: Coding, has_nan: bool) -> tuple[nw.Expr, b
     cell = nw.col(name)
     absent = cell.is_null()
     if kind == nw.Boolean:
-        codes = dict(made.numbers)
+        codes = {truth: made.interval(truth) for truth in (0.0, 1.0)} if made.cuts else dict(made.numbers)
         unequal = _chosen(absent, made.missing, nw.lit(codes.get(0.0, made.outside)))
         return _chosen(cell & ~absent, codes.get(1.0, made.outside), unequal), True
-    if kind.is_integer() and _is_plain_number(kind) and all(abs(n) < 2.0**53 for n, _ in made.numbers):
+    if (
+        kind.is_integer()
+        and _is_plain_number(kind)
+        and not made.cuts
+        and all(abs(n) < 2.0**53 for n, _ in made.numbers)
+    ):
         # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
         listed: list[tuple[Any, int]] = [(int(n), code) for n, code in made.numbers if n.is_integer()]
         return _tree(cell, _fitting(listed, kind), _chosen(absent, made.missing, nw.lit(made.outside))), True
@@ -195,19 +205,21 @@ def _code(name: str, kind: Any, made: Coding, has_nan: bool) -> tuple[nw.Expr, b
         cell = cell.cast(nw.Float64)
         if kind.is_float() and has_nan:
             absent = absent | cell.is_nan()
+        if made.cuts:
+            return _chosen(absent, made.missing, _interval(cell, ~absent, made.cuts, 0)), True
         return _tree(cell, made.numbers, _chosen(absent, made.missing, nw.lit(made.outside))), True
     if kind in (nw.Categorical, nw.Enum):
         cell, kind = cell.cast(nw.String), nw.String()
     if kind != nw.String:
         return _chosen(absent, made.missing, nw.lit(UNDECIDED)), False
     unknown = nw.lit(made.outside)
-    if made.numbers:
+    if made.numbers or made.cuts:
         unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER) & ~absent, UNDECIDED, unknown)
     # No engine but DuckDB is trusted with a zero character in a text.
     usual = [(text, code) for text, code in made.spellings() if "\0" not in text]
     if len(usual) < len(made.spellings()):
         unknown = nw.lit(UNDECIDED)
-    decided = not made.numbers and len(usual) == len(made.spellings())
+    decided = not made.numbers and not made.cuts and len(usual) == len(made.spellings())
     return _tree(cell, usual, _chosen(absent, made.missing, unknown)), decided
 
 
@@ -230,6 +242,15 @@ def _among(cell: nw.Expr, listed: Sequence[tuple[Any, int]]) -> nw.Expr:
     half = len(listed) // 2
     first = cell.is_in([value for value, _ in listed[:half]]) & ~cell.is_null()
     return nw.when(first).then(_among(cell, listed[:half])).otherwise(_among(cell, listed[half:]))
+
+
+def _interval(cell: nw.Expr, present: nw.Expr, cuts: Sequence[float], first: int) -> nw.Expr:
+    """How many of the cuts a number reaches, and `first` more; by halves, as :func:`_among`."""
+    if not cuts:
+        return nw.lit(first)
+    half = len(cuts) // 2
+    above = _interval(cell, present, cuts[half + 1 :], first + half + 1)
+    return nw.when((cell >= cuts[half]) & present).then(above).otherwise(_interval(cell, present, cuts[:half], first))
 
 
 def _is_plain_number(kind: Any) -> bool:

@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from pgmpy_dp.private.data.blocks import covering_blocks, marginal
+from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.schema import Schema
 
 __all__ = ["PushedRecords", "Source"]
@@ -26,14 +27,20 @@ _BLOCKS_AT_ONCE = 64
 
 
 class Source(Protocol):
-    """Data in an engine, as :mod:`pgmpy_dp.private.data.sql` opens it."""
+    """Data in an engine, as :mod:`pgmpy_dp.private.data.sources` opens it."""
 
     largest_block: int
     """Cells up to which one larger table is cheaper to count than several smaller ones."""
 
+    keeps_codes: bool
+    """Whether codes of all records are to be kept, since reading takes long and they fit in memory."""
+
     @property
     def names(self) -> list[str]:
         """Its columns."""
+
+    def positions(self, names: Sequence) -> list[int]:
+        """Position of the column for each name; ValueError for missing and repeated ones."""
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """Exact table of each block of positions in `schema`, int64, from records with no cell outside it."""
@@ -75,6 +82,8 @@ class PushedRecords:
         Blocks that were counted before are kept, so that a scope inside one of them costs no pass.
         """
         cardinalities = list(self._schema.cardinalities.values())
+        if self._codes is not None or self._source.keeps_codes:
+            return [count(self.codes(), cardinalities, scope) for scope in scopes]
         missing = [tuple(scope) for scope in scopes if self._block_of(scope) is None]
         blocks = covering_blocks(missing, cardinalities, self._source.largest_block)
         if sum(math.prod(table.shape) for table in self._counted.values()) > _CELLS_KEPT:

@@ -41,6 +41,9 @@ def code_text(name: str, kind: str, made: Coding) -> str:
         return f"CASE WHEN {cell} IS NULL THEN {made.missing} ELSE {UNDECIDED} END"
     if kind in _NUMBERS:
         value, absent = f"({cell}::DOUBLE + 0.0::DOUBLE)", f"{cell} IS NULL"
+        if made.cuts:
+            absent += f" OR isnan({value})"
+            return f"CASE WHEN {absent} THEN {made.missing} ELSE {_interval(value, made)} END"
         listed: list[tuple[str, int]] = [(_double(number), code) for number, code in made.numbers]
         if kind in _INTEGERS:
             # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
@@ -54,12 +57,17 @@ def code_text(name: str, kind: str, made: Coding) -> str:
         return _first(_found(value, listed, made), _unmatched(absent, made))
     text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
     usual = _found(text, [(_literal(spelling), code) for spelling, code in made.spellings()], made)
-    if not made.numbers:
+    if not made.numbers and not made.cuts:
         return _first(usual, _unmatched(f"{cell} IS NULL", made))
     stripped = f"trim({text}, {_literal(SPACES)})"
-    number = _found(f"({_cast(stripped)} + 0.0::DOUBLE)", [(_double(n), code) for n, code in made.numbers], made)
-    arms = [f"WHEN {_is_number(stripped)} THEN {_first(number, str(made.outside))}"]
-    codes = dict(made.numbers)
+    if made.cuts:
+        number = _interval(_cast(stripped), made)
+        codes = {truth: made.interval(truth) for truth in TRUTH}
+    else:
+        value = f"({_cast(stripped)} + 0.0::DOUBLE)"
+        number = _first(_found(value, [(_double(n), code) for n, code in made.numbers], made), str(made.outside))
+        codes = dict(made.numbers)
+    arms = [f"WHEN {_is_number(stripped)} THEN {number}"]
     arms += [
         f"WHEN {stripped} IN ({', '.join(map(_literal, words))}) THEN {codes[truth]}"
         for truth, words in TRUTH.items()
@@ -103,6 +111,11 @@ def _found(value: str, listed: Sequence[tuple[str, int]], made: Coding) -> str:
     # As two lists: DuckDB then keeps a column's dictionary as one and looks up its entries only. A CASE with an arm for
     # each state takes twice the time.
     return f"list_extract([{codes}]::{kind}[], list_position([{values}], {value}))"
+
+
+def _interval(value: str, made: Coding) -> str:
+    """Code of a number, which is not NULL or NaN: how many of the cuts it reaches."""
+    return "(" + " + ".join(f"({value} >= {_double(cut)})::INTEGER" for cut in made.cuts) + ")"
 
 
 def _unmatched(absent: str, made: Coding) -> str:

@@ -1,4 +1,4 @@
-"""Data that stay in an engine: files by their path and DuckDB relations here, other lazy frames in `lazy.py`.
+"""Counting inside DuckDB: Parquet files by their path, and relations of the caller's.
 
 Cells are coded and tables counted by the query, so what reaches Python is exact integers. Cells of types that a query
 cannot decide come as they are, a batch at a time, and are read by :mod:`pgmpy_dp.private.data.frame`.
@@ -6,77 +6,32 @@ cannot decide come as they are, a batch at a time, and are read by :mod:`pgmpy_d
 What depends on records and what does not
 -----------------------------------------
 The queries that are made here fail on no value. A file that cannot be read to its end (cut short, or on a failing disk)
-raises an error that names no part of it. Lines of a text file that are no UTF-8 or not of the header's columns are
-dropped in silence, and types are never guessed: every field is a text. No result and no spilled part of one is written
-to disk: the connection has no directory for that, and blocks of counts are small. For a relation, and for other lazy
-frames, connection and settings are the caller's.
+raises an error that names no part of it. No result and no spilled part of one is written to disk: the connection has no
+directory for that, and blocks of counts are small. For a relation, connection and settings are the caller's.
+
+Text files are not read by DuckDB: its parser lets a quotation mark at the start of a field swallow the lines after it,
+and takes a carriage return inside a line for its end (:mod:`pgmpy_dp.private.data.record_file` says why that matters).
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import glob
-import gzip
-import io
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from pgmpy_dp.private.data.coding import UNDECIDED, coding
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
-from pgmpy_dp.private.data.lazy import LazySource
-from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.query_text import code_text, is_decided, key_text, number_text, quoted
 from pgmpy_dp.schema import Schema
 
-__all__ = ["DuckDBSource", "is_path", "open_source"]
+__all__ = ["DuckDBSource", "parquet_relation"]
 
 _ROWS_AT_ONCE = 1 << 17
-_TEXT_FILES = {".csv": ",", ".tsv": "\t"}
 _MEMORY = "1GB"
-
-
-def is_path(data: Any) -> bool:
-    """Whether `data` names files: a text, a Path, or a list of these."""
-    if isinstance(data, list | tuple):
-        return len(data) > 0 and all(isinstance(part, str | Path) for part in data)
-    return isinstance(data, str | Path)
-
-
-def open_source(data: Any) -> Source | None:
-    """The source to which counting is pushed down; None for what is in memory already.
-
-    Parameters
-    ----------
-    data : str, Path, list of these, or lazy frame
-        Parquet files (``.parquet``, ``.pq``), or text files with a header (``.csv``, ``.tsv``, also ``.gz``); patterns
-        such as ``part-*.parquet`` are allowed. Or a DuckDB relation, or another lazy frame that narwhals knows:
-        PySpark, Dask, ibis, polars.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a pattern matches no file.
-    ValueError
-        For files of another kind, or that are none of the kind that they are named as.
-    ModuleNotFoundError
-        For a path where DuckDB is not installed.
-    """
-    if is_path(data):
-        return DuckDBSource(*_open_files(data))
-    data = nw.to_native(data, pass_through=True)
-    if nw.dependencies.is_duckdb_relation(data):
-        return DuckDBSource(data)
-    try:
-        frame = nw.from_native(data, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        return None  # in memory, where columns are told apart by position
-    return LazySource(frame) if isinstance(frame, nw.LazyFrame) else None
 
 
 class DuckDBSource:
@@ -91,6 +46,7 @@ class DuckDBSource:
 
     # Beyond this, a table no longer fits in the cache of a core.
     largest_block = 5_000
+    keeps_codes = False
 
     def __init__(self, relation: Any, connection: Any = None) -> None:
         self._relation = relation
@@ -101,6 +57,10 @@ class DuckDBSource:
     def names(self) -> list[str]:
         """Its columns."""
         return list(self._relation.columns)
+
+    def positions(self, names: Sequence[Hashable]) -> list[int]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
+        return positions_of(self.names, names)
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query (two where cells are left)."""
@@ -217,21 +177,16 @@ def _method(query: Any, *names: str) -> Any:
     return getattr(query, next(name for name in names if hasattr(query, name)))
 
 
-def _open_files(data: Any) -> tuple[Any, Any]:
-    """A relation over files, and the connection it is on."""
-    try:
-        import duckdb
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"data={data!r} is read by DuckDB, which is not installed; pip install 'pgmpy_dp[duckdb]', or "
-            "pass a dataframe"
-        ) from None
-    parts = list(data) if isinstance(data, list | tuple) else [data]
-    files = [name for part in parts for name in _matching(str(part))]
-    kinds = {_kind(name) for name in files}
-    if len(kinds) > 1:
-        raise ValueError(f"data={data!r} names files of the kinds {sorted(kinds)}; pass files of one kind")
-    (kind,) = kinds
+def parquet_relation(files: Sequence[str]) -> tuple[Any, Any]:
+    """A relation over Parquet files, and the connection of our own that it is on.
+
+    Raises
+    ------
+    ValueError
+        If they are none, or have other columns than each other.
+    """
+    import duckdb
+
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -245,72 +200,12 @@ def _open_files(data: Any) -> tuple[Any, Any]:
         connection.execute(
             "SET enable_external_file_cache = false"
         )  # each pass reads the file, not parts of an old one
-    if kind in _TEXT_FILES:
-        headers = {name: _header(name, _TEXT_FILES[kind]) for name in files}
-        names = headers[files[0]]
-        other = [name for name in files if headers[name] != names]
-        if other:
-            raise ValueError(f"{other[0]!r} has another header than {files[0]!r}; pass files with the same columns")
-        return (
-            connection.from_query(
-                f"SELECT * FROM read_csv({_list(files)}, columns={_columns(names)}, header=true, auto_detect=false, "
-                f"delim={_text(_TEXT_FILES[kind])}, quote='\"', escape='\"', ignore_errors=true, strict_mode=false)"
-            ),
-            connection,
-        )
-    try:
-        return connection.from_query(f"SELECT * FROM read_parquet({_list(files)}, hive_partitioning=false)"), connection
-    except duckdb.Error:
-        pass
-    raise ValueError(f"data={data!r} is no Parquet file that DuckDB can open; name text files .csv or .tsv")
-
-
-def _matching(pattern: str) -> list[str]:
-    if Path(pattern).is_file():
-        return [pattern]
-    found = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
-    if not found:
-        raise FileNotFoundError(f"data={pattern!r} names no file; pass the path of a Parquet or CSV file")
-    return found
-
-
-def _kind(name: str) -> str:
-    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
-    if suffixes[-1:] == [".gz"]:
-        suffixes.pop()
-    if suffixes[-1:] and suffixes[-1] in (".parquet", ".pq", *_TEXT_FILES):
-        return ".parquet" if suffixes[-1] == ".pq" else suffixes[-1]
-    raise ValueError(f"data={name!r} is not named as a kind of file that is known; use .parquet, .csv or .tsv (or .gz)")
-
-
-def _header(name: str, separator: str) -> list[str]:
-    """Names of the columns of a text file: its first line, the only one that is public."""
-    opened = gzip.open if name.lower().endswith(".gz") else open
-    with opened(name, "rb") as lines:
-        line = lines.readline(1 << 20).decode("utf-8-sig", errors="replace")
-    names = next(csv.reader(io.StringIO(line.rstrip("\r\n")), delimiter=separator), [])
-    repeated = {column for column in names if [other.lower() for other in names].count(column.lower()) > 1}
-    if repeated or not names:
-        raise ValueError(
-            f"the first line of {name!r} has "
-            + (
-                f"the column(s) {sorted(repeated)} more than once (capitals make no difference)"
-                if repeated
-                else "no names"
-            )
-            + "; it must name each column once"
-        )
-    return names
-
-
-def _columns(names: Sequence[str]) -> str:
-    return "{" + ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names) + "}"
-
-
-def _list(names: Sequence[str]) -> str:
     # A name is no pattern here: signs that would make it one are written as classes of themselves.
-    return "[" + ", ".join(_text(glob.escape(name)) for name in names) + "]"
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    names = ", ".join("'" + glob.escape(name).replace("'", "''") + "'" for name in files)
+    query = f"SELECT * FROM read_parquet([{names}], hive_partitioning=false)"  # noqa: S608  the names are the caller's
+    with contextlib.suppress(duckdb.Error):
+        return connection.from_query(query), connection
+    raise ValueError(
+        f"data={list(files)!r} is no Parquet file that DuckDB can open, or several of other columns than each other; "
+        "name text files .csv or .tsv"
+    )

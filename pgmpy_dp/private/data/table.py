@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import count, table_sensitivity
-from pgmpy_dp.private.data.frame import encode, positions_of
+from pgmpy_dp.private.data.frame import encode
 from pgmpy_dp.private.data.pushdown import PushedRecords
-from pgmpy_dp.private.data.record_file import read_file
-from pgmpy_dp.private.data.sql import open_source
+from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.noise.subsampling import uniform_parts
@@ -42,9 +40,11 @@ class PrivateTable(PrivateData):
     data : dataframe, str or Path
         Anything narwhals reads, see :func:`pgmpy_dp.private.data.frame.encode`; lazy frames (DuckDB, PySpark, Dask,
         ibis, polars) stay in their engine. Or the path of a Parquet or CSV file, of any size, a pattern or a list of
-        paths, see :func:`pgmpy_dp.private.data.sql.open_source`. The data must not change while they are learned from.
+        paths, see :func:`pgmpy_dp.private.data.sources.open_source`; a line of a text file is a record. The data must
+        not change while they are learned from.
     schema : Schema or mapping
-        Every variable and its possible states.
+        Every variable and its possible states. Where these are intervals, as
+        :func:`pgmpy_dp.schema.interval_states` makes them, a number is counted in the one that it lies in.
     adjacency : {"add_remove", "replace_one"}, default "add_remove"
     ledger : Ledger or Budget
         What may be spent on these records, by everything together. A Budget starts a new ledger.
@@ -87,35 +87,12 @@ class PrivateTable(PrivateData):
         if source is None:
             self._records = encode(data, self._schema)
         else:
-            positions_of(source.names, self._schema.variables)  # all are there
+            source.positions(self._schema.variables)  # all are there
             self._records = PushedRecords(source, self._schema)
 
     @property
     def _codes(self) -> np.ndarray:
         return self._records if isinstance(self._records, np.ndarray) else self._records.codes()
-
-    @classmethod
-    def from_file(cls, path: str | Path, schema: Schema | Any, **options: Any) -> PrivateTable:
-        """Records of a CSV or Parquet file, see :func:`pgmpy_dp.private.data.record_file.read_file`.
-
-        Parameters
-        ----------
-        path : str or Path
-        schema : Schema or mapping
-        **options
-            As of the constructor.
-
-        Returns
-        -------
-        PrivateTable
-
-        Raises
-        ------
-        OSError, ValueError, ModuleNotFoundError
-            As `read_file`; and what the constructor raises.
-        """
-        schema = Schema.coerce(schema, argument="schema")
-        return cls(read_file(path, schema), schema, **options)
 
     @property
     def schema(self) -> Schema:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.frame import column_names, numbers_and_keys, positions_of, read_numbers
+from pgmpy_dp.private.data.frame import column_names, numbers_and_keys, read_numbers
 from pgmpy_dp.private.data.pushdown import Source
-from pgmpy_dp.private.data.sql import open_source
+from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.data.table import record_parts
 from pgmpy_dp.private.ledger import Budget, Ledger
@@ -84,7 +84,7 @@ class PrivateVectors(PrivateData):
         if self._source is None:
             self._read = _kept(*read_numbers(data, self._columns, unit))
         else:
-            positions_of(self._source.names, [*self._columns, *([] if unit is None else [unit])])  # all are there
+            self._source.positions([*self._columns, *([] if unit is None else [unit])])  # all are there
 
     @property
     def columns(self) -> tuple[Hashable, ...]:
