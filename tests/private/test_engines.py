@@ -490,9 +490,9 @@ class TestFiles:
         with pytest.raises(FileNotFoundError, match=r"nowhere\.parquet' names no file"):
             exact(tmp_path / "nowhere.parquet")
         (tmp_path / "a.csv").write_text("a,b\nsecret,x\n")
-        with pytest.raises(ValueError, match=r"no column for \['c'\]"):
+        with pytest.raises(ValueError, match=r"no column for the variables \['c'\]"):
             exact(tmp_path / "a.csv", {"c": [0, 1]}, [["c"]])
-        with pytest.raises(ValueError, match=r"no column for \['c'\]"):
+        with pytest.raises(ValueError, match=r"no column for the variables \['c'\]"):
             PrivateVectors(tmp_path / "a.csv", ["c"], ledger=Budget(epsilon=1.0))
         (tmp_path / "b.csv").write_text("a,a,A\n1,2,3\n")
         with pytest.raises(ValueError, match=r"several columns named \['a'\]"):

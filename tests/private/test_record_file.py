@@ -9,6 +9,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.private.data import record_file
@@ -112,6 +114,30 @@ def test_every_way_of_reading_counts_the_same(tmp_path, monkeypatch, place):
     assert read(tmp_path / "a.parquet") == expected
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert read(tmp_path / "a.parquet") == read(tmp_path / "a.csv") == expected
+
+
+SMALL = Schema({"a": [0, 1, None], "b": ["x", "y", ""]})
+parts = st.lists(
+    st.sampled_from(
+        [b"0", b"x", b"y", b",", b"\n", b"\n", b'"', b"\r", b"\xff", b"\0", b" ", b"\\", b"1,x\n", b"0,y\n"]
+    )
+)
+
+
+@given(parts, st.integers(0, 40))
+def test_any_bytes_are_read_line_by_line(tmp_path_factory, parts, left_out):
+    path = tmp_path_factory.mktemp("bytes") / "a.csv"
+    lines = b"".join(parts).split(b"\n")
+
+    def records(lines):
+        return codes_of(path, b"\n".join([b"a,b", *lines]), SMALL)
+
+    whole = records(lines)
+    frame = naive_frame(b"\n".join([b"a,b", *lines]))
+    assert whole == read(frame.assign(b=frame["b"].fillna("")), SMALL)
+    # A neighbouring file has one line less: its records are the same but for one at most.
+    k = left_out % len(lines)
+    assert whole == records(lines[:k]) + records(lines[k : k + 1]) + records(lines[k + 1 :])
 
 
 def test_files_larger_than_a_block_are_read_in_blocks(tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ __all__ = ["SEPARATORS", "ParquetSource", "TextSource"]
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
-_BYTES_AT_ONCE = 1 << 24
+_BYTES_AT_ONCE = 1 << 21
 _ROWS_AT_ONCE = 1 << 17
 _KEPT = 1 << 29  # bytes of text whose codes are kept: they take less
 _GZIP = 10  # times as large, about, is a text that gzip has made small
@@ -133,8 +133,8 @@ class TextSource(_Batches):
         missing = [name for name in names if counts[str(name)] == 0]
         if missing:
             raise ValueError(
-                f"{file!r} has no column for {missing}, which are to be read; the first line must name the columns "
-                "as the schema or the arguments do: rename them there, or remove these variables"
+                f"{file!r} has no column for the variables {missing}; the first line must name the columns as the "
+                "schema or the arguments do: rename them there, or remove these variables"
             )
         repeated = [name for name in names if counts[str(name)] > 1]
         if repeated:
@@ -147,14 +147,22 @@ class TextSource(_Batches):
             with _told(name, _open, name) as file:
                 _told(name, file.readline)
                 while lines := _told(name, file.readlines, _BYTES_AT_ONCE):
-                    rows = self._rows(lines)
-                    yield [_texts([row[j] for row in rows], kept) for j, kept in zip(positions, filled, strict=True)]
+                    yield [
+                        _texts(part, kept) for part, kept in zip(self._fields(lines, positions), filled, strict=True)
+                    ]
 
-    def _rows(self, lines: list[bytes]) -> list[list[bytes]]:
+    def _fields(self, lines: list[bytes], positions: Sequence[int]) -> list[list[bytes]]:
+        """Some columns of the lines that have as many fields as the first."""
         separator, width = self._separator.encode(), len(self.names)
-        stripped = (line.rstrip(b"\r\n") for line in lines)
-        rows = (_quoted(line, self._separator) if b'"' in line else line.split(separator) for line in stripped if line)
-        return [row for row in rows if len(row) == width]
+        stripped = [line.rstrip(b"\r\n") for line in lines]
+        if not any(b'"' in line for line in stripped):
+            # The same as below, in a third of the time.
+            whole = [line for line in stripped if line and line.count(separator) == width - 1]
+            fields = separator.join(whole).split(separator) if whole else []
+            return [fields[j::width] for j in positions]
+        split = (_quoted(line, self._separator) if b'"' in line else line.split(separator) for line in stripped if line)
+        rows = [row for row in split if len(row) == width]
+        return [[row[j] for row in rows] for j in positions]
 
 
 class ParquetSource(_Batches):
