@@ -27,6 +27,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from pgmpy_dp.private.data.coding import DROPPED, Coding, coding, key_coder
+from pgmpy_dp.private.data.query_text import quoted
 from pgmpy_dp.schema import Schema, match_key
 
 __all__ = [
@@ -283,6 +284,9 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
     if frame.implementation.is_polars():
         # It takes names like "*" and "^a$" for patterns: give it one that only this name matches.
         frame = frame.select([f"^{re.escape(n)}$" if n == "*" or n.startswith("^") else n for n in wanted])
+    elif frame.implementation.is_duckdb():
+        # Some versions of narwhals hand it names as they are, which it parses.
+        frame = nw.from_native(frame.to_native().project(", ".join(map(quoted, wanted))))
     else:
         frame = frame.select(wanted)
     if isinstance(frame, nw.LazyFrame):
