@@ -8,12 +8,13 @@ DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest package study audit tutorials docs site pictures screenshots lint format clean
+.PHONY: help install demo test test-lowest test-spark package study audit tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
+	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (an environment of its own, build/spark)"
 	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
@@ -50,6 +51,13 @@ test-lowest:
 	@test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[test]'
 	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -n auto $(ARGS)
+
+# A third environment: Spark is 400 MB, and needs Java.
+test-spark:
+	@command -v java > /dev/null || { echo "make test-spark needs Java 17 or newer on the PATH (java was not found)"; exit 1; }
+	@test -x build/spark/bin/python || $(PYTHON) -m venv build/spark
+	build/spark/bin/python -m pip install --quiet -c constraints.txt -e '.[test,spark]'
+	OMP_NUM_THREADS=1 build/spark/bin/python -m pytest -v tests/private/test_spark.py $(ARGS)
 
 # As a user gets it. The wheel is built from the source distribution, and tried where nothing else is installed.
 package: $(INSTALLED)

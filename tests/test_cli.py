@@ -286,10 +286,10 @@ def test_no_value_of_a_record_gets_out(folder):
 
 
 def test_a_librarys_message_is_not_shown(folder, monkeypatch):
-    def read(path, schema):
+    def read(path):
         return float(NEEDLE)
 
-    monkeypatch.setattr("pgmpy_dp.private.data.table.read_file", read)
+    monkeypatch.setattr("pgmpy_dp.private.data.table.open_source", read)
     result = run(FIT, 4)
     assert "ValueError" in result.stderr
     assert NEEDLE not in result.output

@@ -125,7 +125,7 @@ def fit(
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
     account = budget if ledger is None else open_ledger(ledger, budget, total, adjacency)
-    table = PrivateTable.from_file(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    table = PrivateTable(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
     with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
         learner.fit(table) if graph is None else learner.fit(graph, table)
         if release is not None:

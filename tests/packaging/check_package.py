@@ -50,7 +50,7 @@ plot_graph(nx.path_graph(3))
 """,
     "pip install pyarrow": """
 from pgmpy_dp import Budget, PrivateTable
-PrivateTable.from_file("records.parquet", {"a": [0, 1]}, ledger=Budget(epsilon=1.0))
+PrivateTable("records.parquet", {"a": [0, 1]}, ledger=Budget(epsilon=1.0))
 """,
 }
 

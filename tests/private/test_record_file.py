@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, PrivateTable, Schema
-from pgmpy_dp.private.data.frame import encode
-from pgmpy_dp.private.data.record_file import read_file
-from pgmpy_dp.private.data.table import table_codes
+from pgmpy_dp.private.data import record_file
+from pgmpy_dp.private.data.table import contingency_tables, table_codes
 from pgmpy_dp.schema import interval_cuts, interval_states
 
 SCHEMA = Schema({"job": ["office", "field, remote", "none"], "age": interval_states([25, 45])})
 GOOD = [b"1,office,24", b'2,"field, remote",25', b"3,none,44.9", b"4,none,45"]
 
 
+def read(path, schema: Schema = SCHEMA) -> list[list[int]]:
+    return table_codes(PrivateTable(path, schema, ledger=Budget(epsilon=1.0))).tolist()
+
+
 def codes_of(path, content: bytes, schema: Schema = SCHEMA) -> list[list[int]]:
     path.write_bytes(content)
-    return encode(read_file(path, schema), schema).tolist()
+    return read(path, schema)
 
 
 def test_text_and_numbers_become_states(tmp_path):
@@ -31,28 +38,39 @@ def test_text_and_numbers_become_states(tmp_path):
     assert codes_of(tmp_path / "a.tsv", b"age\tjob\n>=45\tnone\n[25,45)\tfield, remote") == [[2, 2], [1, 1]]
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        b'9,"office,24',
-        b'9,"office',
-        b'"',
-        b'""",,""',
-        b"\xff\xfe,office,24",
-        b"9,\xff,24",
-        b"9,office",
-        b"9,office,24,24",
-        b"9,office,twenty",
-        b"9,office,nan",
-        b"9,office,1e999",
-        b"\x00,\x00,\x00",
-        b"9,of\rfice,3",
-        b'9,"of\rfice",3',
-        b"",
-        b"x" * 200_000,
-        b'"' + b"x" * 200_000 + b'",office,3',
-    ],
-)
+ODD = [
+    b'9,"office,24',
+    b'9,"office',
+    b'"',
+    b'""",,""',
+    b"\xff\xfe,office,24",
+    b"9,\xff,24",
+    b"9,office",
+    b"9,office,24,24",
+    b"9,office,twenty",
+    b"9,office,nan",
+    b"9,office,1e999",
+    b"\x00,\x00,\x00",
+    b"9,of\rfice,3",
+    b'9,"of\rfice",3',
+    b"",
+    b"x" * 200_000,
+    b'"' + b"x" * 200_000 + b'",office,3',
+]
+
+
+@pytest.fixture(params=["DuckDB", "pyarrow"])
+def parquet_reader(request, monkeypatch):
+    """Which library reads Parquet files."""
+    pytest.importorskip("pyarrow")
+    if request.param == "DuckDB":
+        pytest.importorskip("duckdb")
+    else:
+        monkeypatch.setitem(sys.modules, "duckdb", None)
+    return request.param
+
+
+@pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_no_line_changes_how_another_is_read(tmp_path, odd, place, recwarn):
     clean = [[0, 0], [1, 1], [2, 1], [2, 2]]
@@ -61,6 +79,95 @@ def test_no_line_changes_how_another_is_read(tmp_path, odd, place, recwarn):
     assert [row for k, row in enumerate(found) if not (len(found) == 5 and k == place)] == clean
     assert len(found) <= 5
     assert not recwarn.list
+
+
+def naive_frame(content: bytes) -> pd.DataFrame:
+    """The lines of a text as a frame, by the documentation: split by the csv module each on its own."""
+    header, *lines = content.split(b"\n")
+    names = header.decode().split(",")
+    rows = []
+    for line in lines:
+        text = line.decode("utf-8", errors="replace").rstrip("\r")
+        try:
+            fields = next(csv.reader([text])) if '"' in text else text.split(",")
+        except csv.Error:
+            continue
+        if text and len(fields) == len(names):
+            rows.append([field or None for field in fields])
+    return pd.DataFrame(rows, columns=names, dtype=object)
+
+
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_every_way_of_reading_counts_the_same(tmp_path, monkeypatch, place):
+    pa, duckdb, pl = map(pytest.importorskip, ("pyarrow", "duckdb", "polars"))
+    lines = [*GOOD[:place], *ODD, *GOOD[place:]]
+    content = b"id,job,age\n" + b"\n".join(lines)
+    frame = naive_frame(content)
+    expected = read(frame)
+    assert len(expected) > len(GOOD)
+    assert codes_of(tmp_path / "a.csv", content) == expected
+    assert codes_of(tmp_path / "a.csv.gz", gzip.compress(content)) == expected
+    arrow = pa.table({name: pa.array(frame[name], pa.string()) for name in frame})
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read(arrow) == read(duckdb.connect().from_arrow(arrow)) == expected
+    assert read(pl.from_arrow(arrow)) == read(pl.from_arrow(arrow).lazy()) == expected
+    assert read(tmp_path / "a.parquet") == expected
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert read(tmp_path / "a.parquet") == read(tmp_path / "a.csv") == expected
+
+
+SMALL = Schema({"a": [0, 1, None], "b": ["x", "y", ""]})
+parts = st.lists(
+    st.sampled_from(
+        [b"0", b"x", b"y", b",", b"\n", b"\n", b'"', b"\r", b"\xff", b"\0", b" ", b"\\", b"1,x\n", b"0,y\n"]
+    )
+)
+
+
+@given(parts, st.integers(0, 40))
+def test_any_bytes_are_read_line_by_line(tmp_path_factory, parts, left_out):
+    path = tmp_path_factory.mktemp("bytes") / "a.csv"
+    lines = b"".join(parts).split(b"\n")
+
+    def records(lines):
+        return codes_of(path, b"\n".join([b"a,b", *lines]), SMALL)
+
+    whole = records(lines)
+    frame = naive_frame(b"\n".join([b"a,b", *lines]))
+    assert whole == read(frame.assign(b=frame["b"].fillna("")), SMALL)
+    # A neighbouring file has one line less: its records are the same but for one at most.
+    k = left_out % len(lines)
+    assert whole == records(lines[:k]) + records(lines[k : k + 1]) + records(lines[k + 1 :])
+
+
+def test_files_larger_than_a_block_are_read_in_blocks(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {"job": rng.choice(["office", "field, remote", "none", "?"], 3000), "age": rng.normal(40, 20, 3000)}
+    )
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    expected = read(frame)
+    scopes = [["job"], ["age", "job"]]
+
+    def counts(data):
+        table = PrivateTable(data, SCHEMA, ledger=Budget(epsilon=1.0))
+        return [part.value.tolist() for part in contingency_tables(table, scopes)]
+
+    kept = counts(tmp_path / "a.csv")
+    monkeypatch.setattr(record_file, "_BYTES_AT_ONCE", 1000)
+    monkeypatch.setattr(record_file, "_KEPT", 0)  # so that it is counted block by block
+    assert counts(tmp_path / "a.csv") == counts([tmp_path / "a.csv"]) == kept == counts(frame)
+    assert read(tmp_path / "a.csv") == expected
+    twice = [[2 * np.array(part)] for part in kept]
+    assert all(np.array_equal(a, b[0]) for a, b in zip(counts([tmp_path / "a.csv"] * 2), twice, strict=True))
+
+
+def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install pyarrow"):
+        read(tmp_path / "a.parquet")
+    assert codes_of(tmp_path / "a.csv", b"id,job,age\n1,office,24") == [[0, 0]]
 
 
 def test_a_quoted_line_break_ends_its_record(tmp_path):
@@ -79,14 +186,13 @@ def test_an_empty_field_is_missing_where_that_is_a_state(tmp_path):
     assert codes_of(path, content, Schema({"a": ["y", "w"], "b": b})) == [[0, 0]]
 
 
-def test_parquet_says_the_same_as_text(tmp_path):
-    pytest.importorskip("pyarrow")
+def test_parquet_says_the_same_as_text(tmp_path, parquet_reader):
     frame = pd.DataFrame({"age": [24, 25, 44.9, None, 45], "diary": list("abcde"), "job": ["office"] * 5})
     frame.to_parquet(tmp_path / "a.parquet")
     frame.to_csv(tmp_path / "a.csv", index=False)
     expected = [[0, 0], [0, 1], [0, 1], [0, 2]]
-    assert encode(read_file(tmp_path / "a.parquet", SCHEMA), SCHEMA).tolist() == expected
-    assert encode(read_file(tmp_path / "a.csv", SCHEMA), SCHEMA).tolist() == expected
+    assert read(tmp_path / "a.parquet") == expected
+    assert read(tmp_path / "a.csv") == expected
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.csv.gz"])
@@ -94,19 +200,19 @@ def test_messages_do_not_quote_the_file(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"needle,needle,needle\nneedle,office,24\n")
     with pytest.raises((ValueError, OSError)) as caught:
-        read_file(path, SCHEMA)
+        read(path)
     assert "needle" not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
 def test_bad_files_are_named(tmp_path):
     with pytest.raises(OSError, match="nothing"):
-        read_file(tmp_path / "nothing.csv", SCHEMA)
-    with pytest.raises(ValueError, match=r"no \.csv"):
-        read_file(tmp_path / "a.xlsx", SCHEMA)
+        read(tmp_path / "nothing.csv")
+    with pytest.raises(ValueError, match=r"is no \.csv"):
+        read(tmp_path / "a.xlsx")
     (tmp_path / "a.csv").write_bytes(b"job,job,age\n")
     with pytest.raises(ValueError, match=r"several columns named \['job'\]"):
-        read_file(tmp_path / "a.csv", SCHEMA)
+        read(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("cut", [15, 30, -8])
@@ -114,28 +220,43 @@ def test_a_damaged_archive_is_named_and_not_quoted(tmp_path, cut):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"job,age\n" + b"needle,24\n" * 50, mtime=0)[:cut])
     with pytest.raises(OSError, match=r"a\.csv\.gz' is damaged") as caught:
-        read_file(path, SCHEMA)
+        read(path)
     assert "needle" not in str(caught.value)
 
 
-def test_a_damaged_parquet_file_is_named_and_not_quoted(tmp_path):
+def test_a_damaged_parquet_file_is_named_and_not_quoted(tmp_path, parquet_reader):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"job": ["needle"] * 50, "age": [3] * 50}).to_parquet(path)
-    content = bytearray(path.read_bytes())
-    for spoilt in (content[:-40], content[:30] + b"\0" * 30 + content[60:]):
-        path.write_bytes(spoilt)
-        with pytest.raises(OSError, match="cannot be read as a Parquet file") as caught:
-            read_file(path, SCHEMA)
-        assert "needle" not in str(caught.value)
+    content = path.read_bytes()
+    path.write_bytes(content[:-40])
+    with pytest.raises(ValueError, match=f"no Parquet file that {parquet_reader} can open") as caught:
+        read(path)
+    assert "needle" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_parquet_that_ends_early_is_told_without_a_word_of_it(tmp_path, parquet_reader):
+    path = tmp_path / "a.parquet"
+    frame = pd.DataFrame({"job": [f"needle {k}" for k in range(5000)], "age": range(5000)})
+    frame.to_parquet(path, use_dictionary=False)
+    content = path.read_bytes()
+    half = len(content) // 2
+    table = PrivateTable(path, Schema({"job": ["needle 7", "needle 8"]}), ledger=Budget(epsilon=1.0))
+    path.write_bytes(content[:4] + b"\xff" * half + content[4 + half :])
+    with pytest.raises(OSError, match=r"could not be read to (their|its) end") as caught:
+        table_codes(table)
+    assert "needle" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
 
 
 def test_a_table_from_a_file_is_one_from_its_frame(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.choice(["x", "y", "?"], 500), "b": rng.choice(["1", "2"], 500)})
     frame.to_csv(tmp_path / "a.csv", index=False)
-    states = {"b": [1, 2], "a": ["x", "y"]}
-    from_file = PrivateTable.from_file(tmp_path / "a.csv", states, ledger=Budget(epsilon=1.0))
-    assert np.array_equal(table_codes(from_file), table_codes(PrivateTable(frame, states, ledger=Budget(epsilon=1.0))))
+    schema = Schema({"b": [1, 2], "a": ["x", "y"]})
+    assert read(tmp_path / "a.csv", schema) == read(frame, schema)
 
 
 @pytest.mark.parametrize("cuts", [[0.0], [-1.5, 0.25, 1e9], [1, 2, 3, 4]])

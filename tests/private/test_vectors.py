@@ -69,7 +69,7 @@ class TestReading:
         with pytest.raises(TypeError, match="an array without names"):
             private(np.ones((3, 2)), unit="who")
         with pytest.raises(TypeError, match="not a dataframe"):
-            private("nothing")
+            private({"x": [1.0]})
         with pytest.raises(ValueError, match="n_records=None"):
             private(adjacency="replace_one")
         with pytest.raises(ValueError, match="'edge' is not supported"):

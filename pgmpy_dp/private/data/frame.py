@@ -17,19 +17,37 @@ import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
+from pgmpy_dp.private.data.coding import DROPPED, Coding, coding, key_coder
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["column_names", "encode", "n_rows", "read_edge_list", "read_keys", "read_numbers"]
+__all__ = [
+    "cell_codes",
+    "cell_numbers",
+    "column_cells",
+    "column_names",
+    "encode",
+    "encode_cells",
+    "joined_cells",
+    "number_cells",
+    "keyed_cells",
+    "n_rows",
+    "numbers_and_keys",
+    "positions_of",
+    "quietly",
+    "read_edge_list",
+    "read_keys",
+    "read_numbers",
+]
 
-_NEVER = -1
 _FILTERS = threading.RLock()
 _PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
 
@@ -44,7 +62,8 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
         each variable of the schema, under its name (or, for engines whose names are text, under ``str(name)``); other
         columns are not read.
     schema : Schema
-        Discrete variables only.
+        Discrete variables only. Where states are intervals, as :func:`pgmpy_dp.schema.interval_states` makes them, a
+        number is coded as the one that it lies in.
 
     Returns
     -------
@@ -64,11 +83,11 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
     [[0], [1]]
     """
     schema.require_discrete()
-    columns = _quietly(_columns, data, schema.variables)
-    encoded = [_quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
+    columns = quietly(_columns, data, schema.variables)
+    encoded = [quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
     keep = np.ones(len(encoded[0]), dtype=bool)
     for codes in encoded:
-        keep &= codes != _NEVER
+        keep &= codes != DROPPED
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
     result = np.empty((int(keep.sum()), len(encoded)), dtype=dtype, order="F")
     for j, codes in enumerate(encoded):
@@ -113,10 +132,10 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
     >>> positions.tolist(), keys
     ([0, 0, 1], [('number', 7.0), ('number', 8.0)])
     """
-    return [_quietly(_keyed, column) for column in _quietly(_columns, data, names)]
+    return [quietly(_keyed, column) for column in quietly(_columns, data, names)]
 
 
-def _quietly(read: Callable[..., Any], *arguments: Any) -> Any:
+def quietly(read: Callable[..., Any], *arguments: Any) -> Any:
     """Call without warnings: a library's warning about odd cells would be an output that depends on records."""
     # Filters are the process's: two threads that changed them at once could leave them off for good.
     with _FILTERS, warnings.catch_warnings():
@@ -211,11 +230,24 @@ def read_numbers(
             )
         columns = [data[:, j] for j in range(len(names))]
     else:
-        columns = _quietly(_columns, data, [*names, *([] if key is None else [key])])
-    result = np.empty((len(columns[0]), len(names)), order="F")
-    for j in range(len(names)):
-        result[:, j] = _quietly(_numbers, columns[j])
-    return result, None if key is None else _quietly(_keyed, columns[-1])
+        columns = quietly(_columns, data, [*names, *([] if key is None else [key])])
+    if key is None:
+        return _matrix(columns), None
+    return numbers_and_keys(columns)
+
+
+def numbers_and_keys(
+    columns: Sequence[np.ndarray | pd.Categorical],
+) -> tuple[np.ndarray, tuple[np.ndarray, list[tuple]]]:
+    """Columns of :func:`column_cells` as :func:`read_numbers` gives them, the last one as keys."""
+    return _matrix(columns[:-1]), quietly(_keyed, columns[-1])
+
+
+def _matrix(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:
+    result = np.empty((len(columns[0]), len(columns)), order="F")
+    for j, column in enumerate(columns):
+        result[:, j] = quietly(_numbers, column)
+    return result
 
 
 def _numbers(column: np.ndarray | pd.Categorical) -> np.ndarray:
@@ -244,10 +276,10 @@ def _keyed(column: np.ndarray | pd.Categorical) -> tuple[np.ndarray, list[tuple]
 def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categorical]:
     """One array per name: numbers (with NaN where missing), objects, or a pandas Categorical."""
     if nw.dependencies.is_pandas_dataframe(data):
-        positions = _positions(list(data.columns), names)
+        positions = positions_of(list(data.columns), names)
         return [_from_pandas(data.iloc[:, position]) for position in positions]
     frame, available = _narwhals(data)
-    wanted = [available[position] for position in _positions(available, names)]
+    wanted = [available[position] for position in positions_of(available, names)]
     if frame.implementation.is_polars():
         # It takes names like "*" and "^a$" for patterns: give it one that only this name matches.
         frame = frame.select([f"^{re.escape(n)}$" if n == "*" or n.startswith("^") else n for n in wanted])
@@ -272,7 +304,55 @@ def _narwhals(data: Any) -> tuple[Any, list[str]]:
         raise ValueError("data has several columns of the same name; rename or remove all but one of each") from None
 
 
-def _positions(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:
+def column_cells(frame: Any) -> list[np.ndarray | pd.Categorical]:
+    """All columns of a frame, as :func:`keyed_cells` and others of this module take them."""
+    return [quietly(_from_narwhals, column) for column in nw.from_native(frame, eager_only=True).iter_columns()]
+
+
+def cell_codes(cells: Any, schema: Schema, name: Hashable) -> np.ndarray:
+    """Codes of cells of one variable, -1 where the record has to be dropped; `cells` is a series or an Arrow array."""
+    return quietly(_encode_column, quietly(_from_narwhals, _series(cells)), schema, name)
+
+
+def cell_numbers(cells: Any) -> np.ndarray:
+    """Cells as floating-point numbers, NaN for what is none; `cells` is a series or an Arrow array."""
+    return quietly(_numbers, quietly(_from_narwhals, _series(cells)))
+
+
+def encode_cells(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
+    """Codes of one column of :func:`column_cells`, as :func:`cell_codes`."""
+    return quietly(_encode_column, column, schema, name)
+
+
+def number_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:
+    """Columns of :func:`column_cells` as floating-point numbers, shape (rows, columns), NaN for what is none."""
+    return _matrix(columns)
+
+
+def joined_cells(parts: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray | pd.Categorical:
+    """One column of :func:`column_cells` from its parts."""
+    if parts and all(isinstance(part, pd.Categorical) for part in parts):
+        return union_categoricals(parts) if len(parts) > 1 else parts[0]
+    kinds = {part.dtype.kind for part in parts if isinstance(part, np.ndarray)}
+    if kinds == {"f"} and all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return np.concatenate([np.empty(0, dtype=object), *(np.asarray(part, dtype=object) for part in parts)])
+
+
+def keyed_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> list[tuple[np.ndarray, list[tuple]]]:
+    """Columns of :func:`column_cells` as :func:`read_keys` gives them."""
+    return [quietly(_keyed, column) for column in columns]
+
+
+def _series(cells: Any) -> nw.Series:
+    if hasattr(cells, "type") and not hasattr(cells, "chunks") and not isinstance(cells, nw.Series):
+        import pyarrow as pa  # narwhals knows its columns, not the arrays of one batch
+
+        cells = pa.chunked_array([cells])
+    return nw.from_native(cells, series_only=True)
+
+
+def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:
     """Position of the column for each name; ValueError for missing and repeated ones."""
     counts = Counter(available)
     found = {name: name if name in counts else str(name) for name in names}
@@ -312,7 +392,13 @@ def _distinct_texts(texts: pd.Series | np.ndarray) -> pd.Categorical:
 
 def _from_narwhals(series: nw.Series) -> np.ndarray | pd.Categorical:
     dtype = series.dtype
-    if dtype.is_numeric() and not dtype.is_decimal() and dtype not in (nw.Int128, nw.UInt128):
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
+        # Not by a cast of the engine: pyarrow's refuses integers that a double rounds, and would tell of them.
+        missing = series.is_null().to_numpy().astype(bool)
+        numbers = series.fill_null(0).to_numpy().astype(np.float64)
+        numbers[missing] = np.nan
+        return numbers
+    if dtype.is_float():
         return series.cast(nw.Float64).to_numpy().astype(np.float64)
     if dtype in (nw.Categorical, nw.Enum, nw.Decimal, nw.Int128, nw.UInt128):
         # As text: narwhals' to_numpy misplaces the nulls of a pyarrow dictionary, and polars has no 128-bit arrays.
@@ -394,44 +480,41 @@ def _one_by_one(cell: Callable[[int], Any], n: int) -> np.ndarray:
 
 
 def _encode_column(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
-    """Codes of one column, `_NEVER` where the record has to be dropped."""
-    states: tuple = schema.states[name]
-    positions = {match_key(state): position for position, state in enumerate(states)}
-    outside = states.index(schema.other[name]) if name in schema.other else _NEVER
+    code = key_coder(schema, name)
     if isinstance(column, pd.Categorical):
-        lookup = _lookup(column.categories.to_numpy(dtype=object), positions, outside)
         # The last entry is for missing values, whose code is -1.
-        return np.append(lookup, positions.get(match_key(None), outside))[column.codes]
+        return _lookup([*column.categories.to_numpy(dtype=object), None], code)[column.codes]
     if column.dtype.kind == "f":
-        return _encode_numbers(column, positions, outside)
+        return _encode_numbers(column, coding(schema, name))
     plain = {kind: _is_plain(kind) for kind in set(map(type, column))}
     if not all(plain.values()):
         # Only the odd cells one by one: where one odd record slowed all others down, a stopwatch would see it.
         odd = ~np.fromiter(map(plain.__getitem__, map(type, column)), dtype=bool, count=len(column))
         codes = np.empty(len(column), dtype=np.int64)
-        codes[odd] = _lookup(column[odd], positions, outside)
+        codes[odd] = _lookup(column[odd], code)
         codes[~odd] = _encode_column(column[~odd], schema, name)
         return codes
     # Plain values that are equal in Python (1, 1.0, True) have the same match key, so one of them stands for all.
     codes, distinct = pd.factorize(column, use_na_sentinel=False)
-    return _lookup(distinct, positions, outside)[codes]
+    return _lookup(distinct, code)[codes]
 
 
-def _encode_numbers(column: np.ndarray, positions: dict[tuple, int], outside: int) -> np.ndarray:
-    numbers = sorted((key[1], position) for key, position in positions.items() if key[0] == "number")
-    codes = np.full(column.shape, outside, dtype=np.int64)
-    if numbers:
+def _encode_numbers(column: np.ndarray, made: Coding) -> np.ndarray:
+    codes = np.full(column.shape, made.outside, dtype=np.int64)
+    if made.cuts:
+        codes[:] = np.searchsorted(made.cuts, column, side="right")
+    elif made.numbers:
+        numbers = sorted(made.numbers)
         values = np.array([number for number, _ in numbers])
         nearest = np.minimum(np.searchsorted(values, column), len(values) - 1)
         matches = values[nearest] == column
         codes[matches] = np.array([position for _, position in numbers])[nearest[matches]]
-    if match_key(None) in positions:
-        codes[np.isnan(column)] = positions[match_key(None)]
+    codes[np.isnan(column)] = made.missing
     return codes
 
 
-def _lookup(distinct: np.ndarray, positions: dict[tuple, int], outside: int) -> np.ndarray:
-    return np.array([positions.get(match_key(value), outside) for value in distinct], dtype=np.int64)
+def _lookup(distinct: Iterable, code: Callable[[tuple], int]) -> np.ndarray:
+    return np.array([code(match_key(value)) for value in distinct], dtype=np.int64)
 
 
 def _is_plain(kind: type) -> bool:

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
+from pgmpy_dp.private.data.vectors import PrivateVectors, row_blocks, vector_rows, vector_source
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -27,6 +27,7 @@ __all__ = [
     "TraceSensitivity",
     "centered_sums",
     "clipped_integers",
+    "clipping_scale",
     "mean_sensitivity",
     "second_moments",
     "trace_sensitivity",
@@ -155,14 +156,22 @@ def clipped_integers(rows: np.ndarray, center: np.ndarray, bound: float, share: 
     """
     with np.errstate(all="ignore"):  # underflow and overflow are handled below, and would tell of the records
         # Half of each, so that the difference of two finite numbers is finite.
-        moved = 0.5 * rows - 0.5 * center
-        largest = np.abs(moved).max(axis=1, keepdims=True)
+        moved = 0.5 * rows.T - 0.5 * center[:, None]
+        largest = np.abs(moved).max(axis=0)
         direction = np.where(largest > 0, moved / largest, 0.0)
-        norm = np.sqrt((direction**2).sum(axis=1, keepdims=True))  # between 1 and sqrt(d), or 0
+        squares = np.zeros(len(rows))
+        for column in direction:  # in this order wherever it is done, in numpy or in a query
+            squares += column * column
+        norm = np.sqrt(squares)  # between 1 and sqrt(d), or 0
         length = np.minimum(largest / (0.5 * bound) * norm, 1.0)
-        scale = GRID * (1.0 - (rows.shape[1] + 16) * 2.0**-51)
-        integers = np.trunc(np.where(norm > 0, direction / norm, 0.0) * (length * scale * share))
-    return np.where(np.isfinite(integers), integers, 0.0)
+        factor = length * clipping_scale(rows.shape[1]) * (share[:, 0] if isinstance(share, np.ndarray) else share)
+        integers = np.trunc(np.where(norm > 0, direction / norm, 0.0) * factor)
+    return np.where(np.isfinite(integers), integers, 0.0).T
+
+
+def clipping_scale(n_columns: int) -> float:
+    """GRID less the margin for rounding errors, see :func:`clipped_integers`."""
+    return GRID * (1.0 - (n_columns + 16) * 2.0**-51)
 
 
 def second_moments(data: PrivateVectors, center: np.ndarray, row_norm: float) -> Sensitive:
@@ -192,31 +201,18 @@ def second_moments(data: PrivateVectors, center: np.ndarray, row_norm: float) ->
     Exact: sums of products of a block are integers below 2**53, so float64 matrix products are exact in any order, and
     blocks are added in int64. Memory is a few blocks and d**2 numbers.
     """
-    rows, owner = vector_rows(data)
-    d = rows.shape[1]
-    total = np.zeros((d, d), dtype=np.int64)
-    share: np.ndarray | None = None
-    bad: np.ndarray | None = None
+    d = len(data.columns)
     step = max(1, _BLOCK // d)
-    blocks = [slice(start, start + step) for start in range(0, len(rows), step)]
-    if owner is not None and len(rows):
-        records = np.bincount(owner)
-        share = np.zeros(len(records))
-        share[records > 0] = 1.0 / np.sqrt(records[records > 0])
-        traces = np.zeros(len(records), dtype=np.int64)
-        for block in blocks:
-            z = clipped_integers(rows[block], center, row_norm, share[owner[block], None])
-            np.add.at(traces, owner[block], (z**2).sum(axis=1).astype(np.int64))
-        bad = traces > TRACE
-    for block in blocks:
-        z = clipped_integers(
-            rows[block],
-            center,
-            row_norm,
-            1.0 if share is None else share[owner[block], None],  # type: ignore[index]
-        )
-        z[(z**2).sum(axis=1) > TRACE if bad is None else bad[owner[block]]] = 0.0  # type: ignore[index]
-        total += (z.T @ z).astype(np.int64)
+    if data.unit is not None:
+        total = _products_of_units(*vector_rows(data), center, row_norm, step)
+    elif (pushed := _pushed_sums(data, center, row_norm, products=True)) is not None:
+        total = pushed
+    else:
+        total = np.zeros((d, d), dtype=np.int64)
+        for rows in row_blocks(data, step):
+            z = clipped_integers(rows, center, row_norm)
+            z[(z**2).sum(axis=1) > TRACE] = 0.0
+            total += (z.T @ z).astype(np.int64)
     sensitivity = trace_sensitivity(d, data.adjacency)
     return Sensitive(
         total[np.triu_indices(d)], data.adjacency, sensitivity.l1, sensitivity.frobenius, linf=float(TRACE)
@@ -242,19 +238,18 @@ def centered_sums(data: PrivateVectors, start: np.ndarray, radius: float) -> Sen
     Privacy: :func:`mean_sensitivity`. A person's vector is the mean of the person's clipped records, summed in the
     order of those records alone, shortened and rounded toward zero once more; its norm is checked in integers as above.
     """
-    rows, owner = vector_rows(data)
-    d = rows.shape[1]
-    total = np.zeros(d, dtype=np.int64)
+    d = len(data.columns)
     step = max(1, _BLOCK // d)
-    if owner is not None and len(rows):
-        records = np.bincount(owner)
-        sums = np.zeros((len(records), d))
-        for begin in range(0, len(rows), step):
-            block = slice(begin, begin + step)
-            np.add.at(sums, owner[block], clipped_integers(rows[block], start, radius))
-        rows, start, radius = sums / np.maximum(records, 1)[:, None], np.zeros(d), float(GRID)
-    for begin in range(0, len(rows), step):
-        z = clipped_integers(rows[begin : begin + step], start, radius)
+    total = np.zeros(d, dtype=np.int64)
+    if data.unit is not None:
+        rows, start, radius = _mean_of_units(*vector_rows(data), start, radius, step), np.zeros(d), float(GRID)
+        blocks = (rows[begin : begin + step] for begin in range(0, len(rows), step))
+    elif (pushed := _pushed_sums(data, start, radius, products=False)) is not None:
+        return Sensitive(pushed, data.adjacency, *mean_sensitivity(d, data.adjacency))
+    else:
+        blocks = (block for block in row_blocks(data, step))
+    for block in blocks:
+        z = clipped_integers(block, start, radius)
         z[(z**2).sum(axis=1) > TRACE] = 0.0
         total += z.sum(axis=0).astype(np.int64)
     return Sensitive(total, data.adjacency, *mean_sensitivity(d, data.adjacency))
@@ -262,7 +257,56 @@ def centered_sums(data: PrivateVectors, start: np.ndarray, radius: float) -> Sen
 
 def unit_count(data: PrivateVectors) -> Sensitive:
     """Number of kept records, or of persons with one, shape (1,). For add_remove: it moves by one."""
-    rows, owner = vector_rows(data)
-    count = len(rows) if owner is None else np.count_nonzero(np.bincount(owner)) if len(owner) else 0
+    if data.unit is None:
+        count = sum(len(rows) for rows in row_blocks(data, _BLOCK))
+    else:
+        owner = vector_rows(data)[1]
+        assert owner is not None
+        count = int(np.count_nonzero(np.bincount(owner))) if len(owner) else 0
     changed = float(changed_records(data.adjacency))
     return Sensitive(np.array([count], dtype=np.int64), data.adjacency, changed, changed, changed)
+
+
+def _products_of_units(
+    rows: np.ndarray, owner: np.ndarray | None, center: np.ndarray, row_norm: float, step: int
+) -> np.ndarray:
+    """Sum of the products of clipped records, each counting 1/sqrt(m) where its person has m of them."""
+    assert owner is not None
+    d = rows.shape[1]
+    total = np.zeros((d, d), dtype=np.int64)
+    records = np.bincount(owner)
+    share = np.zeros(len(records))
+    share[records > 0] = 1.0 / np.sqrt(records[records > 0])
+    traces = np.zeros(len(records), dtype=np.int64)
+    blocks = [slice(start, start + step) for start in range(0, len(rows), step)]
+    for block in blocks:
+        z = clipped_integers(rows[block], center, row_norm, share[owner[block], None])
+        np.add.at(traces, owner[block], (z**2).sum(axis=1).astype(np.int64))
+    bad = traces > TRACE
+    for block in blocks:
+        z = clipped_integers(rows[block], center, row_norm, share[owner[block], None])
+        z[bad[owner[block]]] = 0.0
+        total += (z.T @ z).astype(np.int64)
+    return total
+
+
+def _mean_of_units(
+    rows: np.ndarray, owner: np.ndarray | None, start: np.ndarray, radius: float, step: int
+) -> np.ndarray:
+    """Mean of the clipped records of each person, one row per person."""
+    assert owner is not None
+    records = np.bincount(owner)
+    sums = np.zeros((len(records), rows.shape[1]))
+    for begin in range(0, len(rows), step):
+        block = slice(begin, begin + step)
+        np.add.at(sums, owner[block], clipped_integers(rows[block], start, radius))
+    return sums / np.maximum(records, 1)[:, None]
+
+
+def _pushed_sums(data: PrivateVectors, center: np.ndarray, bound: float, *, products: bool) -> np.ndarray | None:
+    """Sums of clipped records, or of their products, from a query; None where the engine makes none."""
+    source = vector_source(data)
+    if source is None:
+        return None
+    scale = clipping_scale(len(data.columns))
+    return source.clipped_sums(data.columns, center, bound, scale, TRACE, products=products)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.coding import key_coder
 from pgmpy_dp.private.data.contributions import (
     GRID,
     chosen_segments,
@@ -15,7 +16,8 @@ from pgmpy_dp.private.data.contributions import (
     count_table,
     share_table,
 )
-from pgmpy_dp.private.data.frame import read_keys
+from pgmpy_dp.private.data.frame import keyed_cells, read_keys
+from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.sensitive import Sensitive
@@ -36,8 +38,9 @@ class PrivateSequences(PrivateData):
 
     Parameters
     ----------
-    data : dataframe
-        Anything narwhals reads, in one of two forms. *Wide*: each row is one sequence, and a user may have several
+    data : dataframe, str or Path
+        Anything narwhals reads, or files as for :class:`~pgmpy_dp.private.data.table.PrivateTable`, in one of two
+        forms. *Wide*: each row is one sequence, and a user may have several
         rows.
         *Long*: each row is one visit; a user's visits in the order of the column `order` (rows that tie keep their
         order) are one sequence.
@@ -272,27 +275,27 @@ def read_sequences(
     """
     _check_separator(separator)
     (variable,) = schema.variables
-    states: tuple = schema.states[variable]
-    outside = states.index(schema.other[variable]) if variable in schema.other else _OUTSIDE
-    place = {match_key(state): position for position, state in enumerate(states)}
+    place = key_coder(schema, variable)
     columns = [unit, sequence] if order is None else [unit, order, variable]
     if len(set(columns)) < len(columns):
         raise ValueError(f"the columns {columns} of unit, order, sequence and states must differ; rename one")
-    (user, user_keys), *rest = read_keys(data, columns)
+    source = open_source(data)
+    if source is None:
+        (user, user_keys), *rest = read_keys(data, columns)
+    else:
+        (user, user_keys), *rest = keyed_cells(source.cells(columns))
     named = np.array([key != _MISSING for key in user_keys], dtype=bool)[user]
     owner = user[named]
     if order is None:
         ((row, row_keys),) = rest
-        parsed = [
-            np.array([place.get(key, outside) for key in _visits(key, separator)], dtype=np.int32) for key in row_keys
-        ]
+        parsed = [np.array([place(visit) for visit in _visits(key, separator)], dtype=np.int32) for key in row_keys]
         chosen = [parsed[k] for k in row[named]]
         lengths = np.array([len(part) for part in chosen], dtype=np.int64)
         return owner.astype(np.int64), lengths, np.concatenate([np.empty(0, np.int32), *chosen])
     (time, time_keys), (state, state_keys) = rest
     rank = np.empty(len(time_keys), dtype=np.int64)
     rank[sorted(range(len(time_keys)), key=time_keys.__getitem__)] = np.arange(len(time_keys))
-    lookup = np.array([place.get(key, outside) for key in state_keys], dtype=np.int32)
+    lookup = np.array([place(key) for key in state_keys], dtype=np.int32)
     in_order = np.lexsort((rank[time[named]], owner))
     owners, lengths = np.unique(owner, return_counts=True)
     return owners.astype(np.int64), lengths.astype(np.int64), lookup[state[named]][in_order]

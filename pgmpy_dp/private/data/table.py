@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contingency import count, table_sensitivity
 from pgmpy_dp.private.data.frame import encode
-from pgmpy_dp.private.data.record_file import read_file
+from pgmpy_dp.private.data.pushdown import PushedRecords
+from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.noise.subsampling import uniform_parts
@@ -31,15 +31,20 @@ __all__ = [
 class PrivateTable(PrivateData):
     """Records that several estimators may learn from, with one ledger for all of them.
 
-    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. The
-    frame itself is not kept, only integer codes of it.
+    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. Of a
+    dataframe in memory only integer codes are kept. Data in an engine stay there: counting is pushed down to it, and
+    codes are fetched the first time that a learner needs rows.
 
     Parameters
     ----------
-    data : dataframe
-        Anything narwhals reads, see :func:`pgmpy_dp.private.data.frame.encode`.
+    data : dataframe, str or Path
+        Anything narwhals reads, see :func:`pgmpy_dp.private.data.frame.encode`; lazy frames (DuckDB, PySpark, Dask,
+        ibis, polars) stay in their engine. Or the path of a Parquet or CSV file, of any size, a pattern or a list of
+        paths, see :func:`pgmpy_dp.private.data.sources.open_source`; a line of a text file is a record. The data must
+        not change while they are learned from.
     schema : Schema or mapping
-        Every variable and its possible states.
+        Every variable and its possible states. Where these are intervals, as
+        :func:`pgmpy_dp.schema.interval_states` makes them, a number is counted in the one that it lies in.
     adjacency : {"add_remove", "replace_one"}, default "add_remove"
     ledger : Ledger or Budget
         What may be spent on these records, by everything together. A Budget starts a new ledger.
@@ -62,7 +67,7 @@ class PrivateTable(PrivateData):
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_codes", "_n_records", "_schema")
+    __slots__ = ("_n_records", "_records", "_schema")
 
     def __init__(
         self,
@@ -77,30 +82,17 @@ class PrivateTable(PrivateData):
         self._schema.require_discrete(argument="schema")
         super().__init__(adjacency, ledger)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
-        self._codes = encode(data, self._schema)
+        source = open_source(data)
+        self._records: np.ndarray | PushedRecords
+        if source is None:
+            self._records = encode(data, self._schema)
+        else:
+            source.positions(self._schema.variables)  # all are there
+            self._records = PushedRecords(source, self._schema)
 
-    @classmethod
-    def from_file(cls, path: str | Path, schema: Schema | Any, **options: Any) -> PrivateTable:
-        """Records of a CSV or Parquet file, see :func:`pgmpy_dp.private.data.record_file.read_file`.
-
-        Parameters
-        ----------
-        path : str or Path
-        schema : Schema or mapping
-        **options
-            As of the constructor.
-
-        Returns
-        -------
-        PrivateTable
-
-        Raises
-        ------
-        OSError, ValueError, ModuleNotFoundError
-            As `read_file`; and what the constructor raises.
-        """
-        schema = Schema.coerce(schema, argument="schema")
-        return cls(read_file(path, schema), schema, **options)
+    @property
+    def _codes(self) -> np.ndarray:
+        return self._records if isinstance(self._records, np.ndarray) else self._records.codes()
 
     @property
     def schema(self) -> Schema:
@@ -125,14 +117,19 @@ def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]
     Each is on its own scale of sensitivity (:func:`~pgmpy_dp.private.data.contingency.table_sensitivity`). Released
     together, |C| tables have l1 sensitivity |C| and l2 sensitivity sqrt(|C|) under ``add_remove``, 2|C| and sqrt(2|C|)
     under ``replace_one``: the l1 norms add up, the squared l2 norms add up.
+
+    Data in an engine are counted there, in one pass for all scopes, so learners ask for all that they need at once.
     """
     position = {name: j for j, name in enumerate(table._schema.variables)}
     cardinalities = [table._schema.cardinality(name) for name in table._schema.variables]
+    columns = [[position[v] for v in scope] for scope in scopes]
+    records = table._records
+    if isinstance(records, np.ndarray):
+        counts = [count(records, cardinalities, scope) for scope in columns]
+    else:
+        counts = records.counts(columns)
     l1, l2, linf = table_sensitivity(table._adjacency)
-    return [
-        Sensitive(count(table._codes, cardinalities, [position[v] for v in scope]), table._adjacency, l1, l2, linf)
-        for scope in scopes
-    ]
+    return [Sensitive(table_counts, table._adjacency, l1, l2, linf) for table_counts in counts]
 
 
 def table_codes(table: PrivateTable) -> np.ndarray:

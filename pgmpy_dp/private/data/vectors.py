@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.frame import column_names, read_numbers
+from pgmpy_dp.private.data.frame import column_names, numbers_and_keys, read_numbers
+from pgmpy_dp.private.data.pushdown import Source
+from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.data.table import record_parts
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["PrivateVectors", "random_vector_parts", "vector_rows"]
+__all__ = ["PrivateVectors", "random_vector_parts", "row_blocks", "vector_rows", "vector_source"]
 
 _MISSING = match_key(None)
 
@@ -26,10 +28,11 @@ class PrivateVectors(PrivateData):
 
     Parameters
     ----------
-    data : array of shape (n, d), or dataframe
-        Anything narwhals reads. A record with a value that is not a finite number (missing, infinite, a text) is
-        dropped, in silence. Nothing is scaled or centred: ranges and norms are for the learners to clip to public
-        bounds.
+    data : array of shape (n, d), dataframe, str or Path
+        Anything narwhals reads, or files, as for :class:`~pgmpy_dp.private.data.table.PrivateTable`. A record with a
+        value that is not a finite number (missing, infinite, a text) is dropped, in silence. Nothing is scaled or
+        centred: ranges and norms are for the learners to clip to public bounds. Data in an engine stay there for sums,
+        where each record is a unit of its own; they are fetched the first time that a learner needs rows.
     columns : sequence of hashable, optional
         Of a dataframe: the columns to read; default: all but `unit`. Of an array: names for its columns; default 0, 1,
         ...
@@ -60,7 +63,7 @@ class PrivateVectors(PrivateData):
     PrivateVectors(2 columns, unit=None, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_columns", "_n_records", "_owner", "_rows", "_unit")
+    __slots__ = ("_columns", "_n_records", "_read", "_source", "_unit")
 
     def __init__(
         self,
@@ -75,16 +78,13 @@ class PrivateVectors(PrivateData):
         super().__init__(adjacency, ledger)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         self._unit = None if unit is None else decode_label(encode_label(unit))
-        self._columns = _checked_columns(data, columns, unit)
-        rows, keyed = read_numbers(data, self._columns, unit)
-        keep = np.isfinite(rows).all(axis=1)
-        owner = None
-        if keyed is not None:
-            owner, keys = keyed
-            keep &= np.array([key != _MISSING for key in keys], dtype=bool)[owner]
-            owner = owner[keep]
-        self._owner = owner
-        self._rows = np.ascontiguousarray(rows[keep])
+        self._source = None if isinstance(data, np.ndarray) else open_source(data)
+        self._columns = _checked_columns(data, self._source, columns, unit)
+        self._read: tuple[np.ndarray, np.ndarray | None] | None = None
+        if self._source is None:
+            self._read = _kept(*read_numbers(data, self._columns, unit))
+        else:
+            self._source.positions([*self._columns, *([] if unit is None else [unit])])  # all are there
 
     @property
     def columns(self) -> tuple[Hashable, ...]:
@@ -110,7 +110,34 @@ class PrivateVectors(PrivateData):
 
 def vector_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray | None]:
     """Kept records, shape (n, d), and whose each is (None: its own), for learners inside the boundary; read only."""
-    return data._rows, data._owner
+    if data._read is None:
+        assert data._source is not None
+        if data._unit is None:
+            batches = [_kept(rows, None)[0] for rows in data._source.number_batches(data._columns)]
+            data._read = np.concatenate([np.empty((0, len(data._columns))), *batches]), None
+        else:
+            data._read = _kept(*numbers_and_keys(data._source.cells([*data._columns, data._unit])))
+    return data._read
+
+
+def vector_source(data: PrivateVectors) -> Source | None:
+    """The engine that can still be asked for sums over single records; None where there is none, or there are units."""
+    return data._source if data._unit is None and data._read is None else None
+
+
+def row_blocks(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
+    """Kept records in blocks of at most `size` rows, for sums that are exact in any order, hence in any blocks.
+
+    Of data in an engine no more than one of its batches is held.
+    """
+    source = vector_source(data)
+    if source is None:
+        parts: Iterator[np.ndarray] = iter([vector_rows(data)[0]])
+    else:
+        parts = (_kept(rows, None)[0] for rows in source.number_batches(data._columns))
+    for rows in parts:
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size]
 
 
 def random_vector_parts(
@@ -121,22 +148,35 @@ def random_vector_parts(
     As :func:`~pgmpy_dp.private.data.table.random_parts`, which has the proof, with rows of shape (n_k, d). For data
     whose units are single records; ValueError otherwise, for a unit's records would be in several parts.
     """
-    if data._owner is not None:
+    if data._unit is not None:
         raise ValueError(
             f"the data protect whole units (unit={data._unit!r}), and a random part is of single records; pass data "
             "with unit=None"
         )
-    return record_parts(data._rows, n_parts, seed)
+    return record_parts(vector_rows(data)[0], n_parts, seed)
 
 
-def _checked_columns(data: Any, columns: Sequence[Hashable] | None, unit: Hashable | None) -> tuple[Hashable, ...]:
+def _kept(rows: np.ndarray, keyed: tuple[np.ndarray, list[tuple]] | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """The rows of finite numbers, and whose each is; those of nobody are dropped."""
+    keep = np.isfinite(rows).all(axis=1)
+    owner = None
+    if keyed is not None:
+        owner, keys = keyed
+        keep &= np.array([key != _MISSING for key in keys], dtype=bool)[owner]
+        owner = owner[keep]
+    return np.ascontiguousarray(rows[keep]), owner
+
+
+def _checked_columns(
+    data: Any, source: Source | None, columns: Sequence[Hashable] | None, unit: Hashable | None
+) -> tuple[Hashable, ...]:
     if isinstance(data, np.ndarray) and unit is not None:
         raise TypeError(f"unit={unit!r} names a column, and data is an array without names; pass a dataframe")
     if columns is None:
         if isinstance(data, np.ndarray):
             columns = range(data.shape[1] if data.ndim == 2 else 0)
         else:
-            columns = [name for name in column_names(data) if name != unit]
+            columns = [name for name in (source.names if source else column_names(data)) if name != unit]
     elif isinstance(columns, str | bytes) or not isinstance(columns, Sequence | np.ndarray):
         raise TypeError(f"columns={columns!r} is a {type(columns).__name__}; pass a list of names")
     checked = tuple(decode_label(encode_label(name)) for name in columns)

@@ -1,0 +1,129 @@
+"""How the cells of one variable become codes, as lists that an engine's query can hold; knows no data.
+
+In memory, :func:`pgmpy_dp.schema.match_key` looks at each cell. A query cannot call it, so it is given what that
+does: numbers are compared with the states that are numbers, texts with the states' texts, and a text is a number too
+if it is spelled like one. Where the states are intervals, a number is coded as the one that it lies in. What a query
+cannot decide by such comparisons it hands over, cell by cell, to `match_key` itself (code `UNDECIDED`), so the answer
+is the same whatever the engine can do.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from pgmpy_dp.schema import Schema, interval_cuts, match_key
+
+__all__ = ["DROPPED", "NUMBER", "SPACES", "TRUTH", "UNDECIDED", "Coding", "coding", "key_coder"]
+
+DROPPED = -1
+"""Code of a cell that no state matches, in a variable without an other-state: its record does not count."""
+
+UNDECIDED = -2
+"""Code of a cell that the query leaves to match_key."""
+
+NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""The texts that match_key reads as numbers, once SPACES are stripped."""
+
+SPACES = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+"""What str.strip strips."""
+
+TRUTH = {1.0: ("True", "true", "TRUE"), 0.0: ("False", "false", "FALSE")}
+
+
+@dataclass(frozen=True)
+class Coding:
+    """What each possible cell of one variable is coded as.
+
+    Attributes
+    ----------
+    numbers : tuple of (float, int)
+        Number and code of each state that is one.
+    texts : tuple of (str, int)
+        Text and code of each state that is a text and no number.
+    missing : int
+        Code of None and NaN.
+    outside : int
+        Code of everything else: the other-state's, or `DROPPED`.
+    n_states : int
+    cuts : tuple of float
+        Where the states are intervals, their cuts in order: a number's code is how many of them it reaches.
+    """
+
+    numbers: tuple[tuple[float, int], ...]
+    texts: tuple[tuple[str, int], ...]
+    missing: int
+    outside: int
+    n_states: int
+    cuts: tuple[float, ...] = ()
+
+    def interval(self, number: float) -> int:
+        """Code of a number, which is not NaN, where the states are intervals."""
+        return bisect_right(self.cuts, number)
+
+    def spellings(self) -> tuple[tuple[str, int], ...]:
+        """The states' texts, and the usual ones of those that are numbers, with their codes; not all there are."""
+        found = list(self.texts)
+        for number, code in self.numbers:
+            usual = [repr(number)] if math.isfinite(number) else []  # "inf" is a text like any other
+            if number.is_integer() and abs(number) < 2.0**53:
+                usual.insert(0, str(int(number)))
+            found += [(text, code) for text in (*usual, *TRUTH.get(number, ()))]
+        return tuple(found)
+
+
+def coding(schema: Schema, name: Hashable) -> Coding:
+    """Coding of one discrete variable.
+
+    Examples
+    --------
+    >>> made = coding(Schema({"x": ["no", 7, None]}), "x")
+    >>> made.numbers, made.texts, made.missing, made.outside
+    (((7.0, 1),), (('no', 0),), 2, -1)
+    >>> made.spellings()
+    (('no', 0), ('7', 1), ('7.0', 1))
+    """
+    states: tuple = schema.states[name]
+    keys = {match_key(state): code for code, state in enumerate(states)}
+    outside = states.index(schema.other[name]) if name in schema.other else DROPPED
+    return Coding(
+        numbers=tuple((key[1], code) for key, code in keys.items() if key[0] == "number"),
+        texts=tuple((key[1], code) for key, code in keys.items() if key[0] == "text" and _encodable(key[1])),
+        missing=keys.get(match_key(None), outside),
+        outside=outside,
+        n_states=len(states),
+        cuts=tuple(interval_cuts(states) or ()),
+    )
+
+
+def key_coder(schema: Schema, name: Hashable) -> Callable[[tuple], int]:
+    """What a cell of one discrete variable is coded as, by its match key: the rule that every other way is held to.
+
+    Examples
+    --------
+    >>> code = key_coder(Schema({"age": ["<25", "[25,45)", ">=45"]}), "age")
+    >>> [code(match_key(cell)) for cell in (24.9, "25", 1e300, "[25,45)", "25 years", None)]
+    [0, 1, 2, 1, -1, -1]
+    """
+    states: tuple = schema.states[name]
+    positions = {match_key(state): code for code, state in enumerate(states)}
+    outside = states.index(schema.other[name]) if name in schema.other else DROPPED
+    cuts = interval_cuts(states)
+    if not cuts:
+        return lambda key: positions.get(key, outside)
+    # No state is a number here, so no number is in `positions`.
+    return lambda key: bisect_right(cuts, key[1]) if key[0] == "number" else positions.get(key, outside)
+
+
+def _encodable(text: str) -> bool:
+    """Whether an engine's text can hold it; half of a surrogate pair is in no engine's."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

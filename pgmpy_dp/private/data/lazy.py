@@ -1,0 +1,277 @@
+"""Counting inside any engine whose lazy frames narwhals knows: PySpark, Dask, ibis' databases, polars.
+
+One implementation for all. What an engine's text of a number is, and how it casts one, differs between engines, so no
+cast of a text is made here: texts are compared with the usual spellings of the states, and the few that look like a
+number in another spelling are left to match_key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from pgmpy_dp.private.data.coding import UNDECIDED, Coding, coding
+from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
+from pgmpy_dp.schema import Schema
+
+__all__ = ["LazySource"]
+
+_LOOKS_LIKE_A_NUMBER = "[0-9]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]"
+
+
+class LazySource:
+    """A lazy frame, on which queries are made.
+
+    Parameters
+    ----------
+    frame : narwhals.LazyFrame
+    """
+
+    # Every block is a pass over the data for most engines, so blocks are as large as a table that an engine sends back
+    # without effort.
+    largest_block = 1 << 16
+    keeps_codes = False
+
+    def __init__(self, frame: nw.LazyFrame) -> None:
+        self._frame = frame
+        self._schema = frame.collect_schema()
+        self._has_nan = _has_nan(frame)
+
+    @property
+    def names(self) -> list[str]:
+        """Its columns."""
+        return self._schema.names()
+
+    def positions(self, names: Sequence[Hashable]) -> list[int]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
+        return positions_of(self.names, names)
+
+    def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query (two where cells are left)."""
+        cardinalities = list(schema.cardinalities.values())
+        shapes = [tuple(cardinalities[j] for j in block) for block in blocks]
+        ends = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+        coded, left = self._coded(schema)
+        kept = coded.filter(*(nw.col(f"c{j}") >= 0 for j in range(len(schema))))
+        keyed = []
+        for block, shape, start in zip(blocks, shapes, ends, strict=False):
+            key = nw.col(f"c{block[0]}").cast(nw.Int64)
+            for j, cardinality in zip(block[1:], shape[1:], strict=True):
+                key = key * cardinality + nw.col(f"c{j}").cast(nw.Int64)
+            keyed.append(kept.select(key=key + int(start)))
+        found = _collected(nw.concat(keyed).group_by("key").agg(n=nw.len()))
+        counted = np.zeros(int(ends[-1]), dtype=np.int64)
+        counted[_whole(found["key"])] = _whole(found["n"])
+        tables = [part.reshape(shape) for part, shape in zip(np.split(counted, ends[1:-1]), shapes, strict=True)]
+        if left:
+            for batch in self._resolved(coded.filter(_any_undecided(left)), schema, left):
+                codes = np.column_stack(batch)
+                for table, block in zip(tables, blocks, strict=True):
+                    table += count(codes, cardinalities, block)
+        return tables
+
+    def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.code_batches`; all in one batch, in the engine's order."""
+        coded, left = self._coded(schema)
+        yield from self._resolved(coded, schema, left)
+
+    def number_batches(self, names: Sequence[Hashable]) -> Iterator[np.ndarray]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.number_batches`; all in one batch."""
+        frame = _collected(self._frame.select(self._named(names)))
+        rows = np.empty((len(frame), len(frame.columns)))
+        for j, name in enumerate(frame.columns):
+            rows[:, j] = cell_numbers(frame[name])
+        yield rows
+
+    def clipped_sums(
+        self,
+        names: Sequence[Hashable],
+        center: np.ndarray,
+        bound: float,
+        scale: float,
+        trace: int,
+        *,
+        products: bool,
+    ) -> np.ndarray | None:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.clipped_sums`, for columns of plain numbers.
+
+        The steps are those of :func:`~pgmpy_dp.private.data.moments.clipped_integers`, one by one: sums, products,
+        quotients and roots are rounded correctly wherever arithmetic is IEEE 754's, so the integers are the same.
+        """
+        columns = self._named(names)
+        if not all(_is_plain_number(self._schema[name]) for name in columns):
+            return None
+        d = range(len(columns))
+        cells = [nw.col(name).cast(nw.Float64) for name in columns]
+        frame = self._frame.select(**{f"x{j}": cell for j, cell in zip(d, cells, strict=True)})
+        # Not is_finite: pandas' and SQL's missing values are none of its cases. NaN is in no range.
+        largest = float(np.finfo(np.float64).max)
+        frame = frame.filter(*(nw.col(f"x{j}").is_between(-largest, largest) for j in d))
+        frame = frame.select(**{f"x{j}": 0.5 * nw.col(f"x{j}") - float(0.5 * center[j]) for j in d})
+        frame = frame.with_columns(largest=nw.max_horizontal(*(nw.col(f"x{j}").abs() for j in d)))
+        # A record at the centre adds nothing to any sum.
+        frame = frame.filter(nw.col("largest") > 0)
+        frame = frame.with_columns(**{f"x{j}": nw.col(f"x{j}") / nw.col("largest") for j in d})
+        squares = nw.col("x0") * nw.col("x0")
+        for j in d[1:]:
+            squares = squares + nw.col(f"x{j}") * nw.col(f"x{j}")
+        frame = frame.with_columns(norm=squares.sqrt())
+        length = nw.col("largest") / float(0.5 * bound) * nw.col("norm")
+        frame = frame.with_columns(factor=nw.when(length < 1.0).then(length).otherwise(nw.lit(1.0)) * scale)
+        integers = [nw.col(f"x{j}") / nw.col("norm") * nw.col("factor") for j in d]
+        # Not a cast alone: some databases round there.
+        whole = [nw.when(z >= 0).then(z.floor()).otherwise(z.ceil()).cast(nw.Int64) for z in integers]
+        frame = frame.select(**{f"z{j}": z for j, z in zip(d, whole, strict=True)})
+        traces = nw.col("z0") * nw.col("z0")
+        for j in d[1:]:
+            traces = traces + nw.col(f"z{j}") * nw.col(f"z{j}")
+        frame = frame.filter(traces <= trace)
+        pairs = [(i, j) for i in d for j in d[i:]] if products else [(j, j) for j in d]
+        sums = {f"s{i}_{j}": (nw.col(f"z{i}") * nw.col(f"z{j}")) if products else nw.col(f"z{j}") for i, j in pairs}
+        found = _collected(frame.select(**sums).select(nw.all().sum()))
+        values = [found[name].to_list()[0] for name in sums]
+        numbers = np.array([0 if value is None else int(value) for value in values], dtype=np.int64)
+        if not products:
+            return numbers
+        total = np.zeros((len(columns), len(columns)), dtype=np.int64)
+        total[np.triu_indices(len(columns))] = numbers
+        return total + np.triu(total, 1).T
+
+    def cells(self, names: Sequence[Hashable]) -> list:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`."""
+        return column_cells(_collected(self._frame.select(self._named(names))))
+
+    def _named(self, names: Sequence[Hashable]) -> list[str]:
+        return [self.names[j] for j in positions_of(self.names, names)]
+
+    def _coded(self, schema: Schema) -> tuple[nw.LazyFrame, list[int]]:
+        """The frame with codes c0, c1, ..., and cells r0, ... of the columns whose positions are returned."""
+        parts, left = {}, []
+        for j, (name, column) in enumerate(zip(schema.variables, self._named(schema.variables), strict=True)):
+            made = coding(schema, name)
+            parts[f"c{j}"], complete = _code(column, self._schema[column], made, self._has_nan)
+            if not complete:
+                parts[f"r{j}"] = nw.col(column)
+                left.append(j)
+        return self._frame.select(**parts), left
+
+    def _resolved(self, coded: nw.LazyFrame, schema: Schema, left: Sequence[int]) -> Iterator[list[np.ndarray]]:
+        """Codes of the records without an outside cell, where cells were left those of match_key."""
+        frame = _collected(coded)
+        columns = [_whole(frame[f"c{j}"]) for j in range(len(schema))]
+        for j in left:
+            undecided = columns[j] == UNDECIDED
+            if undecided.any():
+                cells = frame[f"r{j}"].filter(undecided.tolist())
+                columns[j][undecided] = cell_codes(cells, schema, schema.variables[j])
+        keep = np.ones(len(frame), dtype=bool)
+        for codes in columns:
+            keep &= codes >= 0
+        yield [codes[keep] for codes in columns]
+
+
+def _has_nan(frame: nw.LazyFrame) -> bool:
+    """Whether the engine has NaN; some databases, SQLite for one, have NULL only."""
+    if not frame.implementation.is_ibis():
+        return True
+    from ibis.expr.operations import IsNan
+
+    return bool(frame.to_native().get_backend().has_operation(IsNan))
+
+
+def _code(name: str, kind: Any, made: Coding, has_nan: bool) -> tuple[nw.Expr, bool]:
+    """Code of a cell, and whether it never is `UNDECIDED`."""
+    cell = nw.col(name)
+    absent = cell.is_null()
+    if kind == nw.Boolean:
+        codes = {truth: made.interval(truth) for truth in (0.0, 1.0)} if made.cuts else dict(made.numbers)
+        unequal = _chosen(absent, made.missing, nw.lit(codes.get(0.0, made.outside)))
+        return _chosen(cell & ~absent, codes.get(1.0, made.outside), unequal), True
+    if (
+        kind.is_integer()
+        and _is_plain_number(kind)
+        and not made.cuts
+        and all(abs(n) < 2.0**53 for n, _ in made.numbers)
+    ):
+        # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
+        listed: list[tuple[Any, int]] = [(int(n), code) for n, code in made.numbers if n.is_integer()]
+        return _tree(cell, _fitting(listed, kind), _chosen(absent, made.missing, nw.lit(made.outside))), True
+    if _is_plain_number(kind):
+        cell = cell.cast(nw.Float64)
+        if kind.is_float() and has_nan:
+            absent = absent | cell.is_nan()
+        if made.cuts:
+            return _chosen(absent, made.missing, _interval(cell, ~absent, made.cuts, 0)), True
+        return _tree(cell, made.numbers, _chosen(absent, made.missing, nw.lit(made.outside))), True
+    if kind in (nw.Categorical, nw.Enum):
+        cell, kind = cell.cast(nw.String), nw.String()
+    if kind != nw.String:
+        return _chosen(absent, made.missing, nw.lit(UNDECIDED)), False
+    unknown = nw.lit(made.outside)
+    if made.numbers or made.cuts:
+        unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER) & ~absent, UNDECIDED, unknown)
+    # No engine but DuckDB is trusted with a zero character in a text.
+    usual = [(text, code) for text, code in made.spellings() if "\0" not in text]
+    if len(usual) < len(made.spellings()):
+        unknown = nw.lit(UNDECIDED)
+    decided = not made.numbers and not made.cuts and len(usual) == len(made.spellings())
+    return _tree(cell, usual, _chosen(absent, made.missing, unknown)), decided
+
+
+def _chosen(condition: nw.Expr, code: int, otherwise: nw.Expr) -> nw.Expr:
+    return nw.when(condition).then(nw.lit(code)).otherwise(otherwise)
+
+
+def _tree(cell: nw.Expr, listed: Sequence[tuple[Any, int]], otherwise: nw.Expr) -> nw.Expr:
+    """Code of the listed value that is equal, by halves of halves: engines stop at some hundreds of nested cases."""
+    if not listed:
+        return otherwise
+    # pandas, under Dask, takes no missing value for a condition.
+    inside = cell.is_in([value for value, _ in listed]) & ~cell.is_null()
+    return nw.when(inside).then(_among(cell, listed)).otherwise(otherwise)
+
+
+def _among(cell: nw.Expr, listed: Sequence[tuple[Any, int]]) -> nw.Expr:
+    if len({code for _, code in listed}) == 1:
+        return nw.lit(listed[0][1])
+    half = len(listed) // 2
+    first = cell.is_in([value for value, _ in listed[:half]]) & ~cell.is_null()
+    return nw.when(first).then(_among(cell, listed[:half])).otherwise(_among(cell, listed[half:]))
+
+
+def _interval(cell: nw.Expr, present: nw.Expr, cuts: Sequence[float], first: int) -> nw.Expr:
+    """How many of the cuts a number reaches, and `first` more; by halves, as :func:`_among`."""
+    if not cuts:
+        return nw.lit(first)
+    half = len(cuts) // 2
+    above = _interval(cell, present, cuts[half + 1 :], first + half + 1)
+    return nw.when((cell >= cuts[half]) & present).then(above).otherwise(_interval(cell, present, cuts[:half], first))
+
+
+def _is_plain_number(kind: Any) -> bool:
+    """Whether a cast to a double is what float() gives: for doubles, and whole numbers of 64 bits."""
+    return kind.is_float() or (kind.is_integer() and kind not in (nw.Int128, nw.UInt128))
+
+
+def _fitting(listed: list[tuple[int, int]], kind: Any) -> list[tuple[int, int]]:
+    """The values that a column of this type can hold, for some engines refuse to compare with others."""
+    bits = int("".join(filter(str.isdigit, str(kind))))
+    lower, upper = (0, 1 << bits) if str(kind).startswith("U") else (-(1 << (bits - 1)), 1 << (bits - 1))
+    return [(value, code) for value, code in listed if lower <= value < upper]
+
+
+def _any_undecided(left: Sequence[int]) -> nw.Expr:
+    return nw.any_horizontal(*(nw.col(f"c{j}") == UNDECIDED for j in left), ignore_nulls=False)
+
+
+def _collected(frame: nw.LazyFrame) -> nw.DataFrame:
+    return quietly(frame.collect)
+
+
+def _whole(series: nw.Series) -> np.ndarray:
+    return series.cast(nw.Int64).to_numpy().astype(np.int64)

@@ -1,0 +1,121 @@
+"""Records that stay where they are: counts come from queries, codes are fetched only if a learner needs rows.
+
+Privacy
+-------
+A query maps each record to a row of codes or to none, cell by cell, as :func:`pgmpy_dp.private.data.frame.encode` does
+in memory, and the counts and codes are equal to those of the same records in memory. So everything that is proved for
+tables in memory holds. The records must be the same in every pass: a learner's sensitivities are about one dataset, and
+a file that is being written to is not one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from pgmpy_dp.private.data.blocks import covering_blocks, marginal
+from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.schema import Schema
+
+__all__ = ["PushedRecords", "Source"]
+
+_CELLS_KEPT = 1 << 22  # of counted blocks: 32 MB
+_BLOCKS_AT_ONCE = 64
+
+
+class Source(Protocol):
+    """Data in an engine, as :mod:`pgmpy_dp.private.data.sources` opens it."""
+
+    largest_block: int
+    """Cells up to which one larger table is cheaper to count than several smaller ones."""
+
+    keeps_codes: bool
+    """Whether codes of all records are to be kept, since reading takes long and they fit in memory."""
+
+    @property
+    def names(self) -> list[str]:
+        """Its columns."""
+
+    def positions(self, names: Sequence) -> list[int]:
+        """Position of the column for each name; ValueError for missing and repeated ones."""
+
+    def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """Exact table of each block of positions in `schema`, int64, from records with no cell outside it."""
+
+    def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
+        """Codes of the kept records, a list of one array per variable for each batch of records."""
+
+    def number_batches(self, names: Sequence) -> Iterator[np.ndarray]:
+        """Columns as numbers, float64 of shape (rows, columns) for each batch, NaN for what is no number."""
+
+    def clipped_sums(
+        self, names: Sequence, center: np.ndarray, bound: float, scale: float, trace: int, *, products: bool
+    ) -> np.ndarray | None:
+        """Sums of clipped records, shape (d,), or of their products, (d, d), in integers; None: fetch batches."""
+
+    def cells(self, names: Sequence) -> list:
+        """Whole columns, as :mod:`pgmpy_dp.private.data.frame` holds them in memory."""
+
+
+class PushedRecords:
+    """Records in a source, seen through a schema.
+
+    Parameters
+    ----------
+    source : Source
+    schema : Schema
+        Discrete variables only; each has a column.
+    """
+
+    def __init__(self, source: Source, schema: Schema) -> None:
+        self._source = source
+        self._schema = schema
+        self._counted: dict[tuple[int, ...], np.ndarray] = {}
+        self._codes: np.ndarray | None = None
+
+    def counts(self, scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """Exact tables of counts, one per scope of positions in the schema; one pass over the data for all of them.
+
+        Blocks that were counted before are kept, so that a scope inside one of them costs no pass.
+        """
+        cardinalities = list(self._schema.cardinalities.values())
+        if self._codes is not None or self._source.keeps_codes:
+            return [count(self.codes(), cardinalities, scope) for scope in scopes]
+        missing = [tuple(scope) for scope in scopes if self._block_of(scope) is None]
+        blocks = covering_blocks(missing, cardinalities, self._source.largest_block)
+        if sum(math.prod(table.shape) for table in self._counted.values()) > _CELLS_KEPT:
+            # Only what the scopes of this call do not lie in may go; the rest would have to be counted again.
+            used = {self._block_of(scope) for scope in scopes}
+            self._counted = {block: table for block, table in self._counted.items() if block in used}
+        for start in range(0, len(blocks), _BLOCKS_AT_ONCE):
+            group = blocks[start : start + _BLOCKS_AT_ONCE]
+            self._counted.update(zip(group, self._source.block_counts(self._schema, group), strict=True))
+        tables = []
+        for scope in scopes:
+            block = self._block_of(scope)
+            assert block is not None
+            tables.append(marginal(self._counted[block], block, scope))
+        return tables
+
+    def codes(self) -> np.ndarray:
+        """Codes of all kept records as :func:`~pgmpy_dp.private.data.frame.encode` gives them; fetched once."""
+        if self._codes is None:
+            cardinalities = list(self._schema.cardinalities.values())
+            dtype = np.min_scalar_type(max(cardinalities) - 1)
+            parts: list[list[np.ndarray]] = [[np.empty(0, dtype)] for _ in cardinalities]
+            for batch in self._source.code_batches(self._schema):
+                for column, codes in zip(parts, batch, strict=True):
+                    column.append(codes.astype(dtype))
+            result = np.empty((sum(map(len, parts[0])), len(parts)), dtype=dtype, order="F")
+            for j in range(len(parts)):
+                np.concatenate(parts[j], out=result[:, j])
+                parts[j] = []  # so that no more than one column is in memory twice
+            self._codes = result
+        return self._codes
+
+    def _block_of(self, scope: Sequence[int]) -> tuple[int, ...] | None:
+        inside = [block for block in self._counted if set(scope) <= set(block)]
+        return min(inside, key=lambda block: self._counted[block].size, default=None)

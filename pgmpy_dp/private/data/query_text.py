@@ -1,0 +1,146 @@
+"""DuckDB expressions for the codes and numbers of cells: texts of SQL, made of public facts only.
+
+Every expression is total: casts of texts are TRY_CASTs, and nothing else can fail on a value. DuckDB's cast of a text
+to a double rounds correctly, as Python's does, and gives the same infinities and zeros beyond the range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pgmpy_dp.private.data.coding import NUMBER, SPACES, TRUTH, UNDECIDED, Coding
+
+__all__ = ["code_text", "is_decided", "key_text", "number_text", "quoted"]
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_NUMBERS = (*_INTEGERS, "FLOAT", "DOUBLE", "BOOLEAN")
+_VIA_TEXT = ("VARCHAR", "ENUM", "DECIMAL", "HUGEINT", "UHUGEINT")
+
+
+def is_decided(kind: str) -> bool:
+    """Whether a query can code the cells of a column of this type; the others are left to match_key.
+
+    Examples
+    --------
+    >>> is_decided("DECIMAL(9,2)"), is_decided("TIMESTAMP")
+    (True, False)
+    """
+    return kind.split("(")[0] in (*_NUMBERS, *_VIA_TEXT) and not kind.endswith("]")
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def code_text(name: str, kind: str, made: Coding) -> str:
+    """Code of a cell: 0, 1, ..., or `DROPPED`, or `UNDECIDED`."""
+    cell = quoted(name)
+    if not is_decided(kind):
+        return f"CASE WHEN {cell} IS NULL THEN {made.missing} ELSE {UNDECIDED} END"
+    if kind in _NUMBERS:
+        value, absent = f"({cell}::DOUBLE + 0.0::DOUBLE)", f"{cell} IS NULL"
+        if made.cuts:
+            absent += f" OR isnan({value})"
+            return f"CASE WHEN {absent} THEN {made.missing} ELSE {_interval(value, made)} END"
+        listed: list[tuple[str, int]] = [(_double(number), code) for number, code in made.numbers]
+        if kind in _INTEGERS:
+            # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
+            small = all(abs(number) < 2.0**53 for number, _ in made.numbers)
+            if small:
+                value = f"{cell}::BIGINT" if kind != "UBIGINT" else f"{cell}::HUGEINT"
+                kept = [(int(number), code) for number, code in made.numbers if number.is_integer()]
+                listed = [(f"{number}{value[len(cell) :]}", code) for number, code in kept]
+        elif kind != "BOOLEAN":
+            absent += f" OR isnan({cell})"
+        return _first(_found(value, listed, made), _unmatched(absent, made))
+    text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
+    usual = _found(text, [(_literal(spelling), code) for spelling, code in made.spellings()], made)
+    if not made.numbers and not made.cuts:
+        return _first(usual, _unmatched(f"{cell} IS NULL", made))
+    stripped = f"trim({text}, {_literal(SPACES)})"
+    if made.cuts:
+        number = _interval(_cast(stripped), made)
+        codes = {truth: made.interval(truth) for truth in TRUTH}
+    else:
+        value = f"({_cast(stripped)} + 0.0::DOUBLE)"
+        number = _first(_found(value, [(_double(n), code) for n, code in made.numbers], made), str(made.outside))
+        codes = dict(made.numbers)
+    arms = [f"WHEN {_is_number(stripped)} THEN {number}"]
+    arms += [
+        f"WHEN {stripped} IN ({', '.join(map(_literal, words))}) THEN {codes[truth]}"
+        for truth, words in TRUTH.items()
+        if truth in codes
+    ]
+    return _first(usual, f"CASE {' '.join(arms)} WHEN {cell} IS NULL THEN {made.missing} ELSE {made.outside} END")
+
+
+def number_text(name: str, kind: str) -> str:
+    """A cell as a double: NULL or NaN for what is no number. For columns that a query can decide."""
+    cell = quoted(name)
+    if kind in _NUMBERS:
+        return f"{cell}::DOUBLE"
+    text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
+    stripped = f"trim({text}, {_literal(SPACES)})"
+    arms = [f"WHEN {_is_number(stripped)} THEN {_cast(stripped)}"]
+    arms += [f"WHEN {stripped} IN ({', '.join(map(_literal, words))}) THEN {truth}" for truth, words in TRUTH.items()]
+    return f"CASE {' '.join(arms)} END::DOUBLE"
+
+
+def key_text(codes: Sequence[str], cardinalities: Sequence[int]) -> str:
+    """Number of the cell of a joint table, last variable fastest, from the columns of its codes.
+
+    Examples
+    --------
+    >>> key_text(["c0", "c4"], [2, 3])
+    '(c0::INTEGER*3+c4)'
+    """
+    text = f"{codes[0]}::{'INTEGER' if math.prod(cardinalities) < 1 << 31 else 'BIGINT'}"
+    for code, cardinality in zip(codes[1:], cardinalities[1:], strict=True):
+        text = f"({text}*{cardinality}+{code})"
+    return text
+
+
+def _found(value: str, listed: Sequence[tuple[str, int]], made: Coding) -> str:
+    """Code of the listed value that is equal, NULL if none is."""
+    if not listed:
+        return "NULL"
+    kind = "TINYINT" if made.n_states <= 127 else "INTEGER"
+    values, codes = ", ".join(value for value, _ in listed), ", ".join(str(code) for _, code in listed)
+    # As two lists: DuckDB then keeps a column's dictionary as one and looks up its entries only. A CASE with an arm for
+    # each state takes twice the time.
+    return f"list_extract([{codes}]::{kind}[], list_position([{values}], {value}))"
+
+
+def _interval(value: str, made: Coding) -> str:
+    """Code of a number, which is not NULL or NaN: how many of the cuts it reaches."""
+    return "(" + " + ".join(f"({value} >= {_double(cut)})::INTEGER" for cut in made.cuts) + ")"
+
+
+def _unmatched(absent: str, made: Coding) -> str:
+    if made.missing == made.outside:
+        return str(made.outside)
+    return f"CASE WHEN {absent} THEN {made.missing} ELSE {made.outside} END"
+
+
+def _first(found: str, otherwise: str) -> str:
+    return f"coalesce({found}, {otherwise})"
+
+
+def _is_number(stripped: str) -> str:
+    return f"regexp_full_match({stripped}, {_literal(NUMBER)})"
+
+
+def _cast(text: str) -> str:
+    return f"TRY_CAST({text} AS DOUBLE)"
+
+
+def _double(number: float) -> str:
+    # From a text: a decimal literal would be rounded twice.
+    return f"'{number!r}'::DOUBLE"
+
+
+def _literal(text: str) -> str:
+    """A text as SQL writes it; a zero character, which no literal can hold, as a call."""
+    return "||".join("'" + part.replace("'", "''") + "'" for part in text.split("\0")).replace("||", "||chr(0)||")
