@@ -81,8 +81,8 @@ def log_linear_to_factors(
         names = tuple(name for name in graph if name in component)
         tables = {axes: table for axes, table in merged.items() if axes[0] in component}
         part = Cliques(names, tuple(cardinality[name] for name in names), tuple(tables))
-        own = LogLinearModel(part, part.join(tables.values()), model.memory_limit, model.inference)
-        bounded = zip(tables, bounded_tables(own), strict=True)
+        joined = LogLinearModel(part, part.join(tables.values()), model.memory_limit, model.inference)
+        bounded = zip(tables, bounded_tables(joined), strict=True)
         factors |= {axes: _factor(axes, values, states) for axes, values in bounded}
     return [factors[axes] for axes in merged]
 
