@@ -204,8 +204,8 @@ def segment_units(initial: np.ndarray, transition: np.ndarray, longest: float) -
 
     A cap on segments is chosen for the longest users and says nothing about the others. Were its transitions one
     record, the sampling error would be taken to be larger than it is by the cap over the average, and tables with next
-    to no noise shrunk as if they were of few records: with segments of up to 260 visits of MSNBC's users, who make 4 on
-    average, and epsilon = 1000, log-likelihood -1.618 per visit instead of -1.536.
+    to no noise shrunk as if they were of few records: with segments of up to 260 visits of 20,000 of MSNBC's users, who
+    make 3.6 transitions on average, and epsilon = 1000, log-likelihood -1.618 per visit instead of -1.536.
 
     Parameters
     ----------
