@@ -43,6 +43,7 @@ from pgmpy_dp.models.markov_chain import (
     fit_chain,
     map_chain,
     noisy_chain_tables,
+    segment_units,
 )
 from pgmpy_dp.models.maximum_likelihood import naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
@@ -178,7 +179,10 @@ def tables_of(release: Release) -> Tables:
     """The two tables of a release as the learning functions take them."""
     noise = "laplace" if release.mechanism == "discrete_laplace" else "gaussian"
     scales = [each.scale for each in release.noise]
-    return noisy_chain_tables(*release.values, noise=noise, scales=scales, units=release.public["units"])
+    units = release.public["units"]
+    if release.public["settings"]["max_segments"] is not None:
+        units = segment_units(*release.values, longest=units[1] / units[0])
+    return noisy_chain_tables(*release.values, noise=noise, scales=scales, units=units)
 
 
 def counts(sequences: Sequence[np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:

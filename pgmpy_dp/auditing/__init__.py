@@ -6,7 +6,7 @@ mistakes that proofs do not see: noise that was forgotten, halved or calibrated 
 """
 
 from pgmpy_dp.auditing.attack import AuditReport, Event, audit, audit_scores, release_features
-from pgmpy_dp.auditing.catalogue import AuditCase, OneRunCase, audit_catalogue, catalogue
+from pgmpy_dp.auditing.cases import AuditCase, OneRunCase, audit_catalogue, catalogue
 from pgmpy_dp.auditing.neighbours import (
     Neighbours,
     graph_neighbours,

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.catalogue import AuditCase, fitted
+from pgmpy_dp.auditing.cases import AuditCase, fitted
 from pgmpy_dp.auditing.neighbours import Neighbours, sequence_neighbours, table_neighbours
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 

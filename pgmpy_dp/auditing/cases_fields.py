@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from pgmpy_dp.auditing.cases import AuditCase, fitted
 from pgmpy_dp.auditing.cases_discrete import CLAIMS, PAIR, _declared
-from pgmpy_dp.auditing.catalogue import AuditCase, fitted
 from pgmpy_dp.auditing.neighbours import table_neighbours
 
 __all__ = ["CASES"]

@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from pgmpy_dp.auditing.cases import AuditCase, fitted
 from pgmpy_dp.auditing.cases_discrete import CLAIMS
-from pgmpy_dp.auditing.catalogue import AuditCase, fitted
 from pgmpy_dp.auditing.neighbours import Neighbours, vector_neighbours
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph

@@ -7,7 +7,9 @@ factors for one. What is handed over here is chosen for that:
 * factors: one for each maximal clique of the graph, so that no two have the same scope; each with
   mean 1 before the log-partition function of its component is spread evenly over the component's
   factors. So partial products stay near 1, and the product sums to 1 on each component by itself:
-  pgmpy's variable elimination forgets the mass of a component that the query does not touch;
+  pgmpy's variable elimination forgets the mass of a component that the query does not touch.
+  Where potentials are so large that this would overflow, the factors are conditional distributions
+  or balanced against one another (`pgmpy_dp.models.bounded_tables`): always finite, never a warning;
 * junction trees: the conditional distributions p(clique minus separator | separator) from the root
   outwards, so that pgmpy's belief propagation is exact after its first sweep, on chains of any length.
 """
@@ -23,6 +25,7 @@ from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.models import JunctionTree
 
 from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.bounded_tables import bounded_tables
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -54,6 +57,14 @@ def log_linear_to_factors(
         take more than ``MERGED_CELLS_LIMIT`` cells, and under loopy inference, which depends on what the
         tables are, one for each of its scopes. Under loopy inference the product sums to 1 only as far as
         its estimate of the log-partition function is right.
+
+    Notes
+    -----
+    All factors are finite, whatever the potentials, and there is no warning; what is below the range of floats counts
+    as the smallest of them. The distribution is right to within rounding for potentials of any size, but for one case:
+    where interactions of several hundred contradict one another around a cycle of a graph that is not chordal, no
+    product of floats over its cliques has it, and the factors are of a model whose marginals are the same to 1e-7.
+    Under loopy inference they are then of a less extreme model. See `pgmpy_dp.models.bounded_tables`.
     """
     cliques = model.cliques
     cardinality = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
@@ -68,12 +79,11 @@ def log_linear_to_factors(
     factors: dict[tuple, DiscreteFactor] = {}
     for component in nx.connected_components(graph):
         names = tuple(name for name in graph if name in component)
-        tables = {axes: table - _log_mean_exp(table) for axes, table in merged.items() if axes[0] in component}
+        tables = {axes: table for axes, table in merged.items() if axes[0] in component}
         part = Cliques(names, tuple(cardinality[name] for name in names), tuple(tables))
-        normalised = LogLinearModel(part, part.join(tables.values()), model.memory_limit, model.inference)
-        log_partition = normalised.approximate_log_partition
-        shift = log_partition / len(tables)
-        factors |= {axes: _factor(axes, np.exp(table - shift), states) for axes, table in tables.items()}
+        joined = LogLinearModel(part, part.join(tables.values()), model.memory_limit, model.inference)
+        bounded = zip(tables, bounded_tables(joined), strict=True)
+        factors |= {axes: _factor(axes, values, states) for axes, values in bounded}
     return [factors[axes] for axes in merged]
 
 
@@ -189,13 +199,6 @@ def _hosts(graph: nx.Graph, cliques: Cliques, theta: np.ndarray) -> list[tuple[t
         found.append((k, scope, table))
     found.sort(key=lambda item: item[0])
     return [(tuple(nodes[i] for i in maximal[k]), scope, table) for k, scope, table in found]
-
-
-def _log_mean_exp(table: np.ndarray) -> float:
-    top = float(table.max())
-    if top == -math.inf:
-        return 0.0
-    return top + math.log(float(np.exp(table - top).mean()))
 
 
 def _factor(axes: Sequence[Hashable], values: np.ndarray, states: Mapping[Hashable, Sequence]) -> DiscreteFactor:

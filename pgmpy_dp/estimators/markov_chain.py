@@ -18,7 +18,14 @@ from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.models.collective_em import collective_em
-from pgmpy_dp.models.markov_chain import ChainFit, MarkovChain, fit_chain, map_chain, noisy_chain_tables
+from pgmpy_dp.models.markov_chain import (
+    ChainFit,
+    MarkovChain,
+    fit_chain,
+    map_chain,
+    noisy_chain_tables,
+    segment_units,
+)
 from pgmpy_dp.models.maximum_likelihood import naive_mle
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
@@ -421,12 +428,11 @@ class PrivateMarkovChain(BaseEstimator):
         noises = [noise for noise in release.noise if noise is not None]  # each of the two tables has its noise
         scales = [noise.scale for noise in noises]
         gaussian = noises[0].distribution == "discrete_gaussian"
+        units = release.public["units"]
+        if release.public["settings"]["max_segments"] is not None:
+            units = segment_units(release.values[0], release.values[1], units[1] / units[0])
         tables = noisy_chain_tables(
-            release.values[0],
-            release.values[1],
-            "gaussian" if gaussian else "laplace",
-            scales,
-            release.public["units"],
+            release.values[0], release.values[1], "gaussian" if gaussian else "laplace", scales, units
         )
         if self.method == "map":
             return map_chain(*tables, stay=bool(self.stay), callback=progress)

@@ -37,6 +37,7 @@ __all__ = [
     "fit_chain",
     "map_chain",
     "noisy_chain_tables",
+    "segment_units",
     "staying_log_odds",
 ]
 
@@ -177,9 +178,10 @@ def noisy_chain_tables(
     scales : sequence of two float
         Of the noise, in the units of the tables.
     units : sequence of two float
-        What one user adds to each table at most. Tables and scales are divided by it. In these units a user's cell is
-        in [0, 1] and its table sums to at most 1, so the variance of a cell over users is at most N mu, as of a count
-        of N records: what the collective methods take for the sampling error is an upper bound of it.
+        What counts as one record of each table. Tables and scales are divided by it. In units of the most that one
+        user adds, a user's cell is in [0, 1] and its table sums to at most 1, so the variance of a cell over users is
+        at most N mu, as of a count of N records: what the collective methods take for the sampling error is an upper
+        bound of it. Where few users add nearly as much, it is far too large; see `segment_units`.
 
     Returns
     -------
@@ -195,6 +197,34 @@ def noisy_chain_tables(
         NoisyMarginals(first, initial / units[0], noise, np.array([scales[0] / units[0]])),  # type: ignore[arg-type]
         NoisyMarginals(pair, transition.ravel() / units[1], noise, np.array([scales[1] / units[1]])),  # type: ignore[arg-type]
     )
+
+
+def segment_units(initial: np.ndarray, transition: np.ndarray, longest: float) -> tuple[float, float]:
+    """What counts as one record where users are bounded by segments: a segment, and the transitions of an average one.
+
+    A cap on segments is chosen for the longest users and says nothing about the others. Were its transitions one
+    record, the sampling error would be taken to be larger than it is by the cap over the average, and tables with next
+    to no noise shrunk as if they were of few records: with segments of up to 260 visits of 20,000 of MSNBC's users, who
+    make 3.6 transitions on average, and epsilon = 1000, log-likelihood -1.618 per visit instead of -1.536.
+
+    Parameters
+    ----------
+    initial, transition : ndarray
+        The noisy tables: each segment begins once.
+    longest : float
+        Transitions of a segment at most.
+
+    Returns
+    -------
+    tuple of two float
+
+    Examples
+    --------
+    >>> segment_units(np.array([60.0, 40.0]), np.array([[200.0, 20.0], [30.0, 50.0]]), 259.0)
+    (1.0, 3.0)
+    """
+    average = float(np.sum(transition)) / max(float(np.sum(initial)), 1.0)
+    return 1.0, min(max(average, 1.0), float(longest))
 
 
 def fit_chain(

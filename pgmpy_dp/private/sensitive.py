@@ -188,7 +188,7 @@ class Release:
 
     @property
     def floating_point(self) -> bool:
-        """Whether any of the noise is made in floating point, see :class:`Noise`; such a release says so when shown."""
+        """Whether any of the noise is made in floating point (`Noise.floating_point`); a release says so when shown."""
         return any(noise is not None and noise.floating_point for noise in self.noise)
 
     @property

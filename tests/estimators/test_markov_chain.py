@@ -52,6 +52,15 @@ def test_it_learns_the_chain(method, rule, budget):
     assert estimator.n_transition_ < estimator.n_initial_
 
 
+@pytest.mark.parametrize("method", ["map", "em", "naive"])
+def test_a_generous_cap_on_segments_shrinks_nothing_where_there_is_no_noise(method):
+    with pytest.warns(UserWarning, match="reproducible"):
+        estimator = PrivateMarkovChain(
+            epsilon=1e5, state_names=STATES, method=method, segment_length=2100, max_segments=1, random_state=0
+        ).fit(DATA)
+    assert np.abs(estimator.transition_ - P).max() < 0.05
+
+
 SGD = {"method": "sgd", "delta": 1e-4}
 
 

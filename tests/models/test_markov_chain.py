@@ -17,6 +17,7 @@ from pgmpy_dp.models.markov_chain import (
     fit_chain,
     map_chain,
     noisy_chain_tables,
+    segment_units,
     staying_log_odds,
 )
 from pgmpy_dp.models.maximum_likelihood import naive_mle
@@ -214,3 +215,27 @@ class TestTilt:
         for wrong in ({"base": base}, {"base": base[:2], "entropy_share": 0.0}):
             with pytest.raises(ValueError, match="base"):
                 collective_map(noisy, **wrong)
+
+
+def test_a_large_cap_on_segments_does_not_make_exact_tables_look_like_few_records():
+    rng = np.random.default_rng(0)
+    truth = MarkovChain(np.log([0.7, 0.2, 0.1]), np.log([[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.1, 0.1, 0.8]]))
+    codes = truth.sample(3000, 4, rng)
+    initial = np.bincount(codes[:, 0], minlength=3).astype(float)
+    transition = np.zeros((3, 3))
+    np.add.at(transition, (codes[:, :-1], codes[:, 1:]), 1)
+    cap = 2099.0
+    units = segment_units(initial, transition, cap)
+    assert units == (1.0, 3.0)
+    best = chain_maximum_likelihood(initial, transition)
+    errors = []
+    for unit in (units, (1.0, cap)):
+        tables = noisy_chain_tables(initial, transition, "laplace", (0.01, 0.01), unit)
+        fitted = map_chain(*tables).chain
+        errors.append(np.abs(np.exp(fitted.log_transition) - np.exp(best.log_transition)).max())
+    assert errors[0] < 0.02 < 0.1 < errors[1]
+
+
+def test_units_of_segments_stay_within_what_a_segment_can_hold():
+    assert segment_units(np.array([-5.0, 1.0]), np.array([[-3.0, 1.0], [0.0, 1.0]]), 5) == (1.0, 1.0)
+    assert segment_units(np.array([-5.0, 1.0]), np.array([[90.0, 1.0], [0.0, 1.0]]), 5) == (1.0, 5.0)
