@@ -352,7 +352,7 @@ def test_plan_takes_every_structure(folder):
         for budget in ("--epsilon 1", "--rho 0.1", "--epsilon 1 --delta 1e-6 --adjacency replace_one"):
             told = json.loads(run(f"plan --schema schema.json --n 1000 {budget} --structure {how} --json").stdout)
             assert all(0 < table["expected_error"] <= 1 for table in told["tables"])
-    told = json.loads(run("plan --schema schema.json --n 1000 --epsilon 2 --edges age-income,age-job --json").stdout)
+    told = json.loads(run("plan --schema schema.json --n 100000 --epsilon 2 --edges age-income,age-job --json").stdout)
     assert sorted((table["cells"], table["scale"]) for table in told["tables"]) == [(8, 1.0), (8, 1.0)]
     assert all(0 < table["expected_error_learned"] < 1 for table in told["tables"])
     assert "close to the records" in told["verdict"]
