@@ -98,7 +98,7 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
 
 def n_rows(data: Any) -> int:
     """Exact number of records of a *public* dataframe, lazy ones included; never to be told of a private one."""
-    frame = nw.from_native(data)
+    frame = quietly(nw.from_native, data)
     if isinstance(frame, nw.LazyFrame):
         return int(frame.select(nw.len()).collect().item())
     return len(frame)
@@ -136,12 +136,12 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
     return [quietly(_keyed, column) for column in quietly(_columns, data, names)]
 
 
-def quietly(read: Callable[..., Any], *arguments: Any) -> Any:
+def quietly(read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Call without warnings: a library's warning about odd cells would be an output that depends on records."""
     # Filters are the process's: two threads that changed them at once could leave them off for good.
     with _FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return read(*arguments)
+        return read(*arguments, **options)
 
 
 def column_names(data: Any) -> list[Hashable]:
@@ -297,7 +297,7 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
 def _narwhals(data: Any) -> tuple[Any, list[str]]:
     """A frame of narwhals and the names of its columns."""
     try:
-        frame = nw.from_native(data)
+        frame = quietly(nw.from_native, data)
         return frame, frame.collect_schema().names()
     except TypeError:
         raise TypeError(

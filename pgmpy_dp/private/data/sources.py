@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals as nw
 
+from pgmpy_dp.private.data.frame import quietly
 from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.record_file import SEPARATORS, ParquetSource, TextSource
@@ -49,7 +50,8 @@ def open_source(data: Any) -> Source | None:
     if nw.dependencies.is_duckdb_relation(data):
         return DuckDBSource(data)
     try:
-        frame = nw.from_native(data, pass_through=True)
+        # Quietly: narwhals announces that Dask will need a package of its own, which is not to be had yet.
+        frame = quietly(nw.from_native, data, pass_through=True)
     except nw.exceptions.DuplicateError:
         return None  # in memory, where columns are told apart by position
     return LazySource(frame) if isinstance(frame, nw.LazyFrame) else None
