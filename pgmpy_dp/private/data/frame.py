@@ -1,4 +1,4 @@
-"""Records of any dataframe as integer codes of a public schema: the only module that opens data.
+"""Records of any dataframe as integer codes of a public schema: how a cell is read, whoever opens the data.
 
 Every cell is matched on its own (see :func:`pgmpy_dp.schema.match_key`). A record with a value outside the schema takes
 the variable's other-state, or is dropped where there is none; which records, and how many, is told to nobody: nothing
