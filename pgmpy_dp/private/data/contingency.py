@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = ["count", "table_sensitivity"]
+__all__ = ["add_counts", "count", "table_sensitivity"]
 
 
 def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
@@ -56,3 +56,24 @@ def count(codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int
         index *= cardinalities[j]
         index += codes[:, j]
     return np.bincount(index, minlength=cells).astype(np.int64, copy=False).reshape(shape)
+
+
+def add_counts(
+    tables: Sequence[np.ndarray],
+    batches: Iterable[Sequence[np.ndarray]],
+    cardinalities: Sequence[int],
+    blocks: Sequence[Sequence[int]],
+) -> None:
+    """Count batches of records, each a list of columns of codes, into the table of each block, in place.
+
+    Examples
+    --------
+    >>> table = np.zeros((2, 2), dtype=np.int64)
+    >>> add_counts([table], [[np.array([0, 1]), np.array([1, 1])], [np.array([0]), np.array([1])]], [2, 2], [(0, 1)])
+    >>> table.tolist()
+    [[0, 2], [0, 1]]
+    """
+    for batch in batches:
+        codes = np.column_stack(batch)
+        for table, block in zip(tables, blocks, strict=True):
+            table += count(codes, cardinalities, block)

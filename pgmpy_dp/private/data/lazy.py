@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from pgmpy_dp.private.data.coding import UNDECIDED, Coding, coding
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
 from pgmpy_dp.schema import Schema
 
@@ -69,10 +69,8 @@ class LazySource:
         counted[_whole(found["key"])] = _whole(found["n"])
         tables = [part.reshape(shape) for part, shape in zip(np.split(counted, ends[1:-1]), shapes, strict=True)]
         if left:
-            for batch in self._resolved(coded.filter(_any_undecided(left)), schema, left):
-                codes = np.column_stack(batch)
-                for table, block in zip(tables, blocks, strict=True):
-                    table += count(codes, cardinalities, block)
+            resolved = self._resolved(coded.filter(_any_undecided(left)), schema, left)
+            add_counts(tables, resolved, cardinalities, blocks)
         return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:

@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import (
     column_cells,
     encode_cells,
@@ -57,10 +57,7 @@ class _Batches:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, in one pass."""
         cardinalities = list(schema.cardinalities.values())
         tables = [np.zeros([cardinalities[j] for j in block], dtype=np.int64) for block in blocks]
-        for batch in self.code_batches(schema):
-            codes = np.column_stack(batch)
-            for table, block in zip(tables, blocks, strict=True):
-                table += count(codes, cardinalities, block)
+        add_counts(tables, self.code_batches(schema), cardinalities, blocks)
         return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:

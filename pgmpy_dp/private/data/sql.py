@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.data.coding import UNDECIDED, coding
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
 from pgmpy_dp.private.data.query_text import code_text, is_decided, key_text, number_text, quoted
 from pgmpy_dp.schema import Schema
@@ -91,10 +91,7 @@ class DuckDBSource:
             tables.append(counted.reshape(shape))
         if left:
             undecided = " OR ".join(f"c{j} = {UNDECIDED}" for j in left)
-            for batch in self._resolved(coded.filter(undecided), schema, left):
-                codes = np.column_stack(batch)
-                for table, block in zip(tables, blocks, strict=True):
-                    table += count(codes, cardinalities, block)
+            add_counts(tables, self._resolved(coded.filter(undecided), schema, left), cardinalities, blocks)
         return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
