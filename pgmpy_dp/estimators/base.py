@@ -22,7 +22,7 @@ from pgmpy.parameter_estimator import BaseParameterEstimator
 from tqdm.auto import tqdm
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_agreement, require_release
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import Inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
@@ -352,17 +352,12 @@ def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | 
     """
     if not isinstance(data, PrivateTable):
         return Schema.coerce(estimator.state_names), None
-    for name, own, shared in (
-        ("state_names", estimator.state_names and Schema.coerce(estimator.state_names), data.schema),
-        ("n_records", estimator.n_records, data.n_records),
-    ):
-        if own is not None and own != shared:
-            raise ValueError(f"{name}={own!r} differs from the PrivateTable's {shared!r}; pass {name}=None")
-    if estimator.adjacency != data.adjacency:
-        raise ValueError(
-            f"adjacency={str(estimator.adjacency)!r} differs from the PrivateTable's {str(data.adjacency)!r}; "
-            f"pass adjacency={str(data.adjacency)!r}"
-        )
+    require_agreement(
+        data,
+        estimator.adjacency,
+        state_names=(estimator.state_names and Schema.coerce(estimator.state_names), data.schema),
+        n_records=(estimator.n_records, data.n_records),
+    )
     return data.schema, data
 
 

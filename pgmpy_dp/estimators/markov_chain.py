@@ -16,7 +16,7 @@ from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_agreement, require_release
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.markov_chain import (
     ChainFit,
@@ -416,13 +416,9 @@ class PrivateMarkovChain(BaseEstimator):
 
     def _check_agrees(self, data: PrivateSequences) -> None:
         own_schema = None if self.state_names is None else checked_schema(self.state_names, argument="state_names")
-        for name, own, shared in (
-            ("state_names", own_schema, data.schema),
-            ("n_users", self.n_users, data.n_users),
-            ("adjacency", self.adjacency, str(data.adjacency)),
-        ):
-            if own is not None and own != shared:
-                raise ValueError(f"{name}={own!r} differs from the PrivateSequences' {shared!r}; pass the latter")
+        require_agreement(
+            data, self.adjacency, state_names=(own_schema, data.schema), n_users=(self.n_users, data.n_users)
+        )
 
     def _learn(self, release: Release, progress: Progress) -> ChainFit:
         noises = [noise for noise in release.noise if noise is not None]  # each of the two tables has its noise

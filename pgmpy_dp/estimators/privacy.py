@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.entry import Entry
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["Privacy", "handed_over", "require_release"]
+__all__ = ["Privacy", "handed_over", "require_agreement", "require_release"]
 
 
 @dataclass(frozen=True)
@@ -101,3 +102,26 @@ def require_release(release: object) -> None:
     """TypeError for what is no release."""
     if not isinstance(release, Release):
         raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+
+
+def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any, Any]) -> None:
+    """ValueError where an estimator's own arguments say something else than the private data that it is given.
+
+    Parameters
+    ----------
+    data : PrivateData
+    adjacency : str
+        The estimator's.
+    **arguments : tuple of (own, shared)
+        What the estimator was told, None for nothing, and what the data say.
+    """
+    kind = type(data).__name__
+    whose = kind + ("'" if kind.endswith("s") else "'s")
+    if adjacency != data.adjacency:
+        raise ValueError(
+            f"adjacency={str(adjacency)!r} differs from the {whose} {str(data.adjacency)!r}; "
+            f"pass adjacency={str(data.adjacency)!r}"
+        )
+    for name, (own, shared) in arguments.items():
+        if own is not None and own != shared:
+            raise ValueError(f"{name}={own!r} differs from the {whose} {shared!r}; pass {name}=None")

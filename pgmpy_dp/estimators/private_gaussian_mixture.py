@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_agreement, require_release
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -177,7 +177,10 @@ class PrivateGaussianMixture(BaseEstimator):
         data = X if isinstance(X, PrivateVectors) else None
         if data is None:
             data = PrivateVectors(X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
-        self._require_agreement(data)
+        columns = None if self.columns is None else tuple(self.columns)
+        require_agreement(
+            data, self.adjacency, n_records=(self.n_records, data.n_records), columns=(columns, data.columns)
+        )
         if isinstance(settings, ProgramSettings):
             release = mixture_sdp.run(data, settings, budget)
         else:
@@ -333,20 +336,6 @@ class PrivateGaussianMixture(BaseEstimator):
             self.device,
             self.random_state,
         )
-
-    def _require_agreement(self, data: PrivateVectors) -> None:
-        """ValueError where the estimator's own arguments say something else than the data."""
-        if self.adjacency != data.adjacency:
-            raise ValueError(
-                f"adjacency={self.adjacency!r} differs from the PrivateVectors' {str(data.adjacency)!r}; pass "
-                f"adjacency={str(data.adjacency)!r}"
-            )
-        for name, own, shared in (
-            ("n_records", self.n_records, data.n_records),
-            ("columns", None if self.columns is None else tuple(self.columns), data.columns),
-        ):
-            if own is not None and own != shared:
-                raise ValueError(f"{name}={own!r} differs from the PrivateVectors' {shared!r}; pass {name}=None")
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""

@@ -10,7 +10,7 @@ from pgmpy.models import LinearGaussianBayesianNetwork
 from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.precision_fits import fit_covariance, fit_precision
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_agreement, require_release
 from pgmpy_dp.models.gaussian import linear_gaussian_network, partial_correlations, precision_graph
 from pgmpy_dp.models.gaussian_distribution import gaussian_log_likelihood
 from pgmpy_dp.private.budget import Budget
@@ -322,18 +322,13 @@ class PrivateGraphicalLasso(BaseEstimator):
                 X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records, unit=self.unit
             )
         columns = None if self.columns is None else tuple(decode_label(encode_label(name)) for name in self.columns)
-        for name, own, shared in (
-            ("columns", columns, X.columns),
-            ("n_records", self.n_records, X.n_records),
-            ("unit", self.unit, X.unit),
-        ):
-            if own is not None and own != shared:
-                raise ValueError(f"{name}={own!r} differs from the PrivateVectors' {shared!r}; pass {name}=None")
-        if self.adjacency != X.adjacency:
-            raise ValueError(
-                f"adjacency={str(self.adjacency)!r} differs from the PrivateVectors' {str(X.adjacency)!r}; "
-                f"pass adjacency={str(X.adjacency)!r}"
-            )
+        require_agreement(
+            X,
+            self.adjacency,
+            columns=(columns, X.columns),
+            n_records=(self.n_records, X.n_records),
+            unit=(self.unit, X.unit),
+        )
         return X
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
