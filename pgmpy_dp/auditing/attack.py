@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from pgmpy import config
+from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from pgmpy_dp.auditing.bounds import (
@@ -209,7 +210,7 @@ def audit(
     read = release_features if features is None else features
     pool: Any = None
     if n_workers > 1:
-        pool = (ProcessPoolExecutor if processes else ThreadPoolExecutor)(n_workers)
+        pool = ProcessPoolExecutor(n_workers, initializer=one_thread) if processes else ThreadPoolExecutor(n_workers)
     total = 2 * (trials + trials // 2)
     with tqdm(total=total, desc="audit", disable=not config.get_show_progress(), leave=False) as progress:
 
@@ -234,6 +235,11 @@ def audit(
         finally:
             if pool is not None:
                 pool.shutdown()
+
+
+def one_thread() -> None:
+    """Start of each of several processes: threads of linear algebra on small tables only get in each other's way."""
+    threadpool_limits(1)
 
 
 def audit_scores(

@@ -18,7 +18,7 @@ import numpy as np
 from pgmpy import config
 from tqdm.auto import tqdm
 
-from pgmpy_dp.auditing.attack import AuditReport, Mechanism, audit
+from pgmpy_dp.auditing.attack import AuditReport, Mechanism, audit, one_thread
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.one_run import OneRunReport, one_run_audit
 from pgmpy_dp.auditing.scores import Score
@@ -245,7 +245,7 @@ def audit_catalogue(
     if n_workers == 1:
         return list(bar(map(attack, chosen)))
     # New processes: a fork would copy the threads of the libraries in the middle of what they do.
-    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=one_thread) as pool:
         return list(bar(pool.map(attack, chosen)))
 
 
