@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from pgmpy import config
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
 __all__ = ["add_counts", "count", "table_sensitivity"]
+
+_ROWS_ON_DEVICE = 1 << 24
 
 
 def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
@@ -32,6 +35,8 @@ def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
 def count(codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int]) -> np.ndarray:
     """Number of records for each combination of values of the given columns, in one pass over them.
 
+    On pgmpy's torch backend the same is counted on ``pgmpy.config.get_device()``, a GPU for example.
+
     Parameters
     ----------
     codes : ndarray of integers, shape (n, p)
@@ -51,11 +56,30 @@ def count(codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int
     """
     shape = tuple(cardinalities[j] for j in columns)
     cells = math.prod(shape)
+    if config.get_backend() == "torch":
+        return _count_on_device(codes, shape, columns)
     index = codes[:, columns[0]].astype(np.intp)
     for j in columns[1:]:
         index *= cardinalities[j]
         index += codes[:, j]
     return np.bincount(index, minlength=cells).astype(np.int64, copy=False).reshape(shape)
+
+
+def _count_on_device(codes: np.ndarray, shape: tuple[int, ...], columns: Sequence[int]) -> np.ndarray:
+    """As :func:`count`: whole numbers, so the order in which a device adds them up is no matter."""
+    import torch  # here, so that the package can be imported without it
+
+    device = config.get_device()
+    table = torch.zeros(math.prod(shape), dtype=torch.int64, device=device)
+    for start in range(0, len(codes), _ROWS_ON_DEVICE):
+        index = torch.zeros((), dtype=torch.int64, device=device)
+        for j, size in zip(columns, shape, strict=True):
+            # Codes wider than a byte through a type that every device has.
+            column = codes[start : start + _ROWS_ON_DEVICE, j]
+            column = column if column.dtype == np.uint8 else column.astype(np.int64)
+            index = index * size + torch.tensor(column, device=device)
+        table += torch.bincount(index, minlength=len(table))
+    return table.cpu().numpy().reshape(shape)
 
 
 def add_counts(

@@ -1,0 +1,48 @@
+"""Tables counted on a device are those counted here; how far they move is tested in test_sensitivity.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pgmpy import config
+
+from pgmpy_dp import Budget
+from pgmpy_dp.private.data import contingency
+from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture
+def torch_backend():
+    config.set_backend("torch", device="cpu")
+    yield
+    config.set_backend("numpy")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.int64])
+@pytest.mark.parametrize("n", [0, 1, 1000])
+@pytest.mark.parametrize("columns", [(0,), (2, 0), (1, 2, 0)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_equal_to_counting_here(dtype, n, columns, order, monkeypatch, request):
+    monkeypatch.setattr(contingency, "_ROWS_ON_DEVICE", 300)
+    sizes = [2, 5, 3]
+    codes = np.asarray(np.random.default_rng(n).integers(0, sizes, (n, 3)), dtype=dtype, order=order)
+    codes.flags.writeable = False
+    here = count(codes, sizes, columns)
+    request.getfixturevalue("torch_backend")
+    there = count(codes, sizes, columns)
+    assert there.dtype == here.dtype == np.int64 and there.shape == here.shape
+    assert np.array_equal(here, there) and here.sum() == n
+
+
+def test_of_private_data(torch_backend, monkeypatch):
+    used = []
+    on_device = contingency._count_on_device
+    monkeypatch.setattr(contingency, "_count_on_device", lambda *a: used.append(1) or on_device(*a))
+    frame = pd.DataFrame({"a": [0, 1, 1, 7], "b": ["x", "y", "y", "x"]})
+    table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y"]}, ledger=Budget(epsilon=1.0))
+    [counts] = contingency_tables(table, [["b", "a"]])
+    assert counts.value.tolist() == [[1, 0], [0, 2]] and used
