@@ -1,18 +1,29 @@
-"""All tables of pairs of a file that does not fit into memory: seconds, processor time and peak memory.
+"""Files that need not fit into memory, tables of pairs and shares of users: seconds, processor time and peak memory.
 
 ::
 
     python -m benchmarks.scale --rows 1e8 --out benchmarks/results
+    python -m benchmarks.scale --study visits --rows 5e7 --name scale-visits
 
-Generates a Parquet file of ten columns of 2 to 20 states, five of texts and five of integers, under ``build/scale``,
-and counts the 45 tables of pairs in a process of its own for each contender, one after the other and again. Contenders:
+**records.** Generates a Parquet file of ten columns of 2 to 20 states, five of texts and five of integers, under
+``build/scale``, and counts the 45 tables of pairs in a process of its own for each contender, one after the other and
+again. Contenders:
 
 * ``read``: every value is read (a hash of each, by DuckDB), which no way of counting can do without;
 * ``ours``: `PrivateTable` on the path. Every cell is matched with the schema, records with an outside cell dropped;
 * ``grouping sets``: the query that one would write by hand, on the values as they are, nothing matched;
 * ``pandas``: batches of the file as frames, one ``groupby`` of each pair of columns.
 
-Where a GPU is at hand, a Frank-Wolfe descent on it is timed against the same on the processor.
+**visits.** Visits of users to 17 pages, twenty a user on average, in no order; what is computed is each user's share of
+pairs of successive pages, rounded down, which bounds what a user adds:
+
+* ``read``: as above;
+* ``ours``: `PrivateSequences` on the path, users and times told apart as match keys are, pages matched with the schema;
+* ``by hand``: the windows that one would write in DuckDB, with as much memory as it likes, nothing matched;
+* ``pandas``: the file as one frame, sorted, shifted and grouped.
+
+Where a GPU is at hand, counting of records in memory and a Frank-Wolfe descent on it are timed against the same on the
+processor.
 """
 
 from __future__ import annotations
@@ -21,6 +32,7 @@ import argparse
 import itertools
 import json
 import resource
+import shlex
 import statistics
 import subprocess
 import sys
@@ -38,6 +50,11 @@ SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20)
 
 PAIRS = list(itertools.combinations(range(len(SIZES)), 2))
 ROWS_OF_PANDAS = 1_000_000
+
+PAGES = 17
+VISITS_OF_A_USER = 20
+GRID = 1 << 20
+"""Units of a share."""
 
 
 def generate(path: Path, rows: int) -> None:
@@ -101,18 +118,90 @@ def pandas(path: Path) -> int:
     return sum(int(number) ** 2 for number in totals.values())
 
 
-CONTENDERS: dict[str, Callable[[Path], int]] = {
-    "read": read,
-    "ours": ours,
-    "grouping sets": grouping_sets,
-    "pandas": pandas,
+def generate_visits(path: Path, rows: int) -> None:
+    """As `generate`; no two visits have the same time."""
+    import duckdb
+
+    part = path.with_suffix(".part")
+    user = f"(hash(i) % {max(1, rows // VISITS_OF_A_USER)})::BIGINT"
+    page = f"'page ' || floor({PAGES} * pow(hash(i + {rows}) / 18446744073709551616.0, 1.3))::INTEGER"
+    duckdb.connect(config={"memory_limit": "1GB"}).execute(
+        f'COPY (SELECT {user} AS "user", (i * 2654435761) % (1::BIGINT << 40) AS t, {page} AS page '  # noqa: S608
+        f"FROM range({rows}) AS r(i)) TO '{part}' (FORMAT parquet)"
+    )
+    part.rename(path)
+
+
+def read_visits(path: Path) -> int:
+    """Sum of hashes of all values."""
+    import duckdb
+
+    total = " + ".join(f'(hash("{name}") & 1)::INTEGER' for name in ("user", "t", "page"))
+    ((found,),) = duckdb.sql(f"SELECT sum({total}) FROM read_parquet('{path}')").fetchall()  # noqa: S608
+    return int(found)
+
+
+def our_shares(path: Path) -> int:
+    """Sum of squares of all shares of pairs, by which contenders are compared."""
+    from pgmpy_dp import Budget, PrivateSequences
+    from pgmpy_dp.private.data.sequences import chain_tables
+
+    states = {"page": [f"page {k}" for k in range(PAGES)]}
+    visits = PrivateSequences(path, states, order="t", ledger=Budget(epsilon=1.0))
+    return int((chain_tables(visits)[1].value.astype(object) ** 2).sum())
+
+
+def shares_by_hand(path: Path) -> int:
+    """As `our_shares`."""
+    import duckdb
+
+    query = f"""
+    WITH pairs AS (SELECT "user", page, lag(page) OVER (PARTITION BY "user" ORDER BY t) AS before
+                   FROM read_parquet('{path}')),
+         counted AS (SELECT "user", before, page, count(*) AS n FROM pairs WHERE before IS NOT NULL GROUP BY ALL),
+         shared AS (SELECT before, page, {GRID} * n // (sum(n) OVER (PARTITION BY "user"))::BIGINT AS share
+                    FROM counted)
+    SELECT sum(share) FROM shared GROUP BY before, page
+    """  # noqa: S608
+    return sum(int(total) ** 2 for (total,) in duckdb.sql(query).fetchall())
+
+
+def shares_in_pandas(path: Path) -> int:
+    """As `our_shares`."""
+    import pyarrow.parquet as pq
+
+    frame = pq.read_table(path, read_dictionary=["page"]).to_pandas().sort_values(["user", "t"])
+    code = frame["page"].cat.codes.to_numpy(np.int64)
+    user = frame["user"].to_numpy()
+    same = user[1:] == user[:-1]
+    pairs = user[1:][same] * PAGES**2 + code[:-1][same] * PAGES + code[1:][same]
+    cell, n = np.unique(pairs, return_counts=True)
+    owner = cell // PAGES**2
+    share = GRID * n // np.bincount(owner, weights=n).astype(np.int64)[owner]
+    totals = np.zeros(PAGES**2, dtype=np.int64)
+    np.add.at(totals, cell % PAGES**2, share)
+    return int((totals.astype(object) ** 2).sum())
+
+
+Contenders = dict[str, Callable[[Path], int]]
+STUDIES: dict[str, tuple[str, Callable[[Path, int], None], Contenders]] = {
+    "records": (
+        "All 45 tables of pairs of {:,} records",
+        generate,
+        {"read": read, "ours": ours, "grouping sets": grouping_sets, "pandas": pandas},
+    ),
+    "visits": (
+        "Shares of users in pairs of {:,} visits",
+        generate_visits,
+        {"read": read_visits, "ours": our_shares, "by hand": shares_by_hand, "pandas": shares_in_pandas},
+    ),
 }
 
 
-def measure(name: str, path: Path) -> dict:
+def measure(contender: Callable[[Path], int], path: Path) -> dict:
     """What one contender took in this process."""
     started, used = time.perf_counter(), time.process_time()
-    result = CONTENDERS[name](path)
+    result = contender(path)
     return {
         "wall": time.perf_counter() - started,
         "cpu": time.process_time() - used,
@@ -121,75 +210,109 @@ def measure(name: str, path: Path) -> dict:
     }
 
 
-def frank_wolfe_on_gpu(n: int = 1_000_000, p: int = 100, steps: int = 50) -> str:
-    """Seconds of a descent on the GPU and on the processor, or why there are none."""
+def on_gpu() -> str:
+    """Seconds of counting and of a Frank-Wolfe descent on the GPU and on the processor, or why there are none."""
     try:
         import torch
     except ModuleNotFoundError:
         return "GPU: skipped, torch is not installed."
     if not torch.cuda.is_available():
         return "GPU: skipped, torch.cuda.is_available() is False."
+    name = torch.cuda.get_device_name()
+    lines = [
+        f"{what}: {seconds['torch']:.1f} s on {name}, {seconds['numpy']:.1f} s on the processor."
+        for what, seconds in (counting_on_gpu(), frank_wolfe_on_gpu())
+    ]
+    return "\n\n".join(lines)
+
+
+def counting_on_gpu(n: int = 10_000_000) -> tuple[str, dict[str, float]]:
+    """The 45 tables of pairs of records in memory."""
     import pandas as pd
-    from pgmpy.global_vars import config
+
+    from pgmpy_dp import Budget, PrivateTable
+    from pgmpy_dp.private.data.table import contingency_tables
+
+    codes = np.random.default_rng(0).integers(0, SIZES, (n, len(SIZES)), dtype=np.uint8)
+    frame = pd.DataFrame(codes, columns=[f"c{j}" for j in range(len(SIZES))])
+    states = {f"c{j}": list(range(size)) for j, size in enumerate(SIZES)}
+    table = PrivateTable(frame, states, ledger=Budget(epsilon=1.0))
+    scopes = [(f"c{i}", f"c{j}") for i, j in PAIRS]
+    return f"45 tables of pairs of {n:,} coded records in memory", on_both(lambda: contingency_tables(table, scopes))
+
+
+def frank_wolfe_on_gpu(n: int = 1_000_000, p: int = 100, steps: int = 50) -> tuple[str, dict[str, float]]:
+    """A descent from a frame."""
+    import pandas as pd
 
     from pgmpy_dp.estimators import PrivateIsing
 
-    codes = np.random.default_rng(0).integers(0, 2, (n, p), dtype=np.uint8)
     names = [f"x{j}" for j in range(p)]
-    frame = pd.DataFrame(codes, columns=names)
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (n, p), dtype=np.uint8), columns=names)
+    states = {name: [0, 1] for name in names}
+    estimator = PrivateIsing(rho=1.0, width=2.0, state_names=states, method="frank-wolfe", n_iter=steps)
+    seconds = on_both(lambda: estimator.fit(frame))
+    return f"Frank-Wolfe, n = {n:,}, p = {p}, {steps} steps, encoding included", seconds
+
+
+def on_both(call: Callable[[], object]) -> dict[str, float]:
+    """Seconds of a second call with each backend; the first one starts the device."""
+    from pgmpy.global_vars import config
+
     seconds = {}
-    for backend, device in (("numpy", None), ("torch", "cuda")):
+    for backend, device in (("torch", "cuda"), ("numpy", None)):
         config.set_backend(backend, device=device)
-        estimator = PrivateIsing(
-            rho=1.0, state_names={name: [0, 1] for name in names}, method="frank-wolfe", n_iter=steps
-        )
+        call()
         started = time.perf_counter()
-        estimator.fit(frame)
+        call()
         seconds[backend] = time.perf_counter() - started
-    config.set_backend("numpy")
-    return (
-        f"Frank-Wolfe, n = {n:,}, p = {p}, {steps} steps, encoding included: {seconds['torch']:.1f} s on "
-        f"{torch.cuda.get_device_name()}, {seconds['numpy']:.1f} s on the processor."
-    )
+    return seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Command line; see ``--help``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.splitlines()[0])
+    parser.add_argument("--study", choices=tuple(STUDIES), default="records", help="(default: %(default)s)")
     parser.add_argument("--rows", type=float, default=1e8, help="records of the file (default: %(default)g)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each contender, in turn (default: %(default)s)")
-    parser.add_argument("--skip", nargs="*", default=[], choices=tuple(CONTENDERS), help="contenders left out")
+    parser.add_argument("--skip", nargs="*", default=[], help="contenders left out")
     parser.add_argument("--pandas-repeats", type=int, default=1, help="runs of pandas (default: %(default)s)")
     parser.add_argument("--folder", default="build/scale", help="folder of the file (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="keep the file")
     parser.add_argument("--out", default="benchmarks/results", help="folder of the results (default: %(default)s)")
     parser.add_argument("--name", default="scale", help="of the file of results (default: %(default)s)")
-    parser.add_argument("--run", choices=tuple(CONTENDERS), help="run one contender here, and print it as JSON")
+    parser.add_argument("--run", help="run one contender here, and print it as JSON")
     options = parser.parse_args(arguments)
     rows = int(options.rows)
-    path = Path(options.folder) / f"records-{rows}.parquet"
+    title, made, contenders = STUDIES[options.study]
+    path = Path(options.folder) / f"{options.study}-{rows}.parquet"
+    if unknown := {*options.skip, *([options.run] if options.run else [])} - set(contenders):
+        parser.error(f"{sorted(unknown)} are no contenders of the study; those are {list(contenders)}")
     if options.run:
-        print(json.dumps(measure(options.run, path)))
+        print(json.dumps(measure(contenders[options.run], path)))
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        generate(path, rows)
-    runs: dict[str, list[dict]] = {name: [] for name in CONTENDERS if name not in options.skip}
+        made(path, rows)
+    runs: dict[str, list[dict]] = {name: [] for name in contenders if name not in options.skip}
     # In turn, and the slow one at the end.
     order = [name for _ in range(options.repeats) for name in runs if name != "pandas"]
     order += ["pandas"] * (options.pandas_repeats if "pandas" in runs else 0)
     for name in order:
         command = [sys.executable, "-m", "benchmarks.scale", "--run", name, "--rows", str(rows)]
-        answer = subprocess.run([*command, "--folder", options.folder], check=True, capture_output=True, text=True)
+        command += ["--study", options.study, "--folder", options.folder]
+        answer = subprocess.run(command, check=True, capture_output=True, text=True)
         runs[name].append(json.loads(answer.stdout.splitlines()[-1]))
         print(name, runs[name][-1], flush=True)
         if all(found or other == "pandas" for other, found in runs.items()):
-            report(Path(options.out) / f"{options.name}.md", rows, path.stat().st_size, runs)
+            made_by = shlex.join(["python", "-m", "benchmarks.scale", *(arguments or sys.argv[1:])])
+            about = [f"# {title.format(rows)}", f"Made by `{made_by}`"]
+            report(Path(options.out) / f"{options.name}.md", about, path.stat().st_size, runs)
     if not options.keep:
         path.unlink()
 
 
-def report(path: Path, rows: int, size: int, runs: dict[str, list[dict]]) -> None:
+def report(path: Path, about: list[str], size: int, runs: dict[str, list[dict]]) -> None:
     """The table, as Markdown; SystemExit if two contenders counted differently."""
     runs = {name: found for name, found in runs.items() if found}
     results = {run["result"] for name, found in runs.items() if name != "read" for run in found}
@@ -213,14 +336,13 @@ def report(path: Path, rows: int, size: int, runs: dict[str, list[dict]]) -> Non
     ]
     head = ["", "wall, s (range)", "processor, s", "peak memory, MiB", "processor / read", "processor / ours", "runs"]
     text = [
-        f"# All 45 tables of pairs of {rows:,} records",
-        "Made by `python -m benchmarks.scale`",
-        f"on {describe_machine()}; the machine was shared with other work, so processor time is what to compare. "
-        f"One Parquet file of {size / 2**20:.0f} MiB, ten columns of {', '.join(map(str, SIZES))} states. Medians of "
-        "runs in turn, each in a new process. All counts were equal.",
+        *about,
+        f"on {describe_machine()}. One Parquet file of {size / 2**20:.0f} MiB; medians of runs in turn, each in a new "
+        "process. Where wall time exceeds processor time, other work had the machine. All results were equal.",
         markdown_table(head, body),
-        frank_wolfe_on_gpu(),
     ]
+    if "grouping sets" in runs:
+        text.append(on_gpu())
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
     print(path)

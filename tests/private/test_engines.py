@@ -11,7 +11,9 @@ import math
 import pickle
 import sqlite3
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import dask.dataframe as dd
 import duckdb
@@ -27,9 +29,14 @@ from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, Schema
 from pgmpy_dp.estimators import NaiveMLE, PrivateChowLiu, PrivateGraphicalLasso
+from pgmpy_dp.private.data import sql
+from pgmpy_dp.private.data.coding import key_coder
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.moments import centered_sums, second_moments, unit_count
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, table_codes
+from pgmpy_dp.private.data.user_query import share_query
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.schema import interval_states, match_key
 
@@ -136,7 +143,7 @@ def many_rows(n: int = 1000, seed: int = 0) -> list[dict]:
 
 
 def duckdb_relation(table: pa.Table):
-    return duckdb.connect().from_arrow(table)
+    return duckdb.from_arrow(table)  # on the default connection: older versions close one that nobody holds
 
 
 def polars_lazy(table: pa.Table):
@@ -354,6 +361,92 @@ class TestIntervals:
             assert_same(exact(data, schema, [[name]]), exact(table, schema, [[name]]))
 
 
+NIGHT = [datetime.datetime(2020, 10, 25, 0, m, tzinfo=datetime.UTC) for m in (30, 45)]
+NIGHT += [hour + datetime.timedelta(minutes=k) for hour in NIGHT for k in (40, 60, 61)]
+odd_numbers = st.sampled_from([0.0, -0.0, 7.0, 8.5, float("nan"), float("inf"), -float("inf"), 1e300, None])
+odd_texts = st.sampled_from(
+    [
+        "u",
+        "U",
+        "7",
+        " 7e0 ",
+        "7.00",
+        "-0",
+        "+0",
+        "1e999",
+        "nan",
+        "true",
+        " TRUE",
+        "1",
+        "",
+        " ",
+        "é",
+        "e",
+        "v\0",
+        "v",
+        None,
+    ]
+)
+days = st.sampled_from([datetime.date(2020, 1, 2), datetime.date(1969, 5, 1), datetime.date(987, 1, 1), None])
+VISITS = {
+    "user": {
+        "integer": (pa.int64(), st.sampled_from([1, 2, -1, 2**53, 2**53 + 1, None])),
+        "number": (pa.float64(), odd_numbers),
+        "text": (pa.string(), odd_texts),
+        "truth": (pa.bool_(), st.sampled_from([True, False, None])),
+        "decimal": (pa.decimal128(20, 2), st.sampled_from([decimal.Decimal("7.00"), decimal.Decimal("-0.01"), None])),
+    },
+    "t": {
+        "whole": (pa.int64(), st.sampled_from([1, 2, -3, None])),
+        "integer": (pa.uint64(), st.sampled_from([1, 2, 2**63, 2**63 + 1, None])),
+        "number": (pa.float32(), odd_numbers.filter(lambda x: x != 1e300)),
+        "text": (pa.string(), odd_texts),
+        "day": (pa.date32(), days),
+        "time": (
+            pa.timestamp("us"),
+            st.sampled_from(
+                [NOON, MIDNIGHT, NOON + datetime.timedelta(microseconds=1), datetime.datetime(987, 1, 2), None]
+            ),
+        ),
+        "second": (pa.timestamp("s"), st.sampled_from([NOON, MIDNIGHT, None])),
+        # Clocks there show the second hour of that night twice.
+        "zone": (pa.timestamp("us", "Europe/Berlin"), st.sampled_from([*NIGHT, None])),
+    },
+    "page": {
+        "text": (pa.string(), st.sampled_from(["a", "b", "7", " 7.0", "?", "a ", "", None])),
+        "integer": (pa.int32(), st.sampled_from([7, 8, 9, None])),
+        "number": (pa.float64(), odd_numbers),
+    },
+}
+NAMES = (pa.string(), st.sampled_from(["u1", "U1", "e", "7a", "e7", "1-1", "é", "", " ", None]))
+PAGES = (pa.string(), st.sampled_from(["a", "b", "?", "a ", "", None]))
+SEQUENCES = {
+    "text": (
+        pa.string(),
+        st.one_of(
+            st.none(),
+            st.lists(
+                st.sampled_from(
+                    ["a", "b", "7", "7.0", "?", " ", ",", ", ", "::", ":", "\u2003", "]", "^", "\\", "]^\\", "None"]
+                ),
+                max_size=9,
+            ).map("".join),
+        ),
+    ),
+    "texts": (pa.list_(pa.string()), st.one_of(st.none(), st.lists(st.sampled_from(["a", "b", " 7 ", "?", "", None])))),
+    "integers": (pa.list_(pa.int64()), st.one_of(st.none(), st.lists(st.sampled_from([7, 8, None])))),
+    "number": (pa.float64(), odd_numbers),
+    "truth": (pa.bool_(), st.sampled_from([True, False, None])),
+}
+STATES = [
+    {"page": ["a", "b"]},
+    {"page": ["a", 7, 1]},
+    {"page": [None, "b", "a"]},
+    Schema({"page": ["a", "other", None]}, other={"page": "other"}),
+    {"page": ["<7.5", "[7.5,100)", ">=100"]},
+]
+
+
 def sums(data, columns=("x", "y", "z"), **options) -> list[np.ndarray]:
     vectors = PrivateVectors(data, list(columns), ledger=Budget(epsilon=1.0), **options)
     center = np.array([0.1, -3.0, 1 / 3])
@@ -402,6 +495,19 @@ class TestMoments:
         table = pa.table({"x": x[:, 0], "y": x[:, 1], "z": x[:, 2], "unit": unit})
         assert_same(sums(engine(table), unit="unit"), sums(table, unit="unit"))
         assert sums(table, unit="unit")[-1].item() == 3
+
+    @pytest.mark.parametrize("parts", [1, 3])
+    @given(rows=st.data())
+    def test_units_are_read_in_parts_of_whole_units(self, parts, rows):
+        kind, cells = VISITS["user"][rows.draw(st.sampled_from(sorted(VISITS["user"])))]
+        found = rows.draw(st.lists(st.tuples(cells, *[odd_numbers] * 3), max_size=12))
+        kinds = {"unit": kind, "x": pa.float64(), "y": pa.float64(), "z": pa.float64()}
+        table = pa.table({name: pa.array([row[j] for row in found], kinds[name]) for j, name in enumerate(kinds)})
+        expected = sums(table, unit="unit")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sql, "_CELLS_OF_UNITS", max(1, -(-4 * len(table) // parts)))
+            patch.setattr(sql.DuckDBSource, "cells", lambda *_: pytest.fail("fetched all cells"))
+            assert_same(sums(duckdb_relation(table), unit="unit"), expected)
 
     @pytest.mark.parametrize("engine", LAZY)
     def test_rows_are_fetched_for_learners_that_need_them(self, engine):
@@ -548,6 +654,143 @@ class TestSequences:
         here, there = ([t.value for t in chain_tables(p, **limits, seed=np.random.default_rng(0))] for p in private)
         assert_same(here, there)
         assert here[1].sum() > 0
+
+    @pytest.mark.parametrize("parts", [1, 3])
+    @given(data=st.data())
+    def test_whatever_the_visits(self, parts, data):
+        """Users, times and states of every type that a query decides, ties and odd cells among them."""
+        kinds = {name: of[data.draw(st.sampled_from(sorted(of)), label=name)] for name, of in VISITS.items()}
+        rows = data.draw(
+            st.lists(st.fixed_dictionaries({name: cells for name, (_, cells) in kinds.items()}), max_size=12)
+        )
+        table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, (kind, _) in kinds.items()})
+        self.same(table, data, parts, order="t")
+
+    @pytest.mark.parametrize("parts", [1, 3])
+    @given(data=st.data())
+    def test_whatever_the_sequences(self, parts, data):
+        unit = data.draw(st.sampled_from(sorted(VISITS["user"])))
+        kind = data.draw(st.sampled_from(sorted(SEQUENCES)))
+        rows = data.draw(st.lists(st.tuples(VISITS["user"][unit][1], SEQUENCES[kind][1]), max_size=8))
+        user, sequence = zip(*rows, strict=True) if rows else ((), ())
+        table = pa.table(
+            {"user": pa.array(user, VISITS["user"][unit][0]), "sequence": pa.array(sequence, SEQUENCES[kind][0])}
+        )
+        self.same(table, data, parts, separator=data.draw(st.sampled_from([None, ",", ", ", "::", "]^\\"])))
+
+    def same(self, table, data, parts, **options):
+        """In memory, and by the query over a file, which fetches no cell."""
+        length = data.draw(st.sampled_from([None, 1, 2, 3]), label="segment_length")
+        schema = data.draw(st.sampled_from(STATES), label="schema")
+        options = {"schema": schema, "ledger": Budget(epsilon=1.0)} | options
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            pq.write_table(table, f"{folder}/visits.parquet")
+            here, there = (PrivateSequences(d, **options) for d in (table, f"{folder}/visits.parquet"))
+            patch.setattr(sql, "_VISITS_IN_ORDER", max(1, -(-len(table) // parts)))
+            patch.setattr(sql.DuckDBSource, "cells", lambda *_: pytest.fail("fetched cells"))
+            pushed = [t.value for t in chain_tables(there, length)]
+        assert_same([t.value for t in chain_tables(here, length)], pushed)
+
+    @pytest.mark.parametrize("engine", [duckdb_relation, polars_lazy, ibis_duckdb, ibis_sqlite])
+    @settings(max_examples=30)
+    @given(data=st.data())
+    def test_windows_of_an_engine(self, engine, data):
+        """Rows have no order there: those that tie are in the order of the states, whatever order they come in."""
+        times = [] if engine is ibis_sqlite else ["day", "time", "zone"]
+        names = [] if engine in (ibis_sqlite, ibis_duckdb) else [NAMES]
+        kinds = {
+            "user": data.draw(st.sampled_from([VISITS["user"]["integer"], *names])),
+            "t": VISITS["t"][data.draw(st.sampled_from(["whole", "number", *times]))],
+            "page": data.draw(st.sampled_from([VISITS["page"]["integer"], PAGES])),
+        }
+        rows = data.draw(
+            st.lists(st.fixed_dictionaries({name: cells for name, (_, cells) in kinds.items()}), max_size=12)
+        )
+        table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, (kind, _) in kinds.items()})
+        length = data.draw(st.sampled_from([None, 1, 2, 3]), label="segment_length")
+        schema = Schema.coerce(data.draw(st.sampled_from(STATES), label="schema"))
+        code = key_coder(schema, "page")
+        by_state = sorted(range(len(rows)), key=lambda k: code(match_key(rows[k]["page"])))
+        options = {"schema": schema, "order": "t", "ledger": Budget(epsilon=1.0)}
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            lazy = engine(table, Path(folder)) if engine is ibis_sqlite else engine(table)
+            here, there = (PrivateSequences(d, **options) for d in (table.take(pa.array(by_state, pa.int64())), lazy))
+            for source in (sql.DuckDBSource, LazySource):
+                patch.setattr(source, "cells", lambda *_: pytest.fail("fetched cells"))
+            pushed = [t.value for t in chain_tables(there, length)]
+        assert_same([t.value for t in chain_tables(here, length)], pushed)
+
+    def test_moments_are_in_the_order_in_which_they_happen(self):
+        """When clocks are set back, texts of the time are in another order."""
+        for kind in (pa.timestamp("us", "Europe/Berlin"), pa.timestamp("ns", "Europe/Berlin")):
+            table = pa.table({"user": [1] * len(NIGHT), "t": pa.array(NIGHT, kind), "page": [0, 2, 1, 3, 4, 0, 5, 6]})
+            order = np.argsort(NIGHT, kind="stable")
+            pages = np.array(table["page"])[order].tolist()
+            for data in (table, table.to_pandas(), pl.from_arrow(table)):
+                private = PrivateSequences(data, {"page": list(range(7))}, order="t", ledger=Budget(epsilon=1.0))
+                pairs = chain_tables(private)[1].value
+                found = zip(*map(list, pairs.nonzero()), strict=True)
+                assert sorted(found) == sorted(itertools.pairwise(pages))
+
+    def test_a_database_s_collation_does_not_make_two_users_one(self, tmp_path):
+        """Each of two users adds a share of one, which one with both their visits would have for itself."""
+        with sqlite3.connect(tmp_path / "visits.sqlite") as connection:
+            connection.execute("CREATE TABLE visits (user TEXT COLLATE NOCASE, t INTEGER, page TEXT)")
+            rows = [("u", 1, "a"), ("u", 2, "a"), ("U", 3, "b"), ("U", 4, "b")]
+            connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
+        connection.close()
+        table = ibis.sqlite.connect(tmp_path / "visits.sqlite").table("visits")
+        private = PrivateSequences(table, {"page": ["a", "b"]}, order="t", ledger=Budget(epsilon=1.0))
+        assert [t.value.tolist() for t in chain_tables(private)] == [[GRID, GRID], [[GRID, 0], [0, GRID]]]
+
+    @pytest.mark.parametrize(
+        ("name", "column"),
+        [
+            ("t", pa.array([datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31), NOON], pa.timestamp("us"))),
+            ("t", pa.array([-(10**18), 10**18, 0], pa.timestamp("us", "UTC"))),
+            ("t", pa.array([2**31 - 5, -(2**31) + 5, 0], pa.date32())),
+            ("t", pa.array([NOON, MIDNIGHT, None], pa.timestamp("ns"))),
+            ("t", pa.array([3, 2, 1], pa.duration("s"))),
+            ("user", pa.array([[1], [1], [2]])),
+            ("page", pa.array([["a"], ["a"], ["b"]])),
+        ],
+    )
+    def test_what_the_query_cannot_tell_apart_is_fetched(self, name, column, tmp_path):
+        table = pa.table({"user": [1, 1, 1], "t": [3, 1, 2], "page": ["a", "b", "b"]})
+        table = table.set_column(table.column_names.index(name), name, column)
+        pq.write_table(table, tmp_path / "visits.parquet")
+        options = {"schema": {"page": ["a", "b"]}, "order": "t", "ledger": Budget(epsilon=1.0)}
+        here, there = (PrivateSequences(d, **options) for d in (table, tmp_path / "visits.parquet"))
+        assert_same(*([t.value for t in chain_tables(part)] for part in (here, there)))
+
+    @pytest.mark.parametrize("parts_that_fit", [5, 10**9])
+    def test_parts_that_do_not_fit_in_memory_are_divided(self, parts_that_fit, tmp_path, monkeypatch):
+        """As if only small parts did, or none."""
+        rng = np.random.default_rng(3)
+        table = pa.table({"user": rng.integers(0, 50, 500), "t": np.arange(500), "page": rng.choice(["a", "b"], 500)})
+        pq.write_table(table, tmp_path / "visits.parquet")
+        asked = []
+
+        def shares(relation, visits, grid, n_parts, part):
+            asked.append(n_parts)
+            if n_parts < parts_that_fit:
+                raise duckdb.OutOfMemoryException("as memory would")
+            return share_query(relation, visits, grid, n_parts, part).fetchnumpy()
+
+        monkeypatch.setattr(sql, "_shares", shares)
+        options = {"schema": {"page": ["a", "b"]}, "order": "t", "ledger": Budget(epsilon=1.0)}
+        here, there = (PrivateSequences(d, **options) for d in (table, tmp_path / "visits.parquet"))
+        assert_same(*([t.value for t in chain_tables(part)] for part in (here, there)))
+        assert asked == ([1] + [8] * 8 if parts_that_fit == 5 else [1, 8, 64, 512, 4096])
+
+    def test_an_engine_out_of_memory_is_told_from_a_damaged_file(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sql, "_MEMORY", "20MB")
+        n = 300_000
+        table = pa.table({"user": np.zeros(n, int), "t": np.arange(n)[::-1], "page": np.arange(n) % 2})
+        pq.write_table(table, tmp_path / "visits.parquet")
+        source = sql.DuckDBSource(*sql.parquet_relation([str(tmp_path / "visits.parquet")]))
+        with pytest.raises(sql._TooMuchAtOnce, match="could not be read to their end"):
+            source._read(source._relation.project("user, t, page, row_number() OVER (ORDER BY t)").fetchnumpy)
 
     def test_from_a_file(self, tmp_path):
         frame = pd.DataFrame({"user": [1, 2, 1], "t": [9, 1, 8], "page": ["b", "a", "?"]})

@@ -8,12 +8,14 @@ import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pgmpy_dp import Budget
 from pgmpy_dp.estimators import PrivateChowLiu
+from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from tests.private.test_engines import SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
@@ -99,6 +101,32 @@ def test_contributions_are_bounded_alike(on_spark):
     options = {"schema": {"page": ["a", "b"]}, "order": "t", "ledger": Budget(epsilon=1.0)}
     here, there = (chain_tables(PrivateSequences(data, **options)) for data in (table, on_spark(table)))
     assert_same([t.value for t in here], [t.value for t in there])
+
+
+@pytest.mark.parametrize("length", [None, 3])
+@pytest.mark.parametrize("states", [["a", "b"], [None, "a"]])
+@pytest.mark.parametrize(
+    "times", [[-1.5, 0.0, -0.0, 2.0, np.nan, np.inf], pd.to_datetime(["2020-01-05 00:00", "2020-01-05 01:00", None])]
+)
+def test_windows_of_spark(on_spark, length, states, times, monkeypatch):
+    """Times tie: such visits are in the order of their states."""
+    rng = np.random.default_rng(8)
+    code = {state: k for k, state in enumerate(states)}
+    rows = pd.DataFrame(
+        {
+            "user": rng.choice(np.array(["u1", "u2", "v", None], dtype=object), 400),
+            "t": np.asarray(times)[rng.integers(0, len(times), 400)],
+            "page": rng.choice(np.array(["a", "b", "?", None], dtype=object), 400),
+        }
+    )
+    ordered = rows.iloc[
+        np.argsort([code.get(None if pd.isna(page) else page, -1) for page in rows["page"]], kind="stable")
+    ]
+    here, there = (pa.Table.from_pandas(data, preserve_index=False) for data in (ordered, rows))
+    options = {"schema": {"page": states}, "order": "t", "ledger": Budget(epsilon=1.0)}
+    here, there = (PrivateSequences(data, **options) for data in (here, on_spark(there)))
+    monkeypatch.setattr(LazySource, "cells", lambda *_: pytest.fail("fetched cells"))
+    assert_same([t.value for t in chain_tables(here, length)], [t.value for t in chain_tables(there, length)])
 
 
 def test_a_fit_is_the_fit_from_memory(on_spark):

@@ -32,7 +32,7 @@ from scipy import sparse
 from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.contributions import user_shares
 from pgmpy_dp.private.data.gradients import bounded_sum
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_events
+from pgmpy_dp.private.data.sequences import PrivateSequences, chain_events, sequence_owners
 from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -151,7 +151,7 @@ class UserShares:
     __slots__ = ("_adjacency", "_shares", "_squared_totals", "_squares", "_weighted")
 
     def __init__(self, data: PrivateSequences, grid: ChainGrid) -> None:
-        users = np.unique(data._owner)
+        users = np.unique(sequence_owners(data))
         k = grid.n_states
         parts = [
             user_shares(np.searchsorted(users, user), cell, counts, size, total)
@@ -274,4 +274,4 @@ def user_count(data: PrivateSequences) -> Sensitive:
     """The number of users, which moves by at most 1 under ``add_remove``; not for others."""
     if changed_records(data.adjacency) != 1:
         raise ValueError(f"adjacency={str(data.adjacency)!r} has a public number of users; use data.n_users")
-    return Sensitive(np.array([len(np.unique(data._owner))], dtype=np.int64), data.adjacency, 1.0, 1.0, 1.0)
+    return Sensitive(np.array([len(np.unique(sequence_owners(data)))], dtype=np.int64), data.adjacency, 1.0, 1.0, 1.0)

@@ -13,11 +13,13 @@ differ by at most one row removed and one added (fewer where a record is dropped
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,8 @@ __all__ = [
     "numbers_and_keys",
     "positions_of",
     "quietly",
+    "ranks",
+    "read_cells",
     "read_edge_list",
     "read_keys",
     "read_numbers",
@@ -133,7 +137,32 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
     >>> positions.tolist(), keys
     ([0, 0, 1], [('number', 7.0), ('number', 8.0)])
     """
-    return [quietly(_keyed, column) for column in quietly(_columns, data, names)]
+    return keyed_cells(read_cells(data, names))
+
+
+def read_cells(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categorical]:
+    """Columns of a dataframe as :func:`column_cells` gives all of them; arguments and errors as :func:`read_keys`."""
+    return quietly(_columns, data, names)
+
+
+def ranks(column: np.ndarray | pd.Categorical) -> np.ndarray:
+    """Ranks of the cells of a column of :func:`column_cells` in the order of their match keys; equal ones are equal.
+
+    Times with a time zone are in the order in which they happened, which is not that of clocks that are set back.
+
+    Examples
+    --------
+    >>> ranks(np.array([8.0, np.nan, 7.0, 8.0])).tolist()
+    [2, 0, 1, 2]
+    """
+    if isinstance(column, np.ndarray) and column.dtype.kind == "f":
+        found = np.unique(column, return_inverse=True)[1].astype(np.int64) + 1
+        found[np.isnan(column)] = 0  # the key of missing values is before those of numbers
+        return found
+    positions, keys = quietly(_keyed, column, _moment_key)
+    rank = np.empty(len(keys), dtype=np.int64)
+    rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return rank[positions]
 
 
 def quietly(read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -259,7 +288,17 @@ def _numbers(column: np.ndarray | pd.Categorical) -> np.ndarray:
     return np.array(values, dtype=np.float64)[positions]
 
 
-def _keyed(column: np.ndarray | pd.Categorical) -> tuple[np.ndarray, list[tuple]]:
+def _moment_key(value: Any) -> tuple:
+    """The match key of a cell, or of the same moment in UTC if it is one of a time zone."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        with contextlib.suppress(Exception):  # at the ends of the calendar, and with odd zones
+            return match_key(value.astimezone(UTC))
+    return match_key(value)
+
+
+def _keyed(
+    column: np.ndarray | pd.Categorical, key: Callable[[Any], tuple] = match_key
+) -> tuple[np.ndarray, list[tuple]]:
     rows: np.ndarray
     distinct: Any
     if isinstance(column, pd.Categorical):
@@ -270,7 +309,7 @@ def _keyed(column: np.ndarray | pd.Categorical) -> tuple[np.ndarray, list[tuple]
     else:
         rows, distinct = np.arange(len(column)), column
     seen: dict[tuple, int] = {}
-    positions = np.array([seen.setdefault(match_key(value), len(seen)) for value in distinct], dtype=np.int64)
+    positions = np.array([seen.setdefault(key(value), len(seen)) for value in distinct], dtype=np.int64)
     return positions[rows], list(seen)
 
 

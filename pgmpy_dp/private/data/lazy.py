@@ -17,6 +17,7 @@ import numpy as np
 from pgmpy_dp.private.data.coding import UNDECIDED, Coding, coding
 from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
+from pgmpy_dp.private.data.user_lazy import number_of_event_shares, time_of, user_of
 from pgmpy_dp.schema import Schema
 
 __all__ = ["LazySource"]
@@ -36,6 +37,7 @@ class LazySource:
     # without effort.
     largest_block = 1 << 16
     keeps_codes = False
+    ordered = False
 
     def __init__(self, frame: nw.LazyFrame) -> None:
         self._frame = frame
@@ -143,6 +145,46 @@ class LazySource:
     def cells(self, names: Sequence[Hashable]) -> list:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`."""
         return column_cells(_collected(self._frame.select(self._named(names))))
+
+    def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`: one part."""
+        yield self.cells([*names, unit])
+
+    def user_shares(
+        self,
+        schema: Schema,
+        unit: Hashable,
+        state: Hashable,
+        order: Hashable | None,
+        separator: str | None,
+        segment_length: int | None,
+        grid: int,
+    ) -> np.ndarray | None:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`, for the long form."""
+        if order is None or self._frame.implementation.is_dask():  # which has no windows in an order
+            return None
+        (variable,) = schema.variables
+        unit, order, state = self._named([unit, order, state])
+        made, states = coding(schema, variable), tuple(schema.states[variable])
+        by_bytes = not self._frame.implementation.is_ibis()  # databases have collations
+        user = user_of(unit, self._schema[unit], self._has_nan, by_bytes)
+        time = time_of(order, self._schema[order], self._has_nan)
+        if user is None or time is None:
+            return None
+        code, decided = _code(state, self._schema[state], made, self._has_nan)
+        odd = [part for part in (user[1], time[1], None if decided else code == UNDECIDED) if part is not None]
+        if odd and len(
+            _collected(self._frame.filter(nw.any_horizontal(*odd, ignore_nulls=False)).select(unit).head(1))
+        ):
+            return None
+        visits = self._frame.select(user=user[0], time=time[0], state=code.cast(nw.Int64))
+        visits = visits.filter(~nw.col("user").is_null())
+        null = states.index(None) if None in states else None
+        found = _collected(number_of_event_shares(visits, made.n_states, null, segment_length))
+        cell, n, total, users = (_whole(found[name]) for name in ("cell", "n", "total", "users"))
+        shares = np.zeros(made.n_states * (made.n_states + 1), dtype=np.int64)
+        np.add.at(shares, cell, grid * n // total * users)
+        return shares
 
     def _named(self, names: Sequence[Hashable]) -> list[str]:
         return [self.names[j] for j in positions_of(self.names, names)]

@@ -11,13 +11,14 @@ positive semidefinite matrix of trace at most GRID**2, whatever m. With one reco
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.data.vectors import PrivateVectors, row_blocks, vector_rows, vector_source
+from pgmpy_dp.private.data.vectors import PrivateVectors, row_blocks, unit_parts, vector_source
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -204,7 +205,9 @@ def second_moments(data: PrivateVectors, center: np.ndarray, row_norm: float) ->
     d = len(data.columns)
     step = max(1, _BLOCK // d)
     if data.unit is not None:
-        total = _products_of_units(*vector_rows(data), center, row_norm, step)
+        total = np.zeros((d, d), dtype=np.int64)
+        for rows, owner in unit_parts(data):
+            total += _products_of_units(rows, owner, center, row_norm, step)
     elif (pushed := _pushed_sums(data, center, row_norm, products=True)) is not None:
         total = pushed
     else:
@@ -242,8 +245,8 @@ def centered_sums(data: PrivateVectors, start: np.ndarray, radius: float) -> Sen
     step = max(1, _BLOCK // d)
     total = np.zeros(d, dtype=np.int64)
     if data.unit is not None:
-        rows, start, radius = _mean_of_units(*vector_rows(data), start, radius, step), np.zeros(d), float(GRID)
-        blocks = (rows[begin : begin + step] for begin in range(0, len(rows), step))
+        blocks = _mean_blocks(data, start, radius, step)
+        start, radius = np.zeros(d), float(GRID)
     elif (pushed := _pushed_sums(data, start, radius, products=False)) is not None:
         return Sensitive(pushed, data.adjacency, *mean_sensitivity(d, data.adjacency))
     else:
@@ -260,18 +263,15 @@ def unit_count(data: PrivateVectors) -> Sensitive:
     if data.unit is None:
         count = sum(len(rows) for rows in row_blocks(data, _BLOCK))
     else:
-        owner = vector_rows(data)[1]
-        assert owner is not None
-        count = int(np.count_nonzero(np.bincount(owner))) if len(owner) else 0
+        count = sum(len(np.unique(owner)) for _, owner in unit_parts(data))
     changed = float(changed_records(data.adjacency))
     return Sensitive(np.array([count], dtype=np.int64), data.adjacency, changed, changed, changed)
 
 
 def _products_of_units(
-    rows: np.ndarray, owner: np.ndarray | None, center: np.ndarray, row_norm: float, step: int
+    rows: np.ndarray, owner: np.ndarray, center: np.ndarray, row_norm: float, step: int
 ) -> np.ndarray:
     """Sum of the products of clipped records, each counting 1/sqrt(m) where its person has m of them."""
-    assert owner is not None
     d = rows.shape[1]
     total = np.zeros((d, d), dtype=np.int64)
     records = np.bincount(owner)
@@ -290,11 +290,16 @@ def _products_of_units(
     return total
 
 
-def _mean_of_units(
-    rows: np.ndarray, owner: np.ndarray | None, start: np.ndarray, radius: float, step: int
-) -> np.ndarray:
+def _mean_blocks(data: PrivateVectors, start: np.ndarray, radius: float, step: int) -> Iterator[np.ndarray]:
+    """Means of the clipped records of persons, in blocks of at most `step` of them."""
+    for rows, owner in unit_parts(data):
+        means = _mean_of_units(rows, owner, start, radius, step)
+        for begin in range(0, len(means), step):
+            yield means[begin : begin + step]
+
+
+def _mean_of_units(rows: np.ndarray, owner: np.ndarray, start: np.ndarray, radius: float, step: int) -> np.ndarray:
     """Mean of the clipped records of each person, one row per person."""
-    assert owner is not None
     records = np.bincount(owner)
     sums = np.zeros((len(records), rows.shape[1]))
     for begin in range(0, len(rows), step):

@@ -11,7 +11,7 @@ a file that is being written to is not one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,9 @@ class Source(Protocol):
 
     keeps_codes: bool
     """Whether codes of all records are to be kept, since reading takes long and they fit in memory."""
+
+    ordered: bool
+    """Whether rows come in an order that is the data's own: an engine's may depend on other rows, and on the run."""
 
     @property
     def names(self) -> list[str]:
@@ -58,6 +61,28 @@ class Source(Protocol):
 
     def cells(self, names: Sequence) -> list:
         """Whole columns, as :mod:`pgmpy_dp.private.data.frame` holds them in memory."""
+
+    def unit_cells(self, names: Sequence, unit: Hashable) -> Iterator[list]:
+        """The columns and that of units in parts, each as `cells` gives them; a unit's rows are in one part.
+
+        One part where the engine cannot tell units apart as match_key does. Rows without a unit may be left out.
+        """
+
+    def user_shares(
+        self,
+        schema: Schema,
+        unit: Hashable,
+        state: Hashable,
+        order: Hashable | None,
+        separator: str | None,
+        segment_length: int | None,
+        grid: int,
+    ) -> np.ndarray | None:
+        """Beginnings and pairs of users' visits, each user's share of `grid`, in one array of k + k k integers.
+
+        As :func:`pgmpy_dp.private.data.sequences.chain_tables` counts them for sequences of the schema's one variable
+        in the column `state`. None where the engine cannot do so for these columns: fetch their cells.
+        """
 
 
 class PushedRecords:

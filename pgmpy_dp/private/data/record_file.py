@@ -46,6 +46,7 @@ class _Batches:
 
     largest_block = 5_000
     keeps_codes = False
+    ordered = True
 
     names: list[str]
 
@@ -83,6 +84,13 @@ class _Batches:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`; an empty field of a text is missing."""
         batches = list(self._columns(names, [False] * len(names)))
         return [joined_cells([batch[j] for batch in batches]) for j in range(len(names))]
+
+    def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`: one part."""
+        yield self.cells([*names, unit])
+
+    def user_shares(self, *arguments: Any) -> None:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`: cells are to be fetched."""
 
     def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
         raise NotImplementedError

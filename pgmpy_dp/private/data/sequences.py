@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,21 @@ from pgmpy_dp.private.data.contributions import (
     count_table,
     share_table,
 )
-from pgmpy_dp.private.data.frame import keyed_cells, read_keys
+from pgmpy_dp.private.data.frame import keyed_cells, ranks, read_cells
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
 
-__all__ = ["PrivateSequences", "chain_events", "chain_tables", "checked_schema", "read_sequences"]
+__all__ = [
+    "PrivateSequences",
+    "chain_events",
+    "chain_tables",
+    "checked_schema",
+    "read_sequences",
+    "sequence_owners",
+]
 
 _OUTSIDE = -1
 _MISSING = match_key(None)
@@ -42,8 +49,9 @@ class PrivateSequences(PrivateData):
         Anything narwhals reads, or files as for :class:`~pgmpy_dp.private.data.table.PrivateTable`, in one of two
         forms. *Wide*: each row is one sequence, and a user may have several
         rows.
-        *Long*: each row is one visit; a user's visits in the order of the column `order` (rows that tie keep their
-        order) are one sequence.
+        *Long*: each row is one visit; a user's visits in the order of the column `order` are one sequence. Rows that
+        tie keep their order, in memory and in files. Lazy frames and relations have none that depends on the user's
+        rows alone: there they are put in the order of the schema's states, unknown ones first.
     schema : Schema or mapping
         One discrete variable with all states that can be visited. In the long form it names the column of the states. A
         state None is *null*: nothing was observed at that step.
@@ -83,7 +91,7 @@ class PrivateSequences(PrivateData):
     PrivateSequences(2 states, unit='user', adjacency='add_remove', n_users=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_codes", "_lengths", "_n_users", "_owner", "_schema", "_unit")
+    __slots__ = ("_columns", "_n_users", "_read", "_schema", "_separator", "_source", "_unit")
 
     def __init__(
         self,
@@ -104,9 +112,14 @@ class PrivateSequences(PrivateData):
         self._unit = decode_label(encode_label(unit))
         super().__init__(adjacency, ledger)
         self._n_users = checked_public_count("n_users", n_users, self._adjacency)
-        self._owner, self._lengths, self._codes = read_sequences(
-            data, self._schema, unit=unit, sequence=sequence, order=order, separator=separator
-        )
+        self._columns = _checked_columns(self._schema, unit, sequence, order, separator)
+        self._separator = separator
+        self._source = open_source(data)
+        self._read: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        if self._source is None:
+            self._read = _sequences(read_cells(data, self._columns), self._schema, separator)
+        else:
+            self._source.positions(self._columns)  # all are there
 
     @property
     def schema(self) -> Schema:
@@ -129,6 +142,20 @@ class PrivateSequences(PrivateData):
             f"adjacency={str(self._adjacency)!r}, n_users={self._n_users}, "
             f"spent {self._ledger.spent} of {self._ledger.budget})"
         )
+
+
+def sequence_owners(data: PrivateSequences) -> np.ndarray:
+    """Whose each sequence is, shape (sequences,); for learners inside the boundary."""
+    return _read(data)[0]
+
+
+def _read(data: PrivateSequences) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What :func:`read_sequences` gives, fetched the first time."""
+    if data._read is None:
+        assert data._source is not None
+        cells, ordered = data._source.cells(data._columns), data._source.ordered
+        data._read = _sequences(cells, data._schema, data._separator, ordered)
+    return data._read
 
 
 def chain_tables(
@@ -170,14 +197,22 @@ def chain_tables(
         under ``replace_one``: l1 norms add up, squared l2 norms add up.
 
         Running time and memory depend on the data, the result's shape does not.
+
+    Shares of data in an engine are computed there, if it can; segments are chosen here, where random numbers of the
+    operating system are at hand.
     """
     n_states = data._schema.cardinality(data._schema.variables[0])
-    beginnings, pairs = chain_events(data, segment_length, max_segments, seed)
     if max_segments is None:
-        tables = [share_table(*beginnings, n_states), share_table(*pairs, n_states**2)]
+        pushed = _pushed_shares(data, segment_length)
+        if pushed is not None:
+            tables = [pushed[:n_states], pushed[n_states:]]
+        else:
+            beginnings, pairs = chain_events(data, segment_length)
+            tables = [share_table(*beginnings, n_states), share_table(*pairs, n_states**2)]
         most = (GRID, GRID)
     else:
         assert segment_length is not None
+        beginnings, pairs = chain_events(data, segment_length, max_segments, seed)
         tables = [count_table(*beginnings[1:], n_states), count_table(*pairs[1:], n_states**2)]
         most = (max_segments, max_segments * (segment_length - 1))
     return [
@@ -202,13 +237,13 @@ def chain_events(
     n_states = data._schema.cardinality(data._schema.variables[0])
     states: tuple = data._schema.states[data._schema.variables[0]]
     null = states.index(None) if None in states else None
-    codes, n_visits = data._codes, len(data._codes)
-    starts = np.cumsum(data._lengths) - data._lengths
-    position = np.arange(n_visits) - np.repeat(starts, data._lengths)
+    sequence_owner, lengths, codes = _read(data)
+    starts = np.cumsum(lengths) - lengths
+    position = np.arange(len(codes)) - np.repeat(starts, lengths)
     begins = position == 0 if segment_length is None else position % segment_length == 0
     segment = np.cumsum(begins) - 1
     first = np.flatnonzero(begins)
-    owner = np.repeat(data._owner, data._lengths)
+    owner = np.repeat(sequence_owner, lengths)
     seen = np.zeros(len(first), dtype=bool)
     known = codes != _OUTSIDE
     seen[segment[known if null is None else known & (codes != null)]] = True
@@ -273,32 +308,60 @@ def read_sequences(
     >>> [part.tolist() for part in read_sequences(frame, Schema({"page": ["a", "b"]}), unit="user", order="time")]
     [[0, 1], [2, 1], [-1, 1, 0]]
     """
-    _check_separator(separator)
-    (variable,) = schema.variables
-    place = key_coder(schema, variable)
-    columns = [unit, sequence] if order is None else [unit, order, variable]
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"the columns {columns} of unit, order, sequence and states must differ; rename one")
+    columns = _checked_columns(schema, unit, sequence, order, separator)
     source = open_source(data)
-    if source is None:
-        (user, user_keys), *rest = read_keys(data, columns)
-    else:
-        (user, user_keys), *rest = keyed_cells(source.cells(columns))
+    cells = read_cells(data, columns) if source is None else source.cells(columns)
+    return _sequences(cells, schema, separator, source is None or source.ordered)
+
+
+def _sequences(
+    columns: Sequence, schema: Schema, separator: str | None, ordered: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sequences from the cells of unit and sequence, or of unit, order and state."""
+    place = key_coder(schema, schema.variables[0])
+    first, *times, last = columns
+    (user, user_keys), (state, state_keys) = keyed_cells([first, last])
     named = np.array([key != _MISSING for key in user_keys], dtype=bool)[user]
     owner = user[named]
-    if order is None:
-        ((row, row_keys),) = rest
-        parsed = [np.array([place(visit) for visit in _visits(key, separator)], dtype=np.int32) for key in row_keys]
-        chosen = [parsed[k] for k in row[named]]
+    if not times:
+        parsed = [np.array([place(visit) for visit in _visits(key, separator)], dtype=np.int32) for key in state_keys]
+        chosen = [parsed[k] for k in state[named]]
         lengths = np.array([len(part) for part in chosen], dtype=np.int64)
         return owner.astype(np.int64), lengths, np.concatenate([np.empty(0, np.int32), *chosen])
-    (time, time_keys), (state, state_keys) = rest
-    rank = np.empty(len(time_keys), dtype=np.int64)
-    rank[sorted(range(len(time_keys)), key=time_keys.__getitem__)] = np.arange(len(time_keys))
     lookup = np.array([place(key) for key in state_keys], dtype=np.int32)
-    in_order = np.lexsort((rank[time[named]], owner))
+    codes = lookup[state[named]]
+    in_order = np.lexsort((*([] if ordered else [codes]), ranks(times[0])[named], owner))
     owners, lengths = np.unique(owner, return_counts=True)
-    return owners.astype(np.int64), lengths.astype(np.int64), lookup[state[named]][in_order]
+    return owners.astype(np.int64), lengths.astype(np.int64), codes[in_order]
+
+
+def _pushed_shares(data: PrivateSequences, segment_length: int | None) -> np.ndarray | None:
+    """Both tables by shares from a query, one after the other; None where the engine makes none."""
+    if data._source is None or data._read is not None:
+        return None
+    unit, *order, state = data._columns
+    return data._source.user_shares(
+        data._schema, unit, state, order[0] if order else None, data._separator, segment_length, GRID
+    )
+
+
+def _checked_columns(
+    schema: Schema, unit: Hashable, sequence: Hashable, order: Hashable | None, separator: Any
+) -> list[Hashable]:
+    """Columns of unit and sequence, or of unit, order and state."""
+    if separator is not None:
+        if not isinstance(separator, str) or not separator:
+            raise TypeError(
+                f"separator={separator!r} is not a text; pass the text between two states, or None for spaces"
+            )
+        if any(sign.isalnum() or sign in "+-." for sign in separator):
+            raise ValueError(
+                f"separator={separator!r} could be part of a state; separate the states by other characters"
+            )
+    columns = [unit, sequence] if order is None else [unit, order, schema.variables[0]]
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"the columns {columns} of unit, order, sequence and states must differ; rename one")
+    return columns
 
 
 def _visits(key: tuple, separator: str | None) -> list[tuple]:
@@ -310,12 +373,3 @@ def _visits(key: tuple, separator: str | None) -> list[tuple]:
     if key[0] == "text":
         return [match_key(part) for part in key[1].split(separator) if part]
     return [key]
-
-
-def _check_separator(separator: Any) -> None:
-    if separator is None:
-        return
-    if not isinstance(separator, str) or not separator:
-        raise TypeError(f"separator={separator!r} is not a text; pass the text between two states, or None for spaces")
-    if any(sign.isalnum() or sign in "+-." for sign in separator):
-        raise ValueError(f"separator={separator!r} could be part of a state; separate the states by other characters")

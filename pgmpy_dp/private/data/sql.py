@@ -25,13 +25,25 @@ import numpy as np
 from pgmpy_dp.private.data.coding import UNDECIDED, coding
 from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
-from pgmpy_dp.private.data.query_text import code_text, is_decided, key_text, number_text, quoted
+from pgmpy_dp.private.data.query_text import (
+    code_text,
+    is_decided,
+    is_ordered,
+    key_text,
+    number_text,
+    odd_text,
+    quoted,
+)
+from pgmpy_dp.private.data.user_query import Visits, part_text, share_query
 from pgmpy_dp.schema import Schema
 
 __all__ = ["DuckDBSource", "parquet_relation"]
 
 _ROWS_AT_ONCE = 1 << 17
 _MEMORY = "1GB"
+_VISITS_IN_ORDER = 1 << 23  # at once
+_CELLS_OF_UNITS = 1 << 24  # at once
+_MOST_PARTS = 1 << 12
 
 
 class DuckDBSource:
@@ -49,6 +61,7 @@ class DuckDBSource:
     keeps_codes = False
 
     def __init__(self, relation: Any, connection: Any = None) -> None:
+        self.ordered = connection is not None  # a relation may be a join, or any other query
         self._relation = relation
         self._connection = connection
         self._kinds = [str(kind) for kind in relation.types]
@@ -102,7 +115,7 @@ class DuckDBSource:
     def number_batches(self, names: Sequence[Hashable]) -> Iterator[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.number_batches`."""
         columns = [(self.names[j], self._kinds[j]) for j in positions_of(self.names, names)]
-        query = self._relation.project(
+        query = self._projected(
             ", ".join(
                 f"{number_text(name, kind) if is_decided(kind) else quoted(name)} AS x{j}"
                 for j, (name, kind) in enumerate(columns)
@@ -120,8 +133,64 @@ class DuckDBSource:
     def cells(self, names: Sequence[Hashable]) -> list:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`."""
         columns = [self.names[j] for j in positions_of(self.names, names)]
-        query = self._relation.project(", ".join(map(quoted, columns)))
+        query = self._projected(", ".join(map(quoted, columns)))
         return column_cells(self._read(_method(query, "to_arrow_table", "arrow")))
+
+    def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`."""
+        *columns, key = (self._column(name) for name in (*names, unit))
+        if not is_decided(key[1]):
+            yield self.cells([*names, unit])
+            return
+        wanted = ", ".join(quoted(name) for name, _ in (*columns, key))
+        n_parts = max(1, -(-self._n_rows() * (len(columns) + 1) // _CELLS_OF_UNITS))
+        for part in range(n_parts):
+            rows = self._read(self._relation.filter, part_text(key, n_parts, part))
+            query = self._read(rows.project, wanted)
+            yield column_cells(self._read(_method(query, "to_arrow_table", "arrow")))
+
+    def user_shares(
+        self,
+        schema: Schema,
+        unit: Hashable,
+        state: Hashable,
+        order: Hashable | None,
+        separator: str | None,
+        segment_length: int | None,
+        grid: int,
+    ) -> np.ndarray | None:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`."""
+        (variable,) = schema.variables
+        made, states = coding(schema, variable), tuple(schema.states[variable])
+        key, place = self._column(unit), self._column(state)
+        time = None if order is None else self._column(order)
+        visited = place[1].removesuffix("[]") if time is None else place[1]
+        if not (is_decided(key[1]) and is_decided(visited) and (time is None or is_ordered(time[1]))):
+            return None
+        odd = None if time is None else odd_text(*time)
+        if odd is not None and self._read(lambda: self._relation.filter(odd).limit(1).fetchall()):
+            return None
+        null = states.index(None) if None in states else None
+        visits = Visits(key, place, time, self.ordered, separator, segment_length, made, null)
+        n_parts = max(1, -(-self._n_rows() // _VISITS_IN_ORDER))
+        while n_parts <= _MOST_PARTS:
+            # A part that does not fit in memory is divided, and the result is the same.
+            with contextlib.suppress(_TooMuchAtOnce):
+                total = np.zeros(made.n_states * (made.n_states + 1), dtype=np.int64)
+                for part in range(n_parts):
+                    found = self._read(_shares, self._relation, visits, grid, n_parts, part)
+                    total[np.asarray(found["cell"], dtype=np.int64)] += np.asarray(found["total"], dtype=np.int64)
+                return total
+            n_parts *= 8
+        return None
+
+    def _column(self, name: Hashable) -> tuple[str, str]:
+        """Name and type of a column."""
+        (position,) = self.positions([name])
+        return self.names[position], self._kinds[position]
+
+    def _n_rows(self) -> int:
+        return int(self._read(lambda: self._relation.aggregate("count(*)").fetchall())[0][0])
 
     def _coded(self, schema: Schema) -> tuple[Any, list[int]]:
         """The relation with codes c0, c1, ..., and cells r0, ... of the columns whose positions are returned."""
@@ -133,7 +202,11 @@ class DuckDBSource:
             if not is_decided(kind):
                 parts.append(f"{quoted(column)} AS r{j}")
                 left.append(j)
-        return self._relation.project(", ".join(parts)), left
+        return self._projected(", ".join(parts)), left
+
+    def _projected(self, columns: str) -> Any:
+        # Read, for some versions open the files again.
+        return self._read(self._relation.project, columns)
 
     def _resolved(self, coded: Any, schema: Schema, left: Sequence[int]) -> Iterator[list[np.ndarray]]:
         """Codes of the records without an outside cell, where cells were left those of match_key."""
@@ -150,23 +223,33 @@ class DuckDBSource:
 
     def _batches(self, query: Any) -> Iterator[Any]:
         """Arrow batches of a query's rows."""
-        reader = iter(self._read(lambda: _method(query, "to_arrow_reader", "fetch_record_batch")(_ROWS_AT_ONCE)))
-        while (batch := self._read(lambda: next(reader, None))) is not None:
+        opened = _method(query, "to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")
+        reader = iter(self._read(opened, _ROWS_AT_ONCE))
+        while (batch := self._read(next, reader, None)) is not None:
             yield batch
 
-    def _read(self, read: Callable[[], Any]) -> Any:
+    def _read(self, read: Callable[..., Any], *arguments: Any) -> Any:
         """Call; of files, without the engine's own words if it fails, which may quote them."""
         if self._connection is None:
-            return quietly(read)
+            return quietly(read, *arguments)
+        failure: type[OSError]
         try:
-            return quietly(read)
-        except Exception:
-            failed = True
-        if failed:  # outside of the except clause, so that the engine's error is not even this one's context
-            raise OSError(
-                "the files of data could not be read to their end; check that they are complete, of one format, and "
-                "not being written to"
-            )
+            return quietly(read, *arguments)
+        except Exception as error:
+            failure = _TooMuchAtOnce if type(error).__name__ == "OutOfMemoryException" else OSError
+        # Outside of the except clause, so that the engine's error is not even this one's context.
+        raise failure(
+            "the files of data could not be read to their end; check that they are complete, of one format, and not "
+            "being written to"
+        )
+
+
+def _shares(relation: Any, visits: Visits, grid: int, n_parts: int, part: int) -> dict:
+    return share_query(relation, visits, grid, n_parts, part).fetchnumpy()
+
+
+class _TooMuchAtOnce(OSError):
+    """A query that had to hold more than the memory it may use."""
 
 
 def _method(query: Any, *names: str) -> Any:

@@ -16,7 +16,7 @@ from pgmpy_dp.private.data.table import record_parts
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["PrivateVectors", "random_vector_parts", "row_blocks", "vector_rows", "vector_source"]
+__all__ = ["PrivateVectors", "random_vector_parts", "row_blocks", "unit_parts", "vector_rows", "vector_source"]
 
 _MISSING = match_key(None)
 
@@ -118,6 +118,26 @@ def vector_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray | None]:
         else:
             data._read = _kept(*numbers_and_keys(data._source.cells([*data._columns, data._unit])))
     return data._read
+
+
+def unit_parts(data: PrivateVectors) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Kept records and whose each is, of data with a `unit`, in parts that have all records of their units.
+
+    A unit's records keep their order. Of data in an engine that can divide them two parts are held at most; one
+    part that is everything is kept.
+    """
+    if data._read is not None or data._source is None:
+        rows, owner = vector_rows(data)
+        assert owner is not None
+        yield rows, owner
+        return
+    held = None
+    for k, cells in enumerate(data._source.unit_cells(data._columns, data._unit)):
+        rows, owner = _kept(*numbers_and_keys(cells))
+        assert owner is not None
+        held = (rows, owner) if k == 0 else None
+        yield rows, owner
+    data._read = held
 
 
 def vector_source(data: PrivateVectors) -> Source | None:
