@@ -36,7 +36,7 @@ from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.moments import centered_sums, second_moments, unit_count
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, table_codes
-from pgmpy_dp.private.data.user_query import share_query
+from pgmpy_dp.private.data.user_query import ShareQuery
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.schema import interval_states, match_key
 
@@ -771,13 +771,14 @@ class TestSequences:
         pq.write_table(table, tmp_path / "visits.parquet")
         asked = []
 
-        def shares(relation, visits, grid, n_parts, part):
+        def fetch(query, n_parts, part):
             asked.append(n_parts)
             if n_parts < parts_that_fit:
                 raise duckdb.OutOfMemoryException("as memory would")
-            return share_query(relation, visits, grid, n_parts, part).fetchnumpy()
+            return whole(query, n_parts, part)
 
-        monkeypatch.setattr(sql, "_shares", shares)
+        whole = ShareQuery.fetch
+        monkeypatch.setattr(ShareQuery, "fetch", fetch)
         options = {"schema": {"page": ["a", "b"]}, "order": "t", "ledger": Budget(epsilon=1.0)}
         here, there = (PrivateSequences(d, **options) for d in (table, tmp_path / "visits.parquet"))
         assert_same(*([t.value for t in chain_tables(part)] for part in (here, there)))

@@ -39,6 +39,7 @@ __all__ = [
     "column_names",
     "encode",
     "encode_cells",
+    "is_plain_number",
     "joined_cells",
     "number_cells",
     "keyed_cells",
@@ -372,6 +373,11 @@ def number_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:
     return _matrix(columns)
 
 
+def is_plain_number(kind: Any) -> bool:
+    """Whether a cast of a narwhals type to a double is what float() gives: for doubles, and integers of 64 bits."""
+    return kind.is_float() or (kind.is_integer() and kind not in (nw.Int128, nw.UInt128))
+
+
 def joined_cells(parts: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray | pd.Categorical:
     """One column of :func:`column_cells` from its parts."""
     if parts and all(isinstance(part, pd.Categorical) for part in parts):
@@ -435,7 +441,7 @@ def _distinct_texts(texts: pd.Series | np.ndarray) -> pd.Categorical:
 
 def _from_narwhals(series: nw.Series) -> np.ndarray | pd.Categorical:
     dtype = series.dtype
-    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
+    if dtype.is_integer() and is_plain_number(dtype):
         # Not by a cast of the engine: pyarrow's refuses integers that a double rounds, and would tell of them.
         missing = series.is_null().to_numpy().astype(bool)
         numbers = series.fill_null(0).to_numpy().astype(np.float64)

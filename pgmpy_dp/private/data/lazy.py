@@ -16,8 +16,9 @@ import numpy as np
 
 from pgmpy_dp.private.data.coding import UNDECIDED, Coding, coding
 from pgmpy_dp.private.data.contingency import add_counts
-from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
+from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, is_plain_number, positions_of, quietly
 from pgmpy_dp.private.data.user_lazy import number_of_event_shares, time_of, user_of
+from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.schema import Schema
 
 __all__ = ["LazySource"]
@@ -104,7 +105,7 @@ class LazySource:
         quotients and roots are rounded correctly wherever arithmetic is IEEE 754's, so the integers are the same.
         """
         columns = self._named(names)
-        if not all(_is_plain_number(self._schema[name]) for name in columns):
+        if not all(is_plain_number(self._schema[name]) for name in columns):
             return None
         d = range(len(columns))
         cells = [nw.col(name).cast(nw.Float64) for name in columns]
@@ -150,22 +151,12 @@ class LazySource:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`: one part."""
         yield self.cells([*names, unit])
 
-    def user_shares(
-        self,
-        schema: Schema,
-        unit: Hashable,
-        state: Hashable,
-        order: Hashable | None,
-        separator: str | None,
-        segment_length: int | None,
-        grid: int,
-    ) -> np.ndarray | None:
+    def user_shares(self, visits: Visits, segment_length: int | None, grid: int) -> np.ndarray | None:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`, for the long form."""
-        if order is None or self._frame.implementation.is_dask():  # which has no windows in an order
+        if visits.order is None or self._frame.implementation.is_dask():  # which has no windows in an order
             return None
-        (variable,) = schema.variables
-        unit, order, state = self._named([unit, order, state])
-        made, states = coding(schema, variable), tuple(schema.states[variable])
+        unit, order, state = self._named([visits.unit, visits.order, visits.state])
+        made = visits.coding
         by_bytes = not self._frame.implementation.is_ibis()  # databases have collations
         user = user_of(unit, self._schema[unit], self._has_nan, by_bytes)
         time = time_of(order, self._schema[order], self._has_nan)
@@ -173,14 +164,13 @@ class LazySource:
             return None
         code, decided = _code(state, self._schema[state], made, self._has_nan)
         odd = [part for part in (user[1], time[1], None if decided else code == UNDECIDED) if part is not None]
-        if odd and len(
-            _collected(self._frame.filter(nw.any_horizontal(*odd, ignore_nulls=False)).select(unit).head(1))
-        ):
-            return None
-        visits = self._frame.select(user=user[0], time=time[0], state=code.cast(nw.Int64))
-        visits = visits.filter(~nw.col("user").is_null())
-        null = states.index(None) if None in states else None
-        found = _collected(number_of_event_shares(visits, made.n_states, null, segment_length))
+        if odd:
+            undecided = self._frame.filter(nw.any_horizontal(*odd, ignore_nulls=False))
+            if len(_collected(undecided.select(unit).head(1))):
+                return None
+        rows = self._frame.select(user=user[0], time=time[0], state=code.cast(nw.Int64))
+        rows = rows.filter(~nw.col("user").is_null())
+        found = _collected(number_of_event_shares(rows, made.n_states, visits.null, segment_length))
         cell, n, total, users = (_whole(found[name]) for name in ("cell", "n", "total", "users"))
         shares = np.zeros(made.n_states * (made.n_states + 1), dtype=np.int64)
         np.add.at(shares, cell, grid * n // total * users)
@@ -232,16 +222,11 @@ def _code(name: str, kind: Any, made: Coding, has_nan: bool) -> tuple[nw.Expr, b
         codes = {truth: made.interval(truth) for truth in (0.0, 1.0)} if made.cuts else dict(made.numbers)
         unequal = _chosen(absent, made.missing, nw.lit(codes.get(0.0, made.outside)))
         return _chosen(cell & ~absent, codes.get(1.0, made.outside), unequal), True
-    if (
-        kind.is_integer()
-        and _is_plain_number(kind)
-        and not made.cuts
-        and all(abs(n) < 2.0**53 for n, _ in made.numbers)
-    ):
+    if kind.is_integer() and is_plain_number(kind) and not made.cuts and all(abs(n) < 2.0**53 for n, _ in made.numbers):
         # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
         listed: list[tuple[Any, int]] = [(int(n), code) for n, code in made.numbers if n.is_integer()]
         return _tree(cell, _fitting(listed, kind), _chosen(absent, made.missing, nw.lit(made.outside))), True
-    if _is_plain_number(kind):
+    if is_plain_number(kind):
         cell = cell.cast(nw.Float64)
         if kind.is_float() and has_nan:
             absent = absent | cell.is_nan()
@@ -291,11 +276,6 @@ def _interval(cell: nw.Expr, present: nw.Expr, cuts: Sequence[float], first: int
     half = len(cuts) // 2
     above = _interval(cell, present, cuts[half + 1 :], first + half + 1)
     return nw.when((cell >= cuts[half]) & present).then(above).otherwise(_interval(cell, present, cuts[:half], first))
-
-
-def _is_plain_number(kind: Any) -> bool:
-    """Whether a cast to a double is what float() gives: for doubles, and whole numbers of 64 bits."""
-    return kind.is_float() or (kind.is_integer() and kind not in (nw.Int128, nw.UInt128))
 
 
 def _fitting(listed: list[tuple[int, int]], kind: Any) -> list[tuple[int, int]]:

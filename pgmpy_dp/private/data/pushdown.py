@@ -18,6 +18,7 @@ import numpy as np
 
 from pgmpy_dp.private.data.blocks import covering_blocks, marginal
 from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.schema import Schema
 
 __all__ = ["PushedRecords", "Source"]
@@ -68,20 +69,11 @@ class Source(Protocol):
         One part where the engine cannot tell units apart as match_key does. Rows without a unit may be left out.
         """
 
-    def user_shares(
-        self,
-        schema: Schema,
-        unit: Hashable,
-        state: Hashable,
-        order: Hashable | None,
-        separator: str | None,
-        segment_length: int | None,
-        grid: int,
-    ) -> np.ndarray | None:
+    def user_shares(self, visits: Visits, segment_length: int | None, grid: int) -> np.ndarray | None:
         """Beginnings and pairs of users' visits, each user's share of `grid`, in one array of k + k k integers.
 
-        As :func:`pgmpy_dp.private.data.sequences.chain_tables` counts them for sequences of the schema's one variable
-        in the column `state`. None where the engine cannot do so for these columns: fetch their cells.
+        As :func:`pgmpy_dp.private.data.sequences.chain_tables` counts them. None where the engine cannot do so for
+        these columns: fetch their cells.
         """
 
 

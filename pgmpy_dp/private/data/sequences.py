@@ -19,6 +19,7 @@ from pgmpy_dp.private.data.contributions import (
 from pgmpy_dp.private.data.frame import keyed_cells, ranks, read_cells
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
+from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
@@ -91,7 +92,7 @@ class PrivateSequences(PrivateData):
     PrivateSequences(2 states, unit='user', adjacency='add_remove', n_users=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_columns", "_n_users", "_read", "_schema", "_separator", "_source", "_unit")
+    __slots__ = ("_n_users", "_read", "_schema", "_source", "_unit", "_visits")
 
     def __init__(
         self,
@@ -112,14 +113,13 @@ class PrivateSequences(PrivateData):
         self._unit = decode_label(encode_label(unit))
         super().__init__(adjacency, ledger)
         self._n_users = checked_public_count("n_users", n_users, self._adjacency)
-        self._columns = _checked_columns(self._schema, unit, sequence, order, separator)
-        self._separator = separator
+        self._visits = Visits(self._schema, unit, _state_column(self._schema, sequence, order), order, separator)
         self._source = open_source(data)
         self._read: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         if self._source is None:
-            self._read = _sequences(read_cells(data, self._columns), self._schema, separator)
+            self._read = _sequences(read_cells(data, self._visits.columns), self._visits)
         else:
-            self._source.positions(self._columns)  # all are there
+            self._source.positions(self._visits.columns)  # all are there
 
     @property
     def schema(self) -> Schema:
@@ -153,8 +153,8 @@ def _read(data: PrivateSequences) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What :func:`read_sequences` gives, fetched the first time."""
     if data._read is None:
         assert data._source is not None
-        cells, ordered = data._source.cells(data._columns), data._source.ordered
-        data._read = _sequences(cells, data._schema, data._separator, ordered)
+        cells = data._source.cells(data._visits.columns)
+        data._read = _sequences(cells, data._visits, data._source.ordered)
     return data._read
 
 
@@ -235,8 +235,7 @@ def chain_events(
         As :func:`~pgmpy_dp.private.data.contributions.share_table` takes them; a pair's cell is from * K + to.
     """
     n_states = data._schema.cardinality(data._schema.variables[0])
-    states: tuple = data._schema.states[data._schema.variables[0]]
-    null = states.index(None) if None in states else None
+    null = data._visits.null
     sequence_owner, lengths, codes = _read(data)
     starts = np.cumsum(lengths) - lengths
     position = np.arange(len(codes)) - np.repeat(starts, lengths)
@@ -308,23 +307,27 @@ def read_sequences(
     >>> [part.tolist() for part in read_sequences(frame, Schema({"page": ["a", "b"]}), unit="user", order="time")]
     [[0, 1], [2, 1], [-1, 1, 0]]
     """
-    columns = _checked_columns(schema, unit, sequence, order, separator)
+    visits = Visits(schema, unit, _state_column(schema, sequence, order), order, separator)
     source = open_source(data)
-    cells = read_cells(data, columns) if source is None else source.cells(columns)
-    return _sequences(cells, schema, separator, source is None or source.ordered)
+    cells = read_cells(data, visits.columns) if source is None else source.cells(visits.columns)
+    return _sequences(cells, visits, source is None or source.ordered)
 
 
-def _sequences(
-    columns: Sequence, schema: Schema, separator: str | None, ordered: bool = True
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sequences from the cells of unit and sequence, or of unit, order and state."""
-    place = key_coder(schema, schema.variables[0])
+def _state_column(schema: Schema, sequence: Hashable, order: Hashable | None) -> Hashable:
+    return sequence if order is None else schema.variables[0]
+
+
+def _sequences(columns: Sequence, visits: Visits, ordered: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sequences from the cells of :attr:`Visits.columns`."""
+    place = key_coder(visits.schema, visits.schema.variables[0])
     first, *times, last = columns
     (user, user_keys), (state, state_keys) = keyed_cells([first, last])
     named = np.array([key != _MISSING for key in user_keys], dtype=bool)[user]
     owner = user[named]
     if not times:
-        parsed = [np.array([place(visit) for visit in _visits(key, separator)], dtype=np.int32) for key in state_keys]
+        parsed = [
+            np.array([place(visit) for visit in _visits(key, visits.separator)], dtype=np.int32) for key in state_keys
+        ]
         chosen = [parsed[k] for k in state[named]]
         lengths = np.array([len(part) for part in chosen], dtype=np.int64)
         return owner.astype(np.int64), lengths, np.concatenate([np.empty(0, np.int32), *chosen])
@@ -339,29 +342,7 @@ def _pushed_shares(data: PrivateSequences, segment_length: int | None) -> np.nda
     """Both tables by shares from a query, one after the other; None where the engine makes none."""
     if data._source is None or data._read is not None:
         return None
-    unit, *order, state = data._columns
-    return data._source.user_shares(
-        data._schema, unit, state, order[0] if order else None, data._separator, segment_length, GRID
-    )
-
-
-def _checked_columns(
-    schema: Schema, unit: Hashable, sequence: Hashable, order: Hashable | None, separator: Any
-) -> list[Hashable]:
-    """Columns of unit and sequence, or of unit, order and state."""
-    if separator is not None:
-        if not isinstance(separator, str) or not separator:
-            raise TypeError(
-                f"separator={separator!r} is not a text; pass the text between two states, or None for spaces"
-            )
-        if any(sign.isalnum() or sign in "+-." for sign in separator):
-            raise ValueError(
-                f"separator={separator!r} could be part of a state; separate the states by other characters"
-            )
-    columns = [unit, sequence] if order is None else [unit, order, schema.variables[0]]
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"the columns {columns} of unit, order, sequence and states must differ; rename one")
-    return columns
+    return data._source.user_shares(data._visits, segment_length, GRID)
 
 
 def _visits(key: tuple, separator: str | None) -> list[tuple]:

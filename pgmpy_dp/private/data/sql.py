@@ -34,7 +34,8 @@ from pgmpy_dp.private.data.query_text import (
     odd_text,
     quoted,
 )
-from pgmpy_dp.private.data.user_query import Visits, part_text, share_query
+from pgmpy_dp.private.data.user_query import ShareQuery, part_text
+from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.schema import Schema
 
 __all__ = ["DuckDBSource", "parquet_relation"]
@@ -149,36 +150,24 @@ class DuckDBSource:
             query = self._read(rows.project, wanted)
             yield column_cells(self._read(_method(query, "to_arrow_table", "arrow")))
 
-    def user_shares(
-        self,
-        schema: Schema,
-        unit: Hashable,
-        state: Hashable,
-        order: Hashable | None,
-        separator: str | None,
-        segment_length: int | None,
-        grid: int,
-    ) -> np.ndarray | None:
+    def user_shares(self, visits: Visits, segment_length: int | None, grid: int) -> np.ndarray | None:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`."""
-        (variable,) = schema.variables
-        made, states = coding(schema, variable), tuple(schema.states[variable])
-        key, place = self._column(unit), self._column(state)
-        time = None if order is None else self._column(order)
-        visited = place[1].removesuffix("[]") if time is None else place[1]
-        if not (is_decided(key[1]) and is_decided(visited) and (time is None or is_ordered(time[1]))):
+        unit, state = self._column(visits.unit), self._column(visits.state)
+        order = None if visits.order is None else self._column(visits.order)
+        visited = state[1].removesuffix("[]") if order is None else state[1]
+        if not (is_decided(unit[1]) and is_decided(visited) and (order is None or is_ordered(order[1]))):
             return None
-        odd = None if time is None else odd_text(*time)
+        odd = None if order is None else odd_text(*order)
         if odd is not None and self._read(lambda: self._relation.filter(odd).limit(1).fetchall()):
             return None
-        null = states.index(None) if None in states else None
-        visits = Visits(key, place, time, self.ordered, separator, segment_length, made, null)
+        query = ShareQuery(self._relation, visits, unit, state, order, self.ordered, segment_length, grid)
         n_parts = max(1, -(-self._n_rows() // _VISITS_IN_ORDER))
         while n_parts <= _MOST_PARTS:
             # A part that does not fit in memory is divided, and the result is the same.
             with contextlib.suppress(_TooMuchAtOnce):
-                total = np.zeros(made.n_states * (made.n_states + 1), dtype=np.int64)
+                total = np.zeros(visits.coding.n_states * (visits.coding.n_states + 1), dtype=np.int64)
                 for part in range(n_parts):
-                    found = self._read(_shares, self._relation, visits, grid, n_parts, part)
+                    found = self._read(query.fetch, n_parts, part)
                     total[np.asarray(found["cell"], dtype=np.int64)] += np.asarray(found["total"], dtype=np.int64)
                 return total
             n_parts *= 8
@@ -242,10 +231,6 @@ class DuckDBSource:
             "the files of data could not be read to their end; check that they are complete, of one format, and not "
             "being written to"
         )
-
-
-def _shares(relation: Any, visits: Visits, grid: int, n_parts: int, part: int) -> dict:
-    return share_query(relation, visits, grid, n_parts, part).fetchnumpy()
 
 
 class _TooMuchAtOnce(OSError):

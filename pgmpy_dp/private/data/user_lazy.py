@@ -12,6 +12,8 @@ from typing import Any
 
 import narwhals as nw
 
+from pgmpy_dp.private.data.frame import is_plain_number
+
 __all__ = ["number_of_event_shares", "time_of", "user_of"]
 
 # More than all spellings of numbers, for white space is something else in each engine; and the words for truth values.
@@ -47,10 +49,10 @@ def time_of(name: str, kind: Any, has_nan: bool) -> tuple[nw.Expr, nw.Expr | Non
 def _number(name: str, kind: Any, has_nan: bool) -> nw.Expr | None:
     """Cells of a column of numbers as match keys have them, null where they are missing; None for other columns."""
     number = nw.col(name).cast(nw.Float64)
-    if kind.is_integer() and kind not in (nw.Int128, nw.UInt128):
-        return number
-    if not kind.is_float():
+    if not is_plain_number(kind):
         return None
+    if kind.is_integer():
+        return number
     present = ~number.is_null() & ~number.is_nan() if has_nan else ~number.is_null()
     # Some engines tell -0.0 from 0.0.
     return nw.when(present & (number != 0.0)).then(number).otherwise(nw.when(present).then(nw.lit(0.0)))
