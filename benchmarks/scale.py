@@ -59,13 +59,18 @@ GRID = 1 << 20
 
 def generate(path: Path, rows: int) -> None:
     """A file of `rows` records, the same each time: states by a hash of the record's number, skewed to the first."""
-    import duckdb
-
     columns = []
     for j, size in enumerate(SIZES):
         code = f"CAST(floor({size}*pow(hash(i*{len(SIZES)}+{j})/18446744073709551616.0, 1.3)) AS INTEGER)"
         columns.append(f"'state '||({code})::VARCHAR AS c{j}" if j % 2 else f"{code} AS c{j}")
-    # Written under another name, so that what was left by an interrupted run is not taken for the file.
+    write(path, columns, rows)
+
+
+def write(path: Path, columns: Sequence[str], rows: int) -> None:
+    """A file of these expressions of i = 0, 1, ..."""
+    import duckdb
+
+    # Under another name at first, so that what was left by an interrupted run is not taken for the file.
     part = path.with_suffix(".part")
     duckdb.connect(config={"memory_limit": "1GB"}).execute(
         f"COPY (SELECT {', '.join(columns)} FROM range({rows}) AS t(i)) TO '{part}' (FORMAT parquet)"  # noqa: S608
@@ -77,8 +82,9 @@ def read(path: Path) -> int:
     """Sum of hashes of all values."""
     import duckdb
 
-    total = " + ".join(f"(hash(c{j}) & 1)::INTEGER" for j in range(len(SIZES)))
-    ((found,),) = duckdb.sql(f"SELECT sum({total}) FROM read_parquet('{path}')").fetchall()  # noqa: S608
+    file = duckdb.read_parquet(str(path))
+    total = " + ".join(f'(hash("{name}") & 1)::INTEGER' for name in file.columns)
+    ((found,),) = file.aggregate(f"sum({total})").fetchall()
     return int(found)
 
 
@@ -120,25 +126,9 @@ def pandas(path: Path) -> int:
 
 def generate_visits(path: Path, rows: int) -> None:
     """As `generate`; no two visits have the same time."""
-    import duckdb
-
-    part = path.with_suffix(".part")
-    user = f"(hash(i) % {max(1, rows // VISITS_OF_A_USER)})::BIGINT"
-    page = f"'page ' || floor({PAGES} * pow(hash(i + {rows}) / 18446744073709551616.0, 1.3))::INTEGER"
-    duckdb.connect(config={"memory_limit": "1GB"}).execute(
-        f'COPY (SELECT {user} AS "user", (i * 2654435761) % (1::BIGINT << 40) AS t, {page} AS page '  # noqa: S608
-        f"FROM range({rows}) AS r(i)) TO '{part}' (FORMAT parquet)"
-    )
-    part.rename(path)
-
-
-def read_visits(path: Path) -> int:
-    """Sum of hashes of all values."""
-    import duckdb
-
-    total = " + ".join(f'(hash("{name}") & 1)::INTEGER' for name in ("user", "t", "page"))
-    ((found,),) = duckdb.sql(f"SELECT sum({total}) FROM read_parquet('{path}')").fetchall()  # noqa: S608
-    return int(found)
+    user = f'(hash(i) % {max(1, rows // VISITS_OF_A_USER)})::BIGINT AS "user"'
+    page = f"'page ' || floor({PAGES} * pow(hash(i + {rows}) / 18446744073709551616.0, 1.3))::INTEGER AS page"
+    write(path, [user, "(i * 2654435761) % (1::BIGINT << 40) AS t", page], rows)
 
 
 def our_shares(path: Path) -> int:
@@ -193,7 +183,7 @@ STUDIES: dict[str, tuple[str, Callable[[Path, int], None], Contenders]] = {
     "visits": (
         "Shares of users in pairs of {:,} visits",
         generate_visits,
-        {"read": read_visits, "ours": our_shares, "by hand": shares_by_hand, "pandas": shares_in_pandas},
+        {"read": read, "ours": our_shares, "by hand": shares_by_hand, "pandas": shares_in_pandas},
     ),
 }
 
