@@ -153,8 +153,8 @@ class LazySource:
 
     def user_shares(self, visits: Visits, segment_length: int | None, grid: int) -> np.ndarray | None:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`, for the long form."""
-        if visits.order is None or self._frame.implementation.is_dask():  # which has no windows in an order
-            return None
+        if visits.order is None or self._frame.implementation.is_dask() or not _has_types(self._frame):
+            return None  # Dask has no windows in an order
         unit, order, state = self._named([visits.unit, visits.order, visits.state])
         made = visits.coding
         by_bytes = not self._frame.implementation.is_ibis()  # databases have collations
@@ -212,6 +212,14 @@ def _has_nan(frame: nw.LazyFrame) -> bool:
     from ibis.expr.operations import IsNan
 
     return bool(frame.to_native().get_backend().has_operation(IsNan))
+
+
+def _has_types(frame: nw.LazyFrame) -> bool:
+    """Whether cells are of their column's type.
+
+    Not in SQLite, whose casts make one number of all texts that are none: users who are such texts would be one user.
+    """
+    return not frame.implementation.is_ibis() or frame.to_native().get_backend().name != "sqlite"
 
 
 def _code(name: str, kind: Any, made: Coding, has_nan: bool) -> tuple[nw.Expr, bool]:

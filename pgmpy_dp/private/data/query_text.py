@@ -30,7 +30,7 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT"
 _NUMBERS = (*_INTEGERS, "FLOAT", "DOUBLE", "BOOLEAN")
 _VIA_TEXT = ("VARCHAR", "ENUM", "DECIMAL", "HUGEINT", "UHUGEINT")
 _ZONED = "TIMESTAMP WITH TIME ZONE"
-_TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", _ZONED)  # of whole microseconds
+_TIMES = ("DATE", "TIMESTAMP", _ZONED)  # of whole microseconds; seconds and milliseconds fail beyond their range
 _FIRST_SECOND = round(datetime(2, 1, 1, tzinfo=UTC).timestamp())
 _LAST_SECOND = round(datetime(9998, 12, 31, tzinfo=UTC).timestamp())
 _TRUTH_SIGNS = ", ".join(sorted({str(ord(word[0])) for words in TRUTH.values() for word in words}))
@@ -128,7 +128,7 @@ def match_texts(name: str, kind: str) -> list[str]:
     """
     cell = quoted(name)
     if kind in _TIMES:
-        return [f"epoch_us({cell if kind == _ZONED else f'{cell}::TIMESTAMP'})"]
+        return [f"epoch_us({_moment(name, kind)})"]
     if kind in _NUMBERS:
         value = f"({cell}::DOUBLE + 0.0::DOUBLE)"
         return [f"CASE WHEN NOT isnan({value}) THEN {value} END" if kind in ("FLOAT", "DOUBLE") else value]
@@ -158,10 +158,15 @@ def odd_text(name: str, kind: str) -> str | None:
     """
     if kind not in _TIMES:
         return None
-    cell = quoted(name)
+    cell, moment = quoted(name), _moment(name, kind)
     # Not a comparison with a text: for times of a zone it needs an extension.
-    second = f"CASE WHEN NOT isfinite({cell}) THEN 'infinity'::DOUBLE ELSE epoch({cell}) END"
-    return f"coalesce({second} NOT BETWEEN {_FIRST_SECOND} AND {_LAST_SECOND}, false)"
+    inside = f"CASE WHEN isfinite({moment}) THEN epoch({moment}) BETWEEN {_FIRST_SECOND} AND {_LAST_SECOND} END"
+    return f"{cell} IS NOT NULL AND NOT coalesce({inside}, false)"
+
+
+def _moment(name: str, kind: str) -> str:
+    """A time in microseconds, NULL beyond their range: a cast that fails would tell of the cell."""
+    return f"TRY_CAST({quoted(name)} AS TIMESTAMP)" if kind == "DATE" else quoted(name)
 
 
 def visits_text(name: str, kind: str, separator: str | None) -> tuple[str, str]:

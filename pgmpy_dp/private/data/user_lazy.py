@@ -38,10 +38,10 @@ def user_of(name: str, kind: Any, has_nan: bool, by_bytes: bool) -> tuple[nw.Exp
 
 def time_of(name: str, kind: Any, has_nan: bool) -> tuple[nw.Expr, nw.Expr | None] | None:
     """What visits are ordered by, null where it is missing, and the undecided cells; None for other columns."""
-    if kind == nw.Date or (kind == nw.Datetime and kind.time_unit in ("us", "ms", "s")):
+    if kind == nw.Date or (kind == nw.Datetime and kind.time_unit == "us"):  # DuckDB fails on years in other units
         cell = nw.col(name)
-        year = cell.dt.year()
-        return cell, ~cell.is_null() & ((year < 2) | (year > 9998))
+        year = cell.dt.year()  # null for some engines, where it is too large
+        return cell, ~cell.is_null() & (year.is_null() | (year < 2) | (year > 9998))
     number = _number(name, kind, has_nan)
     return None if number is None else (number, None)
 
