@@ -628,6 +628,16 @@ class TestFiles:
             contingency_tables(table, [["a"]])
         assert caught.value.__context__ is None and caught.value.__cause__ is None and "secret" not in str(caught.value)
 
+    @pytest.mark.parametrize("kind", [pa.timestamp("ms"), pa.timestamp("s"), pa.list_(pa.timestamp("ms"))])
+    def test_a_time_beyond_the_calendar_is_a_cell_like_any_other(self, kind, tmp_path):
+        """DuckDB cannot read such a file to its end, in which it would tell of the record."""
+        last = 2**62 if kind == pa.timestamp("ms") else 2**40
+        cells = [[last], [0], None] if pa.types.is_list(kind) else [last, 0, None]
+        table = pa.table({"t": pa.array(cells, kind), "a": ["x", "y", "y"]})
+        pq.write_table(table, tmp_path / "times.parquet")
+        schema = Schema({"t": ["1970-01-01", "?"], "a": ["x", "y"]}, other={"t": "?"})
+        assert_same(*(exact(data, schema, [["t", "a"], ["a"]]) for data in (table, tmp_path / "times.parquet")))
+
     def test_gzip_and_a_header_longer_than_its_quotes(self, tmp_path):
         path = tmp_path / "x.csv.gz"
         path.write_bytes(gzip.compress(b'"a, or so",b\n0,x\n'))
