@@ -41,6 +41,7 @@ __all__ = [
     "encode_cells",
     "is_plain_number",
     "joined_cells",
+    "kept_codes",
     "number_cells",
     "keyed_cells",
     "n_rows",
@@ -366,6 +367,20 @@ def cell_numbers(cells: Any) -> np.ndarray:
 def encode_cells(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
     """Codes of one column of :func:`column_cells`, as :func:`cell_codes`."""
     return quietly(_encode_column, column, schema, name)
+
+
+def kept_codes(columns: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Columns of codes, without the records that have an outside cell.
+
+    Examples
+    --------
+    >>> [codes.tolist() for codes in kept_codes([np.array([0, 1, DROPPED]), np.array([2, DROPPED, 0])])]
+    [[0], [2]]
+    """
+    keep = np.ones(len(columns[0]), dtype=bool)
+    for codes in columns:
+        keep &= codes >= 0
+    return [codes[keep] for codes in columns]
 
 
 def number_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:

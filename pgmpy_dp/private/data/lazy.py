@@ -16,7 +16,15 @@ import numpy as np
 
 from pgmpy_dp.private.data.coding import UNDECIDED, Coding, coding
 from pgmpy_dp.private.data.contingency import add_counts
-from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, is_plain_number, positions_of, quietly
+from pgmpy_dp.private.data.frame import (
+    cell_codes,
+    cell_numbers,
+    column_cells,
+    is_plain_number,
+    kept_codes,
+    positions_of,
+    quietly,
+)
 from pgmpy_dp.private.data.user_lazy import number_of_event_shares, time_of, user_of
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.schema import Schema
@@ -199,10 +207,7 @@ class LazySource:
             if undecided.any():
                 cells = frame[f"r{j}"].filter(undecided.tolist())
                 columns[j][undecided] = cell_codes(cells, schema, schema.variables[j])
-        keep = np.ones(len(frame), dtype=bool)
-        for codes in columns:
-            keep &= codes >= 0
-        yield [codes[keep] for codes in columns]
+        yield kept_codes(columns)
 
 
 def _has_nan(frame: nw.LazyFrame) -> bool:

@@ -25,6 +25,7 @@ from pgmpy_dp.private.data.frame import (
     column_cells,
     encode_cells,
     joined_cells,
+    kept_codes,
     number_cells,
     positions_of,
     quietly,
@@ -66,11 +67,7 @@ class _Batches:
         # An empty field is missing, but for a variable that has an empty text among its states.
         filled = [any(match_key(state) == match_key("") for state in schema.states[name]) for name in schema.variables]
         for columns in self._columns(schema.variables, filled):
-            codes = [encode_cells(c, schema, name) for c, name in zip(columns, schema.variables, strict=True)]
-            keep = np.ones(len(codes[0]), dtype=bool)
-            for column in codes:
-                keep &= column >= 0
-            yield [column[keep] for column in codes]
+            yield kept_codes([encode_cells(c, schema, name) for c, name in zip(columns, schema.variables, strict=True)])
 
     def number_batches(self, names: Sequence[Hashable]) -> Iterator[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.number_batches`."""
@@ -171,7 +168,7 @@ class TextSource(_Batches):
 
 
 class ParquetSource(_Batches):
-    """Parquet files, read by pyarrow where there is no DuckDB.
+    """Parquet files, read by pyarrow where DuckDB is not installed, or would fail (times of milliseconds).
 
     Parameters
     ----------

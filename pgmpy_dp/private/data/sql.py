@@ -24,7 +24,7 @@ import numpy as np
 
 from pgmpy_dp.private.data.coding import UNDECIDED, coding
 from pgmpy_dp.private.data.contingency import add_counts
-from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, positions_of, quietly
+from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, kept_codes, positions_of, quietly
 from pgmpy_dp.private.data.query_text import (
     code_text,
     is_decided,
@@ -205,10 +205,7 @@ class DuckDBSource:
             for j in left:
                 cells = cell_codes(batch.column(f"r{j}"), schema, schema.variables[j])
                 columns[j] = np.where(columns[j] == UNDECIDED, cells, columns[j])
-            keep = np.ones(batch.num_rows, dtype=bool)
-            for codes in columns:
-                keep &= codes >= 0
-            yield [codes[keep] for codes in columns]
+            yield kept_codes(columns)
 
     def _batches(self, query: Any) -> Iterator[Any]:
         """Arrow batches of a query's rows."""
