@@ -24,10 +24,10 @@ import pandas as pd
 
 from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features
 from pgmpy_dp.estimators import base
+from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import contingency, moments, table
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
-from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import additive, histogram, matrix, samplers, selection
 from pgmpy_dp.schema import Schema

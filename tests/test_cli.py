@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Ledger, MarkovNetwork, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
-from pgmpy_dp.private.learners import marginals
+from pgmpy_dp.plans import marginals
 
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"

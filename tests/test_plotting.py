@@ -15,6 +15,8 @@ from matplotlib.colors import to_hex
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, plotting
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.plans.marginals import MarginalSettings
+from pgmpy_dp.plans.marginals import run as release_marginals
 from pgmpy_dp.plotting import (
     plot_communities,
     plot_error,
@@ -28,8 +30,6 @@ from pgmpy_dp.plotting import (
 from pgmpy_dp.plotting.style import COLOURS, VERMILLION
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners.marginals import MarginalSettings
-from pgmpy_dp.private.learners.marginals import run as release_marginals
 from pgmpy_dp.theory import feasibility_map
 
 mpl.use("Agg")

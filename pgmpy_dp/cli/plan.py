@@ -187,7 +187,7 @@ def _previewed(found: Preview) -> list[_Table]:
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) -> list[_Table]:
     """The tree of an empty table is a random one; its largest tables stand for those of pairs not known yet."""
-    from pgmpy_dp.private.learners import tree
+    from pgmpy_dp.plans import tree
 
     tables = _tables(tree.run(_empty(schema, budget, adjacency, n), tree.TreeSettings(), budget))
     sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
@@ -204,13 +204,13 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) 
 
 
 def _of_network(schema: Schema, budget: Budget, adjacency: TableAdjacency) -> tuple[list[_Table], int]:
+    from pgmpy_dp.plans.network_shares import NetworkSettings, network_shares, noise_scale, one_way_weights
     from pgmpy_dp.private.adjacency import Adjacency
     from pgmpy_dp.private.guarantee import ZCDP
-    from pgmpy_dp.private.learners.network_plan import NetworkSettings, network_plan, noise_scale, one_way_weights
     from pgmpy_dp.private.sensitive import Noise
 
     own = Adjacency(str(adjacency))
-    shares = network_plan(schema, own, NetworkSettings(), budget)
+    shares = network_shares(schema, own, NetworkSettings(), budget)
     kind = "discrete_gaussian" if isinstance(shares.cost, ZCDP) else "discrete_laplace"
     sizes = [schema.cardinality(name) for name in schema.variables]
     weights = [Fraction(weight) for weight in one_way_weights(sizes, shares.cost)]

@@ -28,9 +28,9 @@ from pgmpy_dp.models.inference import Inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 

@@ -65,7 +65,7 @@ class CollectiveEM(BaseMarginalsEstimator):
     Notes
     -----
     Privacy: the only access to the records is the release of
-    :mod:`pgmpy_dp.private.learners.marginals`; the rest is post-processing.
+    :mod:`pgmpy_dp.plans.marginals`; the rest is post-processing.
     Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), algorithms 1 and 2; see
     :func:`pgmpy_dp.models.collective_em.collective_em`.
 

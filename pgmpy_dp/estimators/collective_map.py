@@ -75,7 +75,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
     Notes
     -----
     Privacy: the only access to the records is the release of
-    :mod:`pgmpy_dp.private.learners.marginals`; the rest is post-processing.
+    :mod:`pgmpy_dp.plans.marginals`; the rest is post-processing.
     `entropy_share`, `margin_share`, `prior_tail` and `variance_shape` are the prior (docs/priors.md says how much the
     last two matter); `n_rounds`, `max_iter` and `tol` say when to stop.
     Method: :func:`pgmpy_dp.models.collective_map.collective_map`; the model of the tables is that of

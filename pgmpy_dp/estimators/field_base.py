@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 from pgmpy.base import UndirectedGraph
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
@@ -24,7 +25,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.learners import frank_wolfe, pseudo_likelihood
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.learners.pseudo_likelihood import PseudoLikelihoodSettings
 from pgmpy_dp.private.learners.public_graph import edge_positions
 from pgmpy_dp.private.sensitive import Release

@@ -57,7 +57,7 @@ class NaiveMLE(BaseMarginalsEstimator):
     Notes
     -----
     Privacy: the only access to the records is the release of
-    :mod:`pgmpy_dp.private.learners.marginals`; the rest is post-processing.
+    :mod:`pgmpy_dp.plans.marginals`; the rest is post-processing.
     Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 3.1.
 
     Examples

@@ -20,10 +20,10 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.public_models import drawn_tables, random_log_linear
 from pgmpy_dp.models.sum_product import inference_size
+from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import Guarantee
-from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
 

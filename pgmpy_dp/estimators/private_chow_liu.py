@@ -14,9 +14,9 @@ from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_on_edges
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals, project_on_simplex
+from pgmpy_dp.plans import marginals, tree
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import marginals, tree
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -71,8 +71,8 @@ class PrivateChowLiu(BaseStructureEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.tree`, or of
-    :mod:`pgmpy_dp.private.learners.marginals`; the rest, pruning too, is post-processing.
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.tree`, or of
+    :mod:`pgmpy_dp.plans.marginals`; the rest, pruning too, is post-processing.
     Chow and Liu (1968) take mutual information, whose sensitivity has no useful bound when the number of records is
     private; distance from independence is used instead.
     Method: McKenna, Miklau and Sheldon (2021) for "selection".

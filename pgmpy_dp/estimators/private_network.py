@@ -14,9 +14,9 @@ from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, edge_strengths, network_on_edges
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans import network
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import network
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 
@@ -82,7 +82,7 @@ class PrivateNetwork(BaseStructureEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.network`, which has the
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.network`, which has the
     proof; the rest is post-processing. The budget is charged whole, as one entry, before anything is counted.
 
     `errors_` estimates bounds, and guarantees none. Of a measured pair: the noise in its tables, or the misfit of the

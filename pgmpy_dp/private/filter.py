@@ -8,13 +8,15 @@ Write E, D, R for the sums over the accepted costs of epsilon, delta and rho, wh
 * Budget epsilon: ``E <= epsilon`` with pure costs (Rogers, Roth, Ullman and Vadhan 2016).
 * Budget rho: ``R <= rho`` with pure and zCDP costs (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1).
 * Budget (epsilon, delta): with a part x of delta set aside for converting zCDP, a charge is accepted if
-  ``D <= delta - x`` and either ``E <= epsilon`` (and no cost is a zCDP one) or ``R <= rho(epsilon, x)``.
+  ``D <= delta - x`` and either ``E <= epsilon`` (and no cost is a zCDP one) or ``R <= rho(epsilon, x)``. The eta of a
+  curator's reserve counts in D.
 
 x must not depend on the outputs. If every charge converted at whatever delta were left, or took whichever of two whole
 filters happens to fit, the failures of the two branches could add up to almost twice the delta; ``ledger.md`` has the
 proof that a fixed x is enough, and the counterexample. It is therefore fixed by the first charge (nothing was released
-before it): all of delta when that cost has no delta of its own, nothing otherwise. Pass ``conversion_delta`` to spend
-both kinds from one ledger.
+before it). If that is an (epsilon, delta) one, x is nothing. Otherwise x is nine tenths of delta, so that costs with
+and without a reserve can follow in any order; or, where the first charge needs more, all of delta but its own eta. Pass
+``conversion_delta`` to choose.
 """
 
 from __future__ import annotations
@@ -28,10 +30,19 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, checked_number, guarantee_from_dict
+from pgmpy_dp.private.guarantee import (
+    ZCDP,
+    ApproxDP,
+    Guarantee,
+    PureDP,
+    ReservedZCDP,
+    checked_number,
+    guarantee_from_dict,
+)
 
 __all__ = ["BudgetExceeded", "Filter"]
 
+_CONVERTING = 0.9  # part of delta that converts rho, where the first charge leaves the choice
 _TOLERANCE = 1e-12  # relative; ten charges of 0.1 must fit in a budget of 1 although their float sum may exceed it
 
 
@@ -59,11 +70,14 @@ class _Sums:
     @classmethod
     def of(cls, costs: Iterable[Guarantee]) -> _Sums:
         costs = tuple(costs)
-        epsilons = [c.epsilon for c in costs if not isinstance(c, ZCDP)]
-        rhos = [c.rho if isinstance(c, ZCDP) else accounting.pure_to_zcdp(c.epsilon) for c in costs]
+        epsilons = [c.epsilon for c in costs if not isinstance(c, ZCDP | ReservedZCDP)]
+        rhos = [c.rho if isinstance(c, ZCDP | ReservedZCDP) else accounting.pure_to_zcdp(c.epsilon) for c in costs]
+        deltas = [
+            c.delta if isinstance(c, ApproxDP) else c.eta for c in costs if isinstance(c, ApproxDP | ReservedZCDP)
+        ]
         return cls(
             math.fsum(epsilons) if len(epsilons) == len(costs) else None,
-            math.fsum(c.delta for c in costs if isinstance(c, ApproxDP)),
+            math.fsum(deltas),
             math.fsum(rhos),
         )
 
@@ -145,8 +159,8 @@ class Filter:
         BudgetExceeded
             For a cost that does not fit in what is left, or that a budget of this measure cannot pay.
         """
-        if not isinstance(cost, PureDP | ZCDP | ApproxDP):
-            raise TypeError(f"cost={cost!r} is a {type(cost).__name__}; pass a PureDP, ZCDP or ApproxDP")
+        if not isinstance(cost, Guarantee):
+            raise TypeError(f"cost={cost!r} is a {type(cost).__name__}; pass a PureDP, ZCDP, ReservedZCDP or ApproxDP")
         self._require_comparable(adjacency, unit)
         self._require_payable(cost)
         budget, sums = self.budget, self._sums(cost)
@@ -170,7 +184,7 @@ class Filter:
             )
         if _within(sums.epsilon, budget.epsilon) or _within(sums.rho, self._rho_limit(conversion_delta)):
             return conversion_delta
-        if conversion_delta == 0 and isinstance(cost, ZCDP):
+        if conversion_delta == 0 and isinstance(cost, ZCDP | ReservedZCDP):
             self._refuse(
                 cost,
                 "none of the budget's delta is set aside for converting zCDP costs; "
@@ -218,7 +232,15 @@ class Filter:
         """The part of delta that converts zCDP costs, which `cost` fixes if it is the first."""
         if self.conversion_delta is not None:
             return self.conversion_delta
-        return 0.0 if isinstance(cost, ApproxDP) else self.budget.delta
+        if isinstance(cost, ApproxDP):
+            return 0.0
+        delta, sums = self.budget.delta, _Sums.of([cost])
+        usual = _CONVERTING * delta
+        if sums.delta <= delta - usual and (
+            _within(sums.epsilon, self.budget.epsilon or 0.0) or _within(sums.rho, self._rho_limit(usual))
+        ):
+            return usual
+        return max(math.nextafter(delta - sums.delta, 0.0), 0.0) if sums.delta else delta
 
     def _rho_limit(self, conversion_delta: float | None) -> float:
         if self.budget.epsilon is None or not conversion_delta:
@@ -242,7 +264,7 @@ class Filter:
 
     def _require_payable(self, cost: Guarantee) -> None:
         """BudgetExceeded for a cost of a measure that no budget of this measure can pay."""
-        if self.budget.rho is not None and isinstance(cost, ApproxDP):
+        if self.budget.rho is not None and isinstance(cost, ApproxDP | ReservedZCDP):
             self._refuse(cost, "a cost with a delta cannot be paid from a rho budget: use Budget(epsilon, delta)")
         if self.budget.rho is None and not self.budget.delta and not isinstance(cost, PureDP):
             self._refuse(cost, "a pure budget pays only for pure costs: use Laplace noise, or Budget(epsilon, delta)")

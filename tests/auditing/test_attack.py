@@ -13,8 +13,8 @@ from pgmpy_dp.auditing import Neighbours, audit, audit_scores, one_run_audit, re
 from pgmpy_dp.auditing.bounds import epsilon_bound, lower_limit, rho_bound, upper_limit
 from pgmpy_dp.auditing.one_run import one_run_p_value
 from pgmpy_dp.auditing.scores import learned_scores
+from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners import marginals
 
 BITS = Neighbours(0, 1, "replace_one", "bits")
 

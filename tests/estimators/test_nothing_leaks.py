@@ -11,8 +11,8 @@ import pytest
 
 from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, list_estimators
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, base
+from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.data import table as table_module
-from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.estimators.shapes import budget_of

@@ -18,8 +18,8 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.public_models import drawn_tables, random_log_linear
+from pgmpy_dp.plans.marginals import MarginalSettings, planned_noise, rehearse, run
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.marginals import MarginalSettings, planned_noise, rehearse, run
 from pgmpy_dp.private.sensitive import Noise
 
 mpl.use("Agg")

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.sensitive import Noise, Sensitive

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.data import sequences
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners import chain, marginals
+from pgmpy_dp.private.learners import chain
 from pgmpy_dp.private.learners.chain import ChainSettings, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import additive

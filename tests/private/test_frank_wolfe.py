@@ -211,7 +211,7 @@ class TestWhatIsReleased:
         assert plain[0] != plain[1]
 
     def test_other_kinds_are_refused(self):
-        from pgmpy_dp.private.learners import marginals
+        from pgmpy_dp.plans import marginals
 
         release = marginals.run(table(), marginals.MarginalSettings([("a",)]), Budget(rho=1.0))
         with pytest.raises(ValueError, match="kind 'marginals'; pass one of kind 'regressions'"):

@@ -278,7 +278,7 @@ class TestWhatIsReleased:
         assert entry.what == "200 gradient steps for 3 tables" and not entry.reproducible
 
     def test_other_kinds_have_no_parameters(self):
-        from pgmpy_dp.private.learners import marginals as other
+        from pgmpy_dp.plans import marginals as other
 
         with pytest.raises(ValueError, match="kind 'marginals'"):
             parameters(other.run(table(RECORDS), other.MarginalSettings(SCOPES), Budget(epsilon=1.0)))

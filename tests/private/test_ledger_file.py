@@ -18,8 +18,8 @@ import pytest
 from filelock import FileLock
 
 from pgmpy_dp import Budget, Ledger, PrivateTable
+from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from tests.private.processes import everything, forked

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.plans import marginals
+from pgmpy_dp.plans.marginals import MarginalSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners import marginals
-from pgmpy_dp.private.learners.marginals import MarginalSettings, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release

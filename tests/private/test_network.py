@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
+from pgmpy_dp.plans import network
+from pgmpy_dp.plans.network import NetworkSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners import network
-from pgmpy_dp.private.learners.network import NetworkSettings, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

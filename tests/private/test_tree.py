@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.plans import tree
+from pgmpy_dp.plans.tree import TreeSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners import tree
-from pgmpy_dp.private.learners.tree import TreeSettings, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 

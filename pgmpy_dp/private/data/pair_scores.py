@@ -24,9 +24,9 @@ def misfit_scores(
     tables : sequence of Sensitive
         Exact tables n_e, at least one.
     expected : sequence of ndarray of float64
-        Public tables m_e of the same shapes: functions of released values and public arguments.
+        Public tables m_e of the same shapes: functions of released values and public arguments. NaN counts as 0.
     offsets : sequence of float, optional
-        Public numbers; default 0.
+        Public finite numbers; default 0.
 
     Returns
     -------
@@ -41,12 +41,16 @@ def misfit_scores(
     ``add_remove`` and 2 under ``replace_one``. A difference of floats would only do so up to rounding, which depends on
     the records. Offsets are the same on both sides and do not matter.
     """
-    limits = [_LARGEST // max(table.value.size, 1) for table in tables]
-    public = [np.rint(np.clip(m, -limit, limit)).astype(np.int64) for m, limit in zip(expected, limits, strict=True)]
-    floors = [0] * len(tables) if offsets is None else [math.floor(min(offset, _LARGEST)) for offset in offsets]
-    scores = [
-        int(np.abs(table.value - m).sum()) - floor for table, m, floor in zip(tables, public, floors, strict=True)
-    ]
+    ends = np.cumsum([table.value.size for table in tables])
+    limit = _LARGEST // int(max(table.value.size for table in tables))
+    # All tables in one array: there may be thousands of small ones.
+    public = np.nan_to_num(np.concatenate([np.ravel(m) for m in expected]).astype(np.float64), nan=0.0)
+    rounded = np.rint(np.clip(public, -limit, limit)).astype(np.int64)
+    exact = np.concatenate([table.value.ravel() for table in tables])
+    scores = np.add.reduceat(np.abs(exact - rounded), np.concatenate([[0], ends[:-1]]))
+    if offsets is not None:
+        floors = np.floor(np.clip(np.asarray(offsets, dtype=np.float64), -_LARGEST, _LARGEST))
+        scores = scores - floors.astype(np.int64)
     l1, linf = math.fsum(table.l1 for table in tables), max(table.l1 for table in tables)
     # The l1 sensitivities are small whole numbers, whose sum is exact; it bounds the l2 norm too.
-    return Sensitive(np.array(scores, dtype=np.int64), tables[0].adjacency, l1, l1, linf)
+    return Sensitive(scores, tables[0].adjacency, l1, l1, linf)

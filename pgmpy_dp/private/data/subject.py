@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,7 +34,7 @@ class PrivateData:
         For a ledger that is none, or that is of another adjacency.
     """
 
-    __slots__ = ("_adjacency", "_ledger")
+    __slots__ = ("_adjacency", "_hands", "_ledger")
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class PrivateData:
     ) -> None:
         self._adjacency = Adjacency.parse(adjacency, allowed=allowed)
         self._ledger = _checked_ledger(ledger, self._adjacency)
+        self._hands: list[None] = []  # one entry for each piece of outside code that sees records; parts share it
 
     @property
     def adjacency(self) -> Adjacency:
@@ -53,6 +55,20 @@ class PrivateData:
     def ledger(self) -> Ledger:
         """What was spent on these records and what is left."""
         return self._ledger
+
+    @property
+    def in_other_hands(self) -> bool:
+        """Whether code outside the boundary, a solver or a block function, sees records of these data now."""
+        return bool(self._hands)
+
+    @contextmanager
+    def handed_out(self) -> Iterator[None]:
+        """Outside code sees records in this block: no curator of these data answers meanwhile, or is opened."""
+        self._hands.append(None)
+        try:
+            yield
+        finally:
+            self._hands.pop()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         name = type(self).__name__

@@ -12,7 +12,7 @@ from pgmpy_dp.private.data.contingency import count, table_sensitivity
 from pgmpy_dp.private.data.frame import encode
 from pgmpy_dp.private.data.pushdown import PushedRecords
 from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
+from pgmpy_dp.private.data.subject import PrivateData, checked_public_count, require_data_and_budget
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.noise.subsampling import uniform_parts
 from pgmpy_dp.private.sensitive import Sensitive
@@ -90,6 +90,13 @@ class PrivateTable(PrivateData):
             source.positions(self._schema.variables)  # all are there
             self._records = PushedRecords(source, self._schema)
 
+    def of_codes(self, codes: np.ndarray) -> PrivateTable:
+        """Some of these records, with the same ledger and schema; their number is private. For the boundary alone."""
+        part = object.__new__(PrivateTable)
+        part._schema, part._adjacency, part._ledger = self._schema, self._adjacency, self._ledger
+        part._hands, part._n_records, part._records = self._hands, None, codes
+        return part
+
     @property
     def _codes(self) -> np.ndarray:
         return self._records if isinstance(self._records, np.ndarray) else self._records.codes()
@@ -109,6 +116,13 @@ class PrivateTable(PrivateData):
             f"PrivateTable({len(self._schema)} variables, adjacency={str(self._adjacency)!r}, "
             f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
         )
+
+
+def require_table_and_budget(
+    table: object, budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)"
+) -> None:
+    """TypeError for a table or a budget that is none; `example` is what the message tells to pass as the budget."""
+    require_data_and_budget(table, PrivateTable, budget, name="table", example=example)
 
 
 def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]) -> list[Sensitive]:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import scipy.sparse as sp
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.communities import community_scores, marks_of
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -18,7 +19,6 @@ from pgmpy_dp.private.learners.communities import (
     noisy_degree,
     require_graph_and_budget,
 )
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.noise.choice import exponential_below

@@ -30,12 +30,12 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import expit, xlogy
 from threadpoolctl import ThreadpoolController
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import edge_scores
 from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.private.data.regressions import feature_rows
 from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.solvers.proximal import minimize_proximal
 

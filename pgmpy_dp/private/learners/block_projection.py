@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
 from pgmpy_dp.private.guarantee import checked_number
@@ -44,7 +45,6 @@ from pgmpy_dp.private.learners.convex_program import (
     released_solution,
     stable_set_sensitivity,
 )
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.solvers.correlation_newton import require_torch
 from pgmpy_dp.solvers.correlation_projection import SparseMinusConstant, project_correlation

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contributions import GRID, contribution_sensitivity
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
+from pgmpy_dp.private.noise.additive import NOISES, gaussian_release, laplace_release, noise_and_cost
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import encode_label
@@ -36,7 +36,7 @@ class ChainSettings:
         Share of the budget (of epsilon or rho) that the table of initial states gets. It has K cells where the
         transitions have K**2, so the transitions need more.
     noise : {"auto", "laplace", "gaussian"}, default "auto"
-        As in :class:`~pgmpy_dp.private.learners.marginals.MarginalSettings`.
+        As in :class:`~pgmpy_dp.plans.marginals.MarginalSettings`.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise and choice of segments. **Not private**; a
         `ReproducibleNoiseWarning` says so.

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.graph import PrivateGraph, edge_count
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import additive_release
 from pgmpy_dp.private.sensitive import Noise, Release

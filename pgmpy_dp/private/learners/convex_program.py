@@ -30,10 +30,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.learners.certificates import CertifiedPoint
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid, with_noise
 from pgmpy_dp.private.noise.samplers import seeded_generator

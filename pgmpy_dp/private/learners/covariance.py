@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.data.moments import GRID, centered_sums, mean_sensitivity, second_moments, unit_count
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import additive_release, gaussian_scales, laplace_scales
 from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, add_matrix_noise, plan_matrix_noise

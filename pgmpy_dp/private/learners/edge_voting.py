@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.table import PrivateTable, random_parts
+from pgmpy_dp.private.data.table import PrivateTable, random_parts, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.learners.block_graphs import (
     MAX_BLOCKS,
@@ -19,13 +20,14 @@ from pgmpy_dp.private.learners.block_graphs import (
     blocks_public,
     plan_blocks,
 )
-from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost, require_table_and_budget
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import (
+    NOISES,
     gaussian_release,
     gaussian_scales,
     laplace_release,
     laplace_scales,
+    noise_and_cost,
     root_up,
 )
 from pgmpy_dp.private.noise.samplers import seeded_generator

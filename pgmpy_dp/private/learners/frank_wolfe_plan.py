@@ -11,13 +11,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.frank_wolfe_path import STEPS
 from pgmpy_dp.models.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, selection_weight
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.selection import selection_scale

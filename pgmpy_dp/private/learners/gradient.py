@@ -14,10 +14,10 @@ import numpy as np
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
 from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
-from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.learners.ascent import PARAMETER_UNIT, AscentSettings, ascend, make_plan
-from pgmpy_dp.private.learners.marginals import MarginalSettings, require_scopes, require_table_and_budget
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Release
@@ -55,7 +55,7 @@ class GradientSettings(AscentSettings):
 
     def __post_init__(self) -> None:
         # The scopes obey the same rules as those of the marginals.
-        object.__setattr__(self, "scopes", MarginalSettings(self.scopes).scopes)
+        object.__setattr__(self, "scopes", checked_scopes(self.scopes))
         super().__post_init__()
 
 

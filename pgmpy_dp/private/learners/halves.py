@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT
-from pgmpy_dp.private.data.table import PrivateTable, random_halves
+from pgmpy_dp.private.data.table import PrivateTable, random_halves, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners.frank_wolfe import descend
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
-from pgmpy_dp.private.learners.marginals import require_table_and_budget
 from pgmpy_dp.private.learners.parities import ParityPlan, ParitySettings, plan_parities, release_parities
 from pgmpy_dp.private.learners.public_graph import encoded_graph
 from pgmpy_dp.private.ledger import Budget

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.interactions import (
     InteractionUnits,
@@ -17,12 +18,11 @@ from pgmpy_dp.private.data.interactions import (
     interaction_sums,
     pair_sensitivity,
 )
-from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.marginals import NOISES, checked_integer, noise_and_cost, require_table_and_budget
 from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
+from pgmpy_dp.private.noise.additive import NOISES, gaussian_release, laplace_release, noise_and_cost
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
@@ -45,7 +45,7 @@ class InteractionSettings:
     Parameters
     ----------
     noise : {"auto", "laplace", "gaussian"}, default "auto"
-        As in :class:`~pgmpy_dp.private.learners.marginals.MarginalSettings`.
+        As in :class:`~pgmpy_dp.plans.marginals.MarginalSettings`.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only interactions of its edges are released, and get less noise as they are fewer. Kept as in
         :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`. Default: all pairs.
@@ -137,7 +137,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
 
-        *Side channels.* As :func:`pgmpy_dp.private.learners.marginals.run`.
+        *Side channels.* As :func:`pgmpy_dp.plans.marginals.run`.
 
     Accuracy
         Centring takes the margins out of a pair, so its squared sensitivity is (1 - 1/k_i)(1 - 1/k_j) of that of a

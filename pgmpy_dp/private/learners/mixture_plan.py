@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.vector_sums import LARGEST_DIMENSION, require_single_records
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer
 from pgmpy_dp.private.learners.mixture_scale import LOG_SENSITIVITY
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_scales

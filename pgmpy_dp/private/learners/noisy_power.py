@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.communities import (
     balanced,
     combined,
@@ -33,9 +34,8 @@ from pgmpy_dp.private.learners.communities import (
     noisy_degree,
     require_graph_and_budget,
 )
-from pgmpy_dp.private.learners.marginals import NOISES, checked_integer
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
+from pgmpy_dp.private.noise.additive import NOISES, gaussian_scales, laplace_scales
 from pgmpy_dp.private.noise.bulk import bulk_release
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Release

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.field_design import field_scopes
 from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.adjacency import Adjacency
@@ -19,14 +20,19 @@ from pgmpy_dp.private.data.parities import (
     parity_sensitivity,
     parity_sums_and_count,
 )
-from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer, noise_and_cost, require_table_and_budget
 from pgmpy_dp.private.learners.parity_rounds import default_rounds, measurement_scale, pmw_answers, sepfem_answers
 from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import gaussian_release, gaussian_scales, laplace_release, laplace_scales
+from pgmpy_dp.private.noise.additive import (
+    gaussian_release,
+    gaussian_scales,
+    laplace_release,
+    laplace_scales,
+    noise_and_cost,
+)
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Release

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.field_design import FieldDesign, field_scopes
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
-from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, checked_number
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.private.learners.marginals import checked_integer, require_table_and_budget
 from pgmpy_dp.private.learners.public_graph import edge_positions, encoded_graph
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers

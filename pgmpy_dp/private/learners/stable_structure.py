@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.private.data.table import PrivateTable, random_parts
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.private.data.table import PrivateTable, random_parts, require_table_and_budget
 from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.learners.block_graphs import MAX_BLOCKS, BlockSettings, block_graphs, blocks_public, plan_blocks
-from pgmpy_dp.private.learners.marginals import checked_integer, require_table_and_budget
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.distance_test import distance_test, noisy_mode
 from pgmpy_dp.private.noise.samplers import seeded_generator

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private import accounting
+from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.contingency import table_sensitivity
-from pgmpy_dp.private.data.subject import require_data_and_budget
-from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import gaussian_release, gaussian_scales, laplace_release, laplace_scales
-from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.tables import (
+    NOISES,
+    TableCurator,
+    checked_scopes,
+    rehearsed_tables,
+    require_scopes,
+    table_cost,
+    table_noise,
+)
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = [
-    "NOISES",
-    "MarginalSettings",
-    "checked_integer",
-    "noise_and_cost",
-    "planned_noise",
-    "rehearse",
-    "require_scopes",
-    "require_table_and_budget",
-    "run",
-]
-
-NOISES = ("auto", "laplace", "gaussian")
+__all__ = ["NOISES", "MarginalSettings", "planned_noise", "rehearse", "run"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ class MarginalSettings:
     max_cells: int = 10**8
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scopes", _checked_scopes(self.scopes))
+        object.__setattr__(self, "scopes", checked_scopes(self.scopes))
         if self.noise not in NOISES:
             raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
         if self.weights is not None:
@@ -130,21 +124,17 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     ((2, 2), '0.5-DP', 2.0, '0.5-DP')
     """
     require_table_and_budget(table, budget)
-    sizes = _table_sizes(table.schema, settings)
-    cost = _cost(table.adjacency, settings, budget, sizes)
-    mechanism = "discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian"
-    seed = seeded_generator(settings.random_state)
+    cost = _cost(table.schema, table.adjacency, settings, budget)
     used = {name for scope in settings.scopes for name in scope}
-    table.ledger.charge(
-        cost,
-        what=f"{len(sizes)} marginal tables",
+    curator = TableCurator(
+        table,
+        Budget(epsilon=cost.epsilon) if isinstance(cost, PureDP) else budget,
+        what=f"{len(settings.scopes)} marginal tables",
         columns=[name for name in table.schema.variables if name in used],
-        mechanism=mechanism,
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+        random_state=settings.random_state,
     )
-    exact = contingency_tables(table, settings.scopes)
-    return _release(exact, cost, table.schema, table.n_records, settings, budget, seed)
+    curator.tables(settings.scopes, share=1, weights=settings.weights)
+    return curator.release("marginals", {"settings": _public(settings, budget)})
 
 
 def planned_noise(
@@ -162,14 +152,9 @@ def planned_noise(
     >>> planned_noise(Schema({"a": [0, 1]}), MarginalSettings([("a",)]), Budget(epsilon=0.5))
     (PureDP(epsilon=0.5), [Noise(distribution='discrete_laplace', scale=2.0)])
     """
-    parsed, sizes = Adjacency.parse(adjacency), _table_sizes(schema, settings)
-    cost = _cost(parsed, settings, budget, sizes)
-    l1, l2, _ = table_sensitivity(parsed)
-    if isinstance(cost, PureDP):
-        scales = laplace_scales([l1] * len(sizes), cost.epsilon, settings.weights)
-        return cost, [Noise("discrete_laplace", scale) for scale in scales]
-    scales = gaussian_scales([l2] * len(sizes), cost.rho, settings.weights)
-    return cost, [Noise("discrete_gaussian", scale) for scale in scales]
+    parsed = Adjacency.parse(adjacency)
+    cost = _cost(schema, parsed, settings, budget)
+    return cost, table_noise(len(settings.scopes), parsed, cost, Fraction(1), settings.weights)
 
 
 def rehearse(
@@ -214,27 +199,8 @@ def rehearse(
     (2.0, True)
     """
     parsed = Adjacency.parse(adjacency)
-    cost = _cost(parsed, settings, budget, _table_sizes(schema, settings))
-    exact = [Sensitive(np.asarray(table, dtype=np.int64), parsed, *table_sensitivity(parsed)) for table in counts]
-    return _release(exact, cost, schema, n_records, settings, budget, rng)
-
-
-def _release(
-    exact: Sequence[Sensitive],
-    cost: PureDP | ZCDP,
-    schema: Schema,
-    n_records: int | None,
-    settings: MarginalSettings,
-    budget: Budget,
-    seed: np.random.Generator | None,
-) -> Release:
-    """The noisy tables; charged, if there is anybody to charge, before this is called."""
-    values: list[np.ndarray]
-    noise: list[Noise]
-    if isinstance(cost, PureDP):
-        values, noise = laplace_release(exact, cost.epsilon, settings.weights, seed)
-    else:
-        values, noise = gaussian_release(exact, cost.rho, settings.weights, seed)
+    cost = _cost(schema, parsed, settings, budget)
+    values, noise = rehearsed_tables(counts, parsed, cost, rng, settings.weights)
     return Release(
         kind="marginals",
         values=tuple(values),
@@ -243,83 +209,22 @@ def _release(
             "schema": schema.to_dict(),
             "scopes": [[encode_label(name) for name in scope] for scope in settings.scopes],
             "n_records": n_records,
-            "settings": {"noise": settings.noise, "weights": settings.weights, "budget": budget.guarantee.to_dict()},
+            "settings": _public(settings, budget),
         },
-        adjacency=exact[0].adjacency,
+        adjacency=parsed,
         guarantee=cost,
-        mechanism="discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian",
-        reproducible=seed is not None,
+        mechanism=noise[0].distribution,
+        reproducible=True,
     )
 
 
-def _cost(adjacency: Adjacency, settings: MarginalSettings, budget: Budget, sizes: Sequence[int]) -> PureDP | ZCDP:
+def _public(settings: MarginalSettings, budget: Budget) -> dict[str, Any]:
+    return {"noise": settings.noise, "weights": settings.weights, "budget": budget.guarantee.to_dict()}
+
+
+def _cost(schema: Schema, adjacency: Adjacency, settings: MarginalSettings, budget: Budget) -> PureDP | ZCDP:
     """The guarantee to release under, from public numbers; its type tells the noise. Refuses impossible scales."""
-    l1, l2, _ = table_sensitivity(adjacency)
-    count = len(sizes)
-    return noise_and_cost([l1] * count, [l2] * count, sizes, settings.noise, settings.weights, budget)
-
-
-def noise_and_cost(
-    l1: Sequence[float],
-    l2: Sequence[float],
-    sizes: Sequence[int],
-    noise: str,
-    weights: Sequence[float] | None,
-    budget: Budget,
-) -> PureDP | ZCDP:
-    """The guarantee under which to release tables of these sensitivities and numbers of cells, which tells the noise.
-
-    Laplace for `PureDP`, Gaussian for `ZCDP`; where `budget` allows both and `noise` is "auto", the one of smaller
-    total variance. Public numbers alone decide. ValueError for noise that cannot give the budget, and for impossible
-    scales.
-    """
-    if noise == "gaussian" and budget.rho is None and not budget.delta:
-        raise ValueError(
-            f"noise='gaussian' cannot give {budget}: Gaussian noise has no pure guarantee; "
-            "pass rho, or a delta above 0, or noise='laplace'"
-        )
-    if noise == "laplace" and budget.rho is not None:
-        raise ValueError(
-            f"noise='laplace' is for an epsilon, but the budget is {budget}; pass epsilon, or noise='gaussian', "
-            "which is more accurate for any rho"
-        )
-    costs: list[tuple[float, PureDP | ZCDP]] = []
-    if budget.epsilon is not None and noise != "gaussian":
-        scales = laplace_scales(l1, budget.epsilon, weights)
-        variance = math.fsum(
-            size * Noise("discrete_laplace", b).variance for size, b in zip(sizes, scales, strict=True)
-        )
-        costs.append((variance, PureDP(budget.epsilon)))
-    if noise != "laplace" and (budget.rho is not None or budget.delta):
-        rho = budget.rho
-        if rho is None:
-            assert budget.epsilon is not None
-            rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
-        scales = gaussian_scales(l2, rho, weights)
-        variance = math.fsum(
-            size * Noise("discrete_gaussian", s).variance for size, s in zip(sizes, scales, strict=True)
-        )
-        costs.append((variance, ZCDP(rho)))
-    return min(costs, key=lambda item: item[0])[1]
-
-
-def require_table_and_budget(
-    table: object, budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)"
-) -> None:
-    """TypeError for a table or a budget that is none; `example` is what the message tells to pass as the budget."""
-    require_data_and_budget(table, PrivateTable, budget, name="table", example=example)
-
-
-def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None:
-    """ValueError for scopes with variables that `schema` does not declare, or declares as numeric."""
-    unknown = sorted({repr(name) for scope in scopes for name in scope if name not in schema.variables})
-    if unknown:
-        raise ValueError(
-            f"scopes use the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
-            "add them to the schema (with their states), or remove them from the scopes"
-        )
-    for scope in scopes:
-        schema.require_discrete(scope, argument="schema")
+    return table_cost(_table_sizes(schema, settings), adjacency, budget, settings.noise, settings.weights)
 
 
 def _table_sizes(schema: Schema, settings: MarginalSettings) -> list[int]:
@@ -336,25 +241,6 @@ def _table_sizes(schema: Schema, settings: MarginalSettings) -> list[int]:
     return sizes
 
 
-def _checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[tuple, ...]:
-    if isinstance(scopes, str | bytes) or not isinstance(scopes, Sequence | set | frozenset | np.ndarray):
-        raise TypeError(f"scopes={scopes!r} is a {type(scopes).__name__}; pass a list of tuples of variable names")
-    if len(scopes) == 0:
-        raise ValueError("scopes is empty; pass at least one tuple of variable names")
-    checked = []
-    for scope in scopes:
-        if isinstance(scope, str | bytes) or not isinstance(scope, Sequence | np.ndarray):
-            raise TypeError(
-                f"scopes holds {scope!r}, a {type(scope).__name__}; pass tuples of variable names, "
-                "for a single variable ('name',)"
-            )
-        names = tuple(scope)
-        if not names or len(set(names)) != len(names):
-            raise ValueError(f"scopes holds {names!r}; a scope names at least one variable, and none of them twice")
-        checked.append(names)
-    return tuple(checked)
-
-
 def _checked_weights(weights: Sequence[float], count: int) -> tuple[float, ...]:
     if isinstance(weights, str | bytes) or not isinstance(weights, Sequence | np.ndarray):
         raise TypeError(
@@ -363,12 +249,3 @@ def _checked_weights(weights: Sequence[float], count: int) -> tuple[float, ...]:
     if len(weights) != count:
         raise ValueError(f"weights has {len(weights)} entries for {count} scopes; pass one positive number per scope")
     return tuple(checked_number(f"weights[{k}]", weight, positive=True) for k, weight in enumerate(weights))
-
-
-def checked_integer(name: str, value: object, least: int) -> int:
-    """`value` as an int of at least `least`; TypeError or ValueError naming the argument otherwise."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a whole number of at least {least}")
-    if value < least:
-        raise ValueError(f"{name}={value!r} is too small; pass a whole number of at least {least}")
-    return int(value)

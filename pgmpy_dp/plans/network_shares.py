@@ -9,27 +9,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.network_estimate import largest_clique
-from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.contingency import table_sensitivity
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer
-from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
-from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.tables import misfit_scale, table_noise
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.schema import Schema
 
 __all__ = [
-    "NetworkPlan",
+    "NetworkShares",
     "NetworkSettings",
     "checked_pairs",
     "expected_noise",
-    "network_plan",
+    "network_shares",
     "noise_scale",
     "one_way_weights",
-    "sequential_cost",
 ]
 
 Pair = tuple[int, int]
@@ -92,8 +89,8 @@ class NetworkSettings:
 
 
 @dataclass(frozen=True)
-class NetworkPlan:
-    """Shares of the budget, exact fractions that sum to at most 1; made by :func:`network_plan`.
+class NetworkShares:
+    """Shares of the budget, exact fractions that sum to at most 1; made by :func:`network_shares`.
 
     Attributes
     ----------
@@ -128,7 +125,7 @@ class NetworkPlan:
         return 1 - self.one_way - len(self.required) * self.each_required
 
 
-def network_plan(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkPlan:
+def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkShares:
     """Check public arguments, and divide the budget.
 
     Raises
@@ -156,7 +153,7 @@ def network_plan(schema: Schema, adjacency: Adjacency, settings: NetworkSettings
             f"the tables of all {len(candidates)} pairs have {total} cells together, more than {_MOST_CELLS}; use "
             "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
         )
-    cost = sequential_cost(budget)
+    cost = cost_of(budget)
     n_rounds = settings.n_rounds or (4 if isinstance(cost, ZCDP) else 2) * len(sizes)
     one_way = Fraction(settings.one_way_share) if candidates else Fraction(1)
     rest = 1 - one_way
@@ -169,16 +166,8 @@ def network_plan(schema: Schema, adjacency: Adjacency, settings: NetworkSettings
     selection = Fraction(settings.selection_share)
     _check_scales(cost, adjacency, sizes, one_way, [share for share in (each, first * (1 - selection)) if share])
     if first:
-        selection_scale(table_sensitivity(adjacency)[0], cost, first * selection)
-    return NetworkPlan(cost, tuple(required), candidates, tuple(pairs), one_way, each, first, selection)
-
-
-def sequential_cost(budget: Budget) -> PureDP | ZCDP:
-    """The guarantee in which the parts of an adaptive release add up: zCDP wherever the budget allows it."""
-    if budget.rho is not None:
-        return ZCDP(budget.rho)
-    assert budget.epsilon is not None
-    return ZCDP(accounting.approx_to_zcdp(budget.epsilon, budget.delta)) if budget.delta else PureDP(budget.epsilon)
+        misfit_scale(adjacency, cost, first * selection)
+    return NetworkShares(cost, tuple(required), candidates, tuple(pairs), one_way, each, first, selection)
 
 
 def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
@@ -191,10 +180,7 @@ def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
 
 def noise_scale(cost: PureDP | ZCDP, adjacency: Adjacency, share: Fraction) -> float:
     """Scale of the noise of one table that gets this share of `cost`."""
-    l1, l2, _ = table_sensitivity(adjacency)
-    if isinstance(cost, ZCDP):
-        return gaussian_scales([l2], share * Fraction(cost.rho))[0]
-    return laplace_scales([l1], share * Fraction(cost.epsilon))[0]
+    return table_noise(1, adjacency, cost, share)[0].scale
 
 
 def expected_noise(cost: PureDP | ZCDP, scale: float) -> float:
@@ -235,11 +221,6 @@ def _check_scales(
     cost: PureDP | ZCDP, adjacency: Adjacency, sizes: list[int], one_way: Fraction, shares: list[Fraction]
 ) -> None:
     """ValueError where a table would drown in noise, before anything is spent: later rounds have no smaller shares."""
-    l1, l2, _ = table_sensitivity(adjacency)
-    weights = one_way_weights(sizes, cost)
-    if isinstance(cost, ZCDP):
-        gaussian_scales([l2] * len(sizes), one_way * Fraction(cost.rho), weights)
-    else:
-        laplace_scales([l1] * len(sizes), one_way * Fraction(cost.epsilon), weights)
+    table_noise(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
     for share in shares:
-        noise_scale(cost, adjacency, share)
+        table_noise(1, adjacency, cost, share)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.private.data.pair_scores import misfit_scores
-from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.marginals import checked_integer, require_table_and_budget
-from pgmpy_dp.private.learners.network_plan import one_way_weights, sequential_cost
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import additive_release, gaussian_scales, laplace_scales
-from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
-from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.schema import Schema, encode_label
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.plans.network_shares import one_way_weights
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale, table_noise
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
 
 __all__ = ["TreeSettings", "run"]
 
@@ -119,69 +118,45 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
     (('a',), ('b',), ('c',), ('a', 'b'))
     """
     require_table_and_budget(table, budget)
-    n_edges, shares, cost = _plan(table, settings, budget)
-    one_way, selection, measuring = shares
+    n_edges, (one_way, selection, measuring), cost = _plan(table.schema, table.adjacency, settings, budget)
     gaussian = isinstance(cost, ZCDP)
-    mechanism = "gumbel_noisy_max+discrete_gaussian" if gaussian else "exponential_noisy_max+discrete_laplace"
-    seed = seeded_generator(settings.random_state)
     names = table.schema.variables
-    table.ledger.charge(
-        cost,
+    curator = TableCurator(
+        table,
+        budget,
         what=f"tables of {len(names)} variables and of {n_edges} chosen pairs",
-        columns=list(names),
-        mechanism=mechanism,
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+        columns=names,
+        mechanism="gumbel_noisy_max+discrete_gaussian" if gaussian else "exponential_noisy_max+discrete_laplace",
+        random_state=settings.random_state,
     )
     sizes = [table.schema.cardinality(name) for name in names]
-    values, noise = additive_release(
-        contingency_tables(table, [(name,) for name in names]), cost, one_way, one_way_weights(sizes, cost), seed
-    )
-    edges: list[tuple[int, int]] = []
-    if n_edges:
-        pairs = list(itertools.combinations(range(len(names)), 2))
-        exact = contingency_tables(table, [(names[i], names[j]) for i, j in pairs])
-        independent = _independent(values, noise, table.n_records)
-        scores = misfit_scores(exact, [independent(*pair) for pair in pairs])
-        scale = selection_scale(scores.linf, cost, selection / n_edges)
-        forest = nx.utils.UnionFind(range(len(names)))
-        for _ in range(n_edges):
-            open_pairs = [k for k, (i, j) in enumerate(pairs) if forest[i] != forest[j]]
-            best = open_pairs[int(noisy_argmax([scores.value[open_pairs]], scale, cost, seed)[0])]
-            edges.append(pairs[best])
-            forest.union(*pairs[best])
-        chosen = [exact[pairs.index(edge)] for edge in edges]
-        more, more_noise = additive_release(chosen, cost, measuring, seed=seed)
-        values, noise = values + more, noise + more_noise
-    return Release(
-        kind="marginals",
-        values=tuple(values),
-        noise=tuple(noise),
-        public={
-            "schema": table.schema.to_dict(),
-            "scopes": [
-                [encode_label(names[i]) for i in scope] for scope in [*((i,) for i in range(len(names))), *edges]
-            ],
-            "n_records": table.n_records,
+    curator.tables([(name,) for name in names], one_way, one_way_weights(sizes, cost))
+    expected = _independent(curator, itertools.combinations(names, 2) if n_edges else ())
+    forest, edges = nx.utils.UnionFind(names), []
+    for _ in range(n_edges):
+        pairs = [(u, v) for u, v in expected if forest[u] != forest[v]]
+        edge = pairs[curator.worst_fit(pairs, [expected[pair] for pair in pairs], selection / n_edges)]
+        edges.append(edge)
+        forest.union(*edge)
+    if edges:
+        curator.tables(edges, measuring)
+    return curator.release(
+        "marginals",
+        {
             "settings": {
                 "n_edges": settings.n_edges,
                 "one_way_share": settings.one_way_share,
                 "selection_share": settings.selection_share,
                 "budget": budget.guarantee.to_dict(),
-            },
+            }
         },
-        adjacency=table.adjacency,
-        guarantee=cost,
-        mechanism=mechanism,
-        reproducible=seed is not None,
     )
 
 
 def _plan(
-    table: PrivateTable, settings: TreeSettings, budget: Budget
+    schema: Schema, adjacency: Adjacency, settings: TreeSettings, budget: Budget
 ) -> tuple[int, tuple[Fraction, Fraction, Fraction], PureDP | ZCDP]:
     """Number of edges, shares (single variables, all selections, tables of edges) and cost, from public numbers."""
-    schema: Schema = table.schema
     sizes = [schema.cardinality(name) for name in schema.variables]
     most = len(sizes) - 1
     n_edges = most if settings.n_edges is None else settings.n_edges
@@ -193,34 +168,28 @@ def _plan(
             f"the tables of all pairs have {cells} cells together, more than {_MOST_CELLS}; use fewer "
             "variables or states"
         )
-    cost = sequential_cost(budget)
+    cost = cost_of(budget)
     one_way = Fraction(settings.one_way_share) if n_edges else Fraction(1)
     selection = Fraction(settings.selection_share) if n_edges else Fraction(0)
     measuring = 1 - one_way - selection
     # Refuses scales that would bury any count, before the charge.
-    weights = one_way_weights(sizes, cost)
-    for count, share, parts in ((len(sizes), one_way, weights), (n_edges, measuring, None)):
-        if not count:
-            continue
-        if isinstance(cost, ZCDP):
-            gaussian_scales([2.0] * count, share * Fraction(cost.rho), parts)
-        else:
-            laplace_scales([2.0] * count, share * Fraction(cost.epsilon), parts)
+    table_noise(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
     if n_edges:
-        selection_scale(2.0, cost, selection / n_edges)
+        table_noise(n_edges, adjacency, cost, measuring)
+        misfit_scale(adjacency, cost, selection / n_edges)
     return n_edges, (one_way, selection, measuring), cost
 
 
-def _independent(
-    values: list[np.ndarray], noise: list[Noise], n_records: int | None
-) -> Callable[[int, int], np.ndarray]:
-    """Expected counts of a pair, were its variables independent, from noisy tables of single variables."""
-    shares = []
-    for value in values:
+def _independent(curator: TableCurator, pairs: Iterable[tuple[Hashable, Hashable]]) -> dict[tuple, np.ndarray]:
+    """Expected counts of each pair, were its variables independent, from the noisy tables of single variables."""
+    answer = curator.answers[0]
+    shares = {}
+    for name, value in zip(curator.schema.variables, answer.values, strict=True):
         positive = np.maximum(value.astype(np.float64), 0.0)
         total = positive.sum()
-        shares.append(positive / total if total > 0 else np.full(len(value), 1.0 / len(value)))
-    precision = np.array([1.0 / (item.variance * len(value)) for item, value in zip(noise, values, strict=True)])
-    total = float(precision @ [float(value.sum()) for value in values] / precision.sum())
-    n = max(total if n_records is None else float(n_records), 1.0)
-    return lambda i, j: n * np.outer(shares[i], shares[j])
+        shares[name] = positive / total if total > 0 else np.full(len(value), 1.0 / len(value))
+    noise = [item for item in answer.noise if item is not None]
+    precision = np.array([1.0 / (item.variance * len(value)) for item, value in zip(noise, answer.values, strict=True)])
+    total = float(precision @ [float(value.sum()) for value in answer.values] / precision.sum())
+    n = max(total if curator.n_records is None else float(curator.n_records), 1.0)
+    return {(u, v): n * np.outer(shares[u], shares[v]) for u, v in pairs}

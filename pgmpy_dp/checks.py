@@ -1,0 +1,42 @@
+"""Checks of numbers that users pass; imports nothing of the package."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+import numpy as np
+
+__all__ = ["checked_integer", "checked_number"]
+
+
+def checked_number(name: str, value: object, *, positive: bool, below_one: bool = False) -> float:
+    """`value` as a float, if it is finite, not negative (not zero if `positive`) and below 1 if `below_one`.
+
+    Raises
+    ------
+    TypeError
+        For booleans, text and anything else that is not a real number.
+    ValueError
+        For NaN, infinities and numbers outside the range.
+    """
+    remedy = f"pass {'a positive' if positive else 'a non-negative'} finite number{' below 1' if below_one else ''}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}, not a number; {remedy}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    too_large = below_one and number >= 1
+    if not math.isfinite(number) or number < 0 or (positive and number == 0) or too_large:
+        raise ValueError(f"{name}={value!r} is out of range; {remedy}")
+    return number
+
+
+def checked_integer(name: str, value: object, least: int) -> int:
+    """`value` as an int of at least `least`; TypeError or ValueError naming the argument otherwise."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a whole number of at least {least}")
+    if value < least:
+        raise ValueError(f"{name}={value!r} is too small; pass a whole number of at least {least}")
+    return int(value)

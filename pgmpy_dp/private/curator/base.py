@@ -1,0 +1,373 @@
+"""A curator holds private data and a budget; its operators debit a share, count, add noise, and remember the answer.
+
+What every curator does is here, the operators are in the classes of the other modules. ``proof.md`` says why whatever
+is computed from a curator's answers has the guarantee that was charged when it was opened.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pgmpy_dp.private import accounting
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.mechanism import Mechanism
+from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.guarantee import ZCDP, PureDP, ReservedZCDP, checked_number
+from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.noise.subsampling import uniform_parts
+from pgmpy_dp.private.sensitive import Noise, Release
+
+__all__ = ["Answer", "Curator", "Observer", "Request", "cost_of", "observed"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one operator released.
+
+    Attributes
+    ----------
+    operator : str
+    arguments : mapping
+        Public arguments, as the operator checked them.
+    share : Fraction
+        Of the curator's cost.
+    mechanism : str
+    values : object
+        What the operator returned: noisy arrays, a position.
+    noise : tuple of Noise or None
+        One per array.
+    """
+
+    operator: str
+    arguments: Mapping[str, Any]
+    share: Fraction
+    mechanism: str
+    values: Any
+    noise: tuple[Noise | None, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Request:
+    """An operator's request as an audit sees it: with the exact statistics.
+
+    Attributes
+    ----------
+    operator : str
+    arguments : mapping
+    share : Fraction
+    eta : Fraction
+        What it debits from the reserve.
+    cost : PureDP or ZCDP
+        The curator's.
+    mechanism : Mechanism
+    """
+
+    operator: str
+    arguments: Mapping[str, Any]
+    share: Fraction
+    eta: Fraction
+    cost: PureDP | ZCDP
+    mechanism: Mechanism
+
+
+class Observer:
+    """What an audit puts in the place of randomness, see :mod:`pgmpy_dp.auditing.replay`; this one changes nothing."""
+
+    def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
+        """A curator was opened and its ledger charged."""
+
+    def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
+        """What the operator releases."""
+        return draw()
+
+    def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        """The random part of each record."""
+        return draw()
+
+
+_observer = Observer()
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Let `observer` see, and answer in the place of noise, whatever curators of this process are asked meanwhile.
+
+    For audits alone: what is released then is **not private**. One audit at a time.
+    """
+    global _observer
+    before, _observer = _observer, observer
+    try:
+        yield
+    finally:
+        _observer = before
+
+
+def cost_of(budget: Budget, reserve: float = 0.0) -> PureDP | ZCDP:
+    """The guarantee whose shares operators spend: zCDP wherever the budget allows it, else pure.
+
+    Parameters
+    ----------
+    budget : Budget
+    reserve : float, default 0
+        Part of an (epsilon, delta) budget's delta that is kept for operators that can fail; in [0, delta).
+
+    Returns
+    -------
+    PureDP or ZCDP
+        For (epsilon, delta) the largest rho that dp-accounting converts to (epsilon, delta - reserve).
+
+    Raises
+    ------
+    ValueError
+        For a reserve that the budget's delta does not exceed.
+
+    Examples
+    --------
+    >>> cost_of(Budget(epsilon=1.0)), cost_of(Budget(rho=0.1))
+    (PureDP(epsilon=1.0), ZCDP(rho=0.1))
+    """
+    reserve = checked_number("reserve", reserve, positive=False, below_one=True)
+    if reserve and reserve >= budget.delta:
+        raise ValueError(
+            f"reserve={reserve!r} is not less than the delta of the budget {budget}, of which it is a part; pass an "
+            "epsilon with a larger delta, or no reserve"
+        )
+    if budget.rho is not None:
+        return ZCDP(budget.rho)
+    assert budget.epsilon is not None
+    if not budget.delta:
+        return PureDP(budget.epsilon)
+    # Rounded down: what converts and what is kept are not more than delta together.
+    converting = float(np.nextafter(budget.delta - reserve, 0.0)) if reserve else budget.delta
+    return ZCDP(accounting.approx_to_zcdp(budget.epsilon, converting))
+
+
+class Curator:
+    """Private data with a budget of their own, of which every answer takes a share; abstract.
+
+    Opening one charges the data's ledger with the whole budget, before anything is counted, and nothing is given back.
+
+    Parameters
+    ----------
+    data : PrivateData
+    budget : Budget
+        What may be spent through this curator. Of (epsilon, delta) it has the largest rho that converts to it.
+    what : str
+        What is asked for, for the reader of the ledger.
+    mechanism : str, optional
+        How it is answered, for the reader of the ledger and of the release. Default: the kind of noise.
+    columns : iterable of hashable
+        Whose values answers may depend on, for the reader of the ledger.
+    reserve : float, default 0
+        Part of delta kept for operators that can fail.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable noise. Nothing is protected then.
+
+    Attributes
+    ----------
+    left : Fraction
+        Share of the cost that is not spent.
+    cost : PureDP or ZCDP
+        Of all shares together.
+    answers : tuple of Answer
+        What was released, oldest first.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left.
+    TypeError, ValueError
+        For data of another kind, a budget that is none, a reserve that the budget cannot give.
+
+    Notes
+    -----
+    Privacy: see ``proof.md``. Operators take public arguments and a share, and know sensitivities themselves; a plan
+    that is wrong can waste budget or learn badly. A curator refuses calls in a copy of its process, and to be copied or
+    pickled, as its shares could be spent twice; it refuses calls while code that is not part of the boundary sees
+    records of the same data.
+    """
+
+    kind: type[PrivateData]
+    """Of the data that it takes."""
+
+    def __init__(
+        self,
+        data: PrivateData,
+        budget: Budget,
+        *,
+        what: str,
+        columns: Iterable[Hashable],
+        mechanism: str | None = None,
+        reserve: float = 0.0,
+        random_state: int | None = None,
+    ) -> None:
+        self._start(data, cost_of(budget, reserve), Fraction(reserve), seeded_generator(random_state))
+        if data.in_other_hands:
+            raise RuntimeError("a solver or a block function sees these records now; open the curator after it is done")
+        self._mechanism = mechanism or ("discrete_gaussian" if isinstance(self.cost, ZCDP) else "discrete_laplace")
+        charged = self.cost if not reserve else ReservedZCDP(self.cost.rho, float(reserve))  # type: ignore[union-attr]
+        self._guarantee = charged
+        facts = {
+            "what": what,
+            "columns": tuple(columns),
+            "mechanism": self._mechanism,
+            "adjacency": data.adjacency,
+            "reproducible": self._seed is not None,
+        }
+        data.ledger.charge(charged, unit=self.unit, **facts)
+        _observer.opened(self, budget, facts)
+
+    def _start(
+        self, data: PrivateData, cost: PureDP | ZCDP, reserve: Fraction, seed: np.random.Generator | None
+    ) -> None:
+        self._data, self.cost, self._seed = data, cost, seed
+        self._left, self._reserve = Fraction(1), reserve
+        self._answers: list[Answer] = []
+        self._lock, self._process, self._lent = threading.RLock(), os.getpid(), False
+
+    @property
+    def left(self) -> Fraction:
+        """Share of the cost that is not spent."""
+        return self._left
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """What was released, oldest first."""
+        return tuple(self._answers)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Under which the guarantee holds."""
+        return self._data.adjacency
+
+    @property
+    def unit(self) -> Hashable:
+        """What is protected: None is one record."""
+        return None
+
+    def release(self, kind: str, public: Mapping[str, Any]) -> Release:
+        """Everything that was released so far, with its noise and the guarantee; `public` has the plan's own facts.
+
+        It can be taken at any time, also after an interruption: what was paid for is not lost.
+        """
+        arrays = [
+            (value, noise)
+            for answer in self._answers
+            if answer.noise
+            for value, noise in zip(answer.values, answer.noise, strict=True)
+        ]
+        return Release(
+            kind=kind,
+            values=tuple(value for value, _ in arrays),
+            noise=tuple(noise for _, noise in arrays),
+            public={**self._public(), **public},
+            adjacency=self.adjacency,
+            guarantee=self._guarantee,
+            mechanism=self._mechanism,
+            reproducible=self._seed is not None,
+        )
+
+    def _public(self) -> dict[str, Any]:
+        """Public facts of the data."""
+        return {}
+
+    def _answer(
+        self,
+        operator: str,
+        arguments: Mapping[str, Any],
+        share: Fraction | float,
+        mechanism: Callable[[PureDP | ZCDP, Fraction], Mechanism],
+        eta: Fraction | float = 0,
+    ) -> Any:
+        """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit."""
+        with self._lock:
+            self._require_open()
+            share, eta = self._debit(share, eta)
+            request = Request(operator, arguments, share, eta, self.cost, mechanism(self.cost, share))
+            values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
+            answer = Answer(operator, arguments, share, request.mechanism.name, values, request.mechanism.noise)
+            self._answers.append(answer)
+            return values
+
+    def _require_open(self) -> None:
+        if self._process != os.getpid():
+            raise RuntimeError(
+                "this curator is a copy in another process (a fork) than the one that opened it: its budget could be "
+                "spent twice; open a curator in each process, with a ledger in a file (Ledger.open)"
+            )
+        if self._lent:
+            raise RuntimeError("this curator's budget is with its parts; ask them, or end their `with` block first")
+        if self._data.in_other_hands:
+            raise RuntimeError(
+                "a solver or a block function sees these records now; no curator of them answers meanwhile"
+            )
+
+    def _debit(self, share: Fraction | float, eta: Fraction | float) -> tuple[Fraction, Fraction]:
+        """Take a share, and a part of the reserve; BudgetExceeded, and nothing taken, where too little is left."""
+        share, eta = Fraction(share), Fraction(eta)
+        if share <= 0:
+            raise ValueError(f"share={float(share)!r} is not positive; pass the part of the curator's cost to spend")
+        if share > self._left:
+            raise BudgetExceeded(
+                f"refused: a share of {float(share):.6g} of {self.cost} was asked, {float(self._left):.6g} is left; "
+                "ask for less, or use what was released already",
+                spent=self._part(1 - self._left),
+                asked=self._part(share),
+                left=self._part(self._left),
+            )
+        if eta < 0 or eta > self._reserve:
+            raise ValueError(
+                f"eta={float(eta):.3g} was asked of a reserve of {float(self._reserve):.3g}: this operator can fail, "
+                "which delta pays for; open the curator with an (epsilon, delta) budget and a larger reserve"
+            )
+        self._left -= share
+        self._reserve -= eta
+        return share, eta
+
+    def _part(self, share: Fraction) -> PureDP | ZCDP:
+        if isinstance(self.cost, ZCDP):
+            return ZCDP(float(share * Fraction(self.cost.rho)))
+        return PureDP(float(share * Fraction(self.cost.epsilon)))
+
+    def _random_parts(self, records: np.ndarray, n_parts: int) -> np.ndarray:
+        """The part of each record, by a uniform draw of its own."""
+        return _observer.parts(records, n_parts, lambda: uniform_parts(len(records), n_parts, seed=self._seed))
+
+    @contextmanager
+    def _lending(self, parts: list[Curator]) -> Iterator[None]:
+        """Parts have this curator's share and reserve until the block ends; then it loses the most that one used."""
+        with self._lock:
+            self._require_open()
+            left, reserve = self._left, self._reserve
+            for part in parts:
+                part._left, part._reserve = left, reserve
+            self._lent = True
+        try:
+            yield
+        finally:
+            for part in parts:
+                with part._lock:
+                    part._lent = True  # it is closed for good
+                    self._answers += part._answers
+            self._left = min(part._left for part in parts)
+            self._reserve = min(part._reserve for part in parts)
+            self._lent = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(cost={self.cost}, left={float(self._left):.6g}, answers={len(self._answers)})"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be copied or pickled: its budget could be spent twice, and it holds "
+            "private records; keep its release"
+        )

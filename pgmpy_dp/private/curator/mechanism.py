@@ -1,0 +1,139 @@
+"""Mechanisms: exact statistics, with the noise that their sensitivities and a share of the budget ask for.
+
+A curator makes one for each request. It is the last object that holds exact numbers: `draw` is the only way out of it,
+and what `draw` returns is released.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
+from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+
+__all__ = ["AdditiveNoise", "Mechanism", "NoisyMax", "additive_scales"]
+
+
+def additive_scales(
+    exact: Iterable[tuple[float, float]], cost: PureDP | ZCDP, share: Fraction, weights: Sequence[float] | None = None
+) -> list[Noise]:
+    """Noise of statistics that are released together for a share of a cost, from their sensitivities in l1 and l2.
+
+    Parameters
+    ----------
+    exact : iterable of (float, float)
+        l1 and l2 sensitivity of each.
+    cost : PureDP or ZCDP
+        Its type decides the noise: discrete Laplace or discrete Gaussian.
+    share : Fraction
+    weights : sequence of float, optional
+        Positive; how the share is divided among the statistics. Default: equally.
+
+    Raises
+    ------
+    ValueError
+        For weights that are not one positive number a statistic, and noise that would bury any count.
+
+    Examples
+    --------
+    >>> additive_scales([(1.0, 1.0)], PureDP(1.0), Fraction(1, 2))
+    [Noise(distribution='discrete_laplace', scale=2.0)]
+    """
+    pairs = list(exact)
+    if isinstance(cost, ZCDP):
+        scales = gaussian_scales([l2 for _, l2 in pairs], share * Fraction(cost.rho), weights)
+        return [Noise("discrete_gaussian", scale) for scale in scales]
+    scales = laplace_scales([l1 for l1, _ in pairs], share * Fraction(cost.epsilon), weights)
+    return [Noise("discrete_laplace", scale) for scale in scales]
+
+
+class Mechanism(ABC):
+    """Exact statistics and the noise with which they may leave. Shows nothing of them, refuses copies and pickles."""
+
+    name: str
+    """What it is, for a release's reader."""
+
+    noise: tuple[Noise | None, ...]
+    """Of each array that `draw` returns."""
+
+    @abstractmethod
+    def draw(self, seed: np.random.Generator | None) -> Any:
+        """What is released; noise from the operating system, or **not privately** from a seed."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: it holds exact statistics of records")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdditiveNoise(Mechanism):
+    """Integer arrays, each with independent noise in every cell; scale by :func:`additive_scales`.
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.additive` has the proof. With scales that were computed for a share s of a
+    cost c from the statistics' own sensitivities, `draw` is s c under their adjacency.
+    """
+
+    exact: tuple[Sensitive, ...]
+    noise: tuple[Noise, ...]
+
+    @classmethod
+    def of(
+        cls, exact: Iterable[Sensitive], cost: PureDP | ZCDP, share: Fraction, weights: Sequence[float] | None = None
+    ) -> AdditiveNoise:
+        """The mechanism that releases these statistics together for a share of a cost."""
+        exact = tuple(exact)
+        return cls(exact, tuple(additive_scales([(item.l1, item.l2) for item in exact], cost, share, weights)))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The distribution of the noise."""
+        return self.noise[0].distribution
+
+    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+        """Noisy arrays, one for each statistic."""
+        return [
+            getattr(samplers, noise.distribution)(item.value, noise.scale, seed=seed)
+            for item, noise in zip(self.exact, self.noise, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisyMax(Mechanism):
+    """The position of the noisily largest of several integer scores, none of which moves by more than `linf`.
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.selection` has the proof. With the scale of `of`, `draw` costs the share.
+    """
+
+    exact: Sensitive
+    scale: float
+    cost: PureDP | ZCDP
+    noise: tuple[Noise, ...] = ()
+
+    @classmethod
+    def of(cls, scores: Sensitive, cost: PureDP | ZCDP, share: Fraction) -> NoisyMax:
+        """The mechanism that selects for a share of a cost."""
+        return cls(scores, selection_scale(scores.linf, cost, share), cost)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
+        return "gumbel_noisy_max" if isinstance(self.cost, ZCDP) else "exponential_noisy_max"
+
+    def draw(self, seed: np.random.Generator | None) -> int:
+        """A position."""
+        return int(noisy_argmax([self.exact.value], self.scale, self.cost, seed)[0])

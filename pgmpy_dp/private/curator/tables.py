@@ -1,0 +1,347 @@
+"""Questions about a discrete table: contingency tables, and which of several a model gets most wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
+from pgmpy_dp.private.data.contingency import table_sensitivity
+from pgmpy_dp.private.data.pair_scores import misfit_scores
+from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, require_table_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost
+from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.schema import Schema, encode_label
+
+__all__ = [
+    "NOISES",
+    "TableCurator",
+    "checked_scopes",
+    "misfit_scale",
+    "rehearsed_tables",
+    "require_scopes",
+    "table_cost",
+    "table_noise",
+]
+
+Scope = tuple[Hashable, ...]
+
+
+def table_cost(
+    sizes: Sequence[int],
+    adjacency: Adjacency,
+    budget: Budget,
+    noise: str = "auto",
+    weights: Sequence[float] | None = None,
+) -> PureDP | ZCDP:
+    """The cost under which tables of these numbers of cells have the least noise, where a budget leaves the choice.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+    adjacency : Adjacency
+    budget : Budget
+        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
+    noise : {"auto", "laplace", "gaussian"}
+        "auto" takes the smaller total variance.
+    weights : sequence of float, optional
+        As in :meth:`TableCurator.tables`, for all of the budget.
+
+    Raises
+    ------
+    ValueError
+        For noise that cannot give the budget, or that would bury any count.
+
+    Examples
+    --------
+    >>> table_cost([2], Adjacency.ADD_REMOVE, Budget(epsilon=1.0, delta=1e-6))
+    PureDP(epsilon=1.0)
+    """
+    l1, l2, _ = table_sensitivity(adjacency)
+    return noise_and_cost([l1] * len(sizes), [l2] * len(sizes), sizes, noise, weights, budget)
+
+
+def rehearsed_tables(
+    counts: Sequence[np.ndarray],
+    adjacency: Adjacency,
+    cost: PureDP | ZCDP,
+    rng: np.random.Generator,
+    weights: Sequence[float] | None = None,
+) -> tuple[list[np.ndarray], tuple[Noise, ...]]:
+    """Tables that are **made up**, with the noise that :meth:`TableCurator.tables` would add, here from `rng`.
+
+    Examples
+    --------
+    >>> made_up = [np.array([60, 40])]
+    >>> rehearsed_tables(made_up, Adjacency.ADD_REMOVE, PureDP(0.5), np.random.default_rng(0))[1]
+    (Noise(distribution='discrete_laplace', scale=2.0),)
+    """
+    exact = [Sensitive(np.asarray(table, dtype=np.int64), adjacency, *table_sensitivity(adjacency)) for table in counts]
+    mechanism = AdditiveNoise.of(exact, cost, Fraction(1), weights)
+    return mechanism.draw(rng), mechanism.noise
+
+
+def table_noise(
+    count: int, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction, weights: Sequence[float] | None = None
+) -> list[Noise]:
+    """The noise that :meth:`TableCurator.tables` would add to so many tables: from public numbers, without records.
+
+    Raises
+    ------
+    ValueError
+        Where it would bury any count.
+
+    Examples
+    --------
+    >>> table_noise(2, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1))
+    [Noise(distribution='discrete_laplace', scale=2.0), Noise(distribution='discrete_laplace', scale=2.0)]
+    """
+    l1, l2, _ = table_sensitivity(adjacency)
+    return additive_scales([(l1, l2)] * count, cost, share, weights)
+
+
+def misfit_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
+    """Scale of the noise of :meth:`TableCurator.worst_fit`, from public numbers; ValueError where it buries a score."""
+    return selection_scale(table_sensitivity(adjacency)[0], cost, share)
+
+
+class TableCurator(Curator):
+    """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500})
+    >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
+    >>> curator = TableCurator(table, Budget(rho=1.0), what="two tables", columns=["a", "b"])
+    >>> noisy = curator.tables([("a",), ("b",)], share=Fraction(1, 4))
+    >>> noisy[0].shape, str(table.ledger.left), curator.left
+    ((2,), '0-zCDP', Fraction(3, 4))
+    """
+
+    kind = PrivateTable
+    _data: PrivateTable
+
+    def __init__(self, data: PrivateTable, budget: Budget, **facts: Any) -> None:
+        require_table_and_budget(data, budget)
+        self._kept: dict[Scope, Sensitive] = {}
+        super().__init__(data, budget, **facts)
+
+    @property
+    def schema(self) -> Schema:
+        """Public description of the variables."""
+        return self._data.schema
+
+    @property
+    def n_records(self) -> int | None:
+        """The public number of records; None where it is private, as those of random parts are."""
+        return self._data.n_records
+
+    def tables(
+        self, scopes: Sequence[Sequence[Hashable]], share: Fraction | float, weights: Sequence[float] | None = None
+    ) -> list[np.ndarray]:
+        """Noisy contingency tables.
+
+        Parameters
+        ----------
+        scopes : sequence of sequences of variable names
+            One table per scope, axes in its order; scopes may repeat.
+        share : Fraction or float
+            Of the curator's cost, for all of them.
+        weights : sequence of float, optional
+            Positive: how the share is divided among the tables. Default: equally.
+
+        Returns
+        -------
+        list of ndarray of int64
+            Counts; they may be negative.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        TypeError, ValueError
+            For unknown variables, weights that are not positive, and noise that would bury any count; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* A record adds 1 to one cell of each of the m tables, or to none if it is outside the schema.
+            Under ``add_remove`` table c moves by at most 1 in l1 and l2 norm, under ``replace_one`` by 2 and sqrt(2).
+
+            *Guarantee.* The share s of the cost: with weights w that sum to 1, Laplace noise of scale ``(1 or 2)/(w_c
+            s epsilon)`` or Gaussian noise of scale ``sqrt((1 or 2)/(2 w_c s rho))`` in table c.
+
+            *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+        """
+        checked = self._checked(scopes)
+        table_noise(len(checked), self.adjacency, self.cost, _positive(share), weights)
+        return self._answer(
+            "tables",
+            {"scopes": checked, "weights": weights},
+            share,
+            lambda cost, s: AdditiveNoise.of(self._exact(checked), cost, s, weights),
+        )
+
+    def worst_fit(
+        self,
+        scopes: Sequence[Sequence[Hashable]],
+        expected: Sequence[np.ndarray],
+        share: Fraction | float,
+        offsets: Sequence[float] | None = None,
+    ) -> int:
+        """Position of the scope whose table is about the furthest from what a model expects.
+
+        Parameters
+        ----------
+        scopes : sequence of sequences of variable names
+            Candidates, at least one. Their exact tables are kept, so that asking again is quick.
+        expected : sequence of ndarray
+            Counts that the model expects, of the shapes of the tables: functions of what was released. They are rounded
+            to integers; NaN counts as 0.
+        share : Fraction or float
+        offsets : sequence of float, optional
+            Subtracted from the scores; default 0.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        TypeError, ValueError
+            For unknown variables and tables of other shapes; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* The score ``norm1(n - round(m)) - floor(offset)`` moves by at most 1 under ``add_remove``, 2
+            under ``replace_one`` (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`).
+
+            *Guarantee.* The share s of the cost: Gumbel noise of scale ``D/sqrt(2 s rho)``, or exponential noise of
+            scale ``2 D/(s epsilon)``, D being 1 or 2 (:mod:`pgmpy_dp.private.noise.selection`).
+
+            *Source.* McKenna, Mullins, Sheldon and Miklau 2022; Cesar and Rogers 2021.
+        """
+        checked = self._checked(scopes)
+        public = [np.asarray(table, dtype=np.float64) for table in expected]
+        shapes = [tuple(self.schema.cardinality(name) for name in scope) for scope in checked]
+        if [table.shape for table in public] != shapes:
+            raise ValueError(
+                f"expected has tables of the shapes {[table.shape for table in public]}, scopes have {shapes}; pass "
+                "one table per scope, axes in its order"
+            )
+        floors = np.zeros(len(checked)) if offsets is None else np.asarray(offsets, dtype=np.float64)
+        if floors.shape != (len(checked),) or not np.isfinite(floors).all():
+            raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
+        misfit_scale(self.adjacency, self.cost, _positive(share))
+
+        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
+            missing = [scope for scope in dict.fromkeys(checked) if scope not in self._kept]
+            self._kept.update(zip(missing, self._exact(missing), strict=True))
+            return NoisyMax.of(misfit_scores(self._exact(checked), public, floors.tolist()), cost, s)
+
+        arguments = {"scopes": checked, "expected": public, "offsets": floors}
+        return self._answer("worst_fit", arguments, share, mechanism)
+
+    @contextmanager
+    def split(self, n_parts: int) -> Iterator[list[TableCurator]]:
+        """Curators of disjoint random parts of the records, each with all that this one has left.
+
+        This one answers nothing until the block ends, and then loses the largest share that one of them used.
+
+        Parameters
+        ----------
+        n_parts : int
+
+        Yields
+        ------
+        list of TableCurator
+            Their numbers of records are private, also where that of the table is public.
+
+        Notes
+        -----
+        Privacy: every record goes to a part by a draw of its own, so neighbours differ in one part, and the guarantees
+        of the parts do not add up (:func:`~pgmpy_dp.private.data.table.random_parts` has the proof).
+        """
+        codes = self._data._codes
+        part = self._random_parts(codes, n_parts)
+        parts = []
+        for k in range(n_parts):
+            child = object.__new__(TableCurator)
+            child._kept = {}
+            child._start(self._data.of_codes(codes[part == k]), self.cost, Fraction(0), self._seed)
+            child._mechanism, child._guarantee = self._mechanism, self._guarantee
+            parts.append(child)
+        with self._lending(list(parts)):
+            yield parts
+
+    def _public(self) -> dict[str, Any]:
+        scopes = [
+            scope for answer in self._answers if answer.operator == "tables" for scope in answer.arguments["scopes"]
+        ]
+        return {
+            "schema": self.schema.to_dict(),
+            "scopes": [[encode_label(name) for name in scope] for scope in scopes],
+            "n_records": self.n_records,
+        }
+
+    def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
+        checked = checked_scopes(scopes)
+        require_scopes(self.schema, checked)
+        return checked
+
+    def _exact(self, scopes: Sequence[Scope]) -> list[Sensitive]:
+        missing = [scope for scope in scopes if scope not in self._kept]
+        counted = iter(contingency_tables(self._data, missing) if missing else ())
+        return [self._kept[scope] if scope in self._kept else next(counted) for scope in scopes]
+
+
+def checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
+    """Scopes as tuples of names; TypeError or ValueError for anything else, names that repeat in a scope included."""
+    if isinstance(scopes, str | bytes) or not isinstance(scopes, Sequence | set | frozenset | np.ndarray):
+        raise TypeError(f"scopes={scopes!r} is a {type(scopes).__name__}; pass a list of tuples of variable names")
+    if len(scopes) == 0:
+        raise ValueError("scopes is empty; pass at least one tuple of variable names")
+    checked = []
+    for scope in scopes:
+        if isinstance(scope, str | bytes) or not isinstance(scope, Sequence | np.ndarray):
+            raise TypeError(
+                f"scopes holds {scope!r}, a {type(scope).__name__}; pass tuples of variable names, "
+                "for a single variable ('name',)"
+            )
+        names = tuple(scope)
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"scopes holds {names!r}; a scope names at least one variable, and none of them twice")
+        checked.append(names)
+    return tuple(checked)
+
+
+def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None:
+    """ValueError for scopes with variables that `schema` does not declare, or declares as numeric."""
+    unknown = sorted({repr(name) for scope in scopes for name in scope if name not in schema.variables})
+    if unknown:
+        raise ValueError(
+            f"scopes use the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
+            "add them to the schema (with their states), or remove them from the scopes"
+        )
+    for scope in scopes:
+        schema.require_discrete(scope, argument="schema")
+
+
+def _positive(share: Fraction | float) -> Fraction:
+    exact = Fraction(share)
+    if exact <= 0:
+        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
+    return exact
