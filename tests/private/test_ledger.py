@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from pgmpy_dp.private.accounting import approx_to_zcdp, zcdp_to_approx
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Entry, Ledger
 
 
@@ -144,7 +144,7 @@ class TestApproximateBudget:
         with contextlib.suppress(BudgetExceeded):
             while True:
                 charge(ledger, PureDP(0.01))
-        assert len(ledger.entries) == math.floor(approx_to_zcdp(1.0, 1e-6) / 0.00005) > 400
+        assert len(ledger.entries) == math.floor(approx_to_zcdp(1.0, 0.9e-6) / 0.00005) > 400
         assert isinstance(ledger.spent, ApproxDP) and ledger.spent.implies(self.budget.guarantee)
 
     def test_reports_the_tighter_sum(self):
@@ -154,7 +154,7 @@ class TestApproximateBudget:
         for _ in range(99):
             charge(ledger, PureDP(0.009))
         rho = 0.1**2 / 2 + 99 * 0.009**2 / 2
-        assert ledger.spent.epsilon == pytest.approx(min(0.1 + 99 * 0.009, zcdp_to_approx(rho, 1e-6)))
+        assert ledger.spent.epsilon == pytest.approx(min(0.1 + 99 * 0.009, zcdp_to_approx(rho, 0.9e-6)))
         assert isinstance(ledger.spent, ApproxDP)
 
     def test_halves_with_their_own_delta_add_up(self):
@@ -170,12 +170,38 @@ class TestApproximateBudget:
         converting, adding = Ledger(self.budget), Ledger(self.budget)
         charge(converting, ZCDP(1e-4))
         charge(adding, ApproxDP(0.1, 1e-7))
-        assert converting.conversion_delta == 1e-6 and adding.conversion_delta == 0
-        with pytest.raises(BudgetExceeded, match=r"1e-06 of the budget's delta is set aside.*conversion_delta=..."):
-            charge(converting, ApproxDP(0.01, 1e-9))
+        assert converting.conversion_delta == 0.9e-6 and adding.conversion_delta == 0
+        charge(converting, ApproxDP(0.01, 1e-9))
+        with pytest.raises(BudgetExceeded, match=r"9e-07 of the budget's delta is set aside.*conversion_delta=..."):
+            charge(converting, ApproxDP(0.01, 1.1e-7))
         with pytest.raises(BudgetExceeded, match=r"none of the budget's delta is set aside for converting zCDP"):
             charge(adding, ZCDP(1e-6))
         charge(adding, PureDP(0.9))
+
+    def test_a_first_charge_that_needs_all_of_delta_gets_it(self):
+        whole, kept = Ledger(self.budget), Ledger(self.budget)
+        charge(whole, ZCDP(approx_to_zcdp(1.0, 1e-6)))
+        assert whole.conversion_delta == 1e-6
+        charge(kept, ReservedZCDP(approx_to_zcdp(1.0, 7e-7), 2e-7))
+        assert 7e-7 < kept.conversion_delta <= 8e-7
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_costs_with_and_without_a_reserve_follow_in_any_order(self, order):
+        ledger = Ledger(self.budget)
+        for cost in [ReservedZCDP(0.001, 5e-8), ZCDP(0.01)][::order]:
+            charge(ledger, cost)
+        assert ledger.conversion_delta == 0.9e-6
+        assert ledger.spent == ApproxDP(zcdp_to_approx(0.011, 0.9e-6), 0.95e-6)
+        with pytest.raises(BudgetExceeded):
+            charge(ledger, ReservedZCDP(0.001, 6e-8))
+        charge(ledger, ReservedZCDP(0.001, 5e-8))
+        with pytest.raises(BudgetExceeded):
+            charge(ledger, ZCDP(approx_to_zcdp(1.0, 0.9e-6) - 0.0119))
+
+    @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=1.0)], ids=str)
+    def test_a_reserve_needs_a_delta(self, budget):
+        with pytest.raises(BudgetExceeded, match="delta"):
+            charge(Ledger(budget), ReservedZCDP(0.001, 1e-9))
 
     def test_a_mixture_with_a_split_delta(self):
         ledger = Ledger(self.budget, conversion_delta=5e-7)
@@ -260,7 +286,7 @@ class TestWhyTheSplitOfDeltaIsFixed:
         assert 6 * step**2 / 2 <= approx_to_zcdp(epsilon, delta)
         assert delta_of_the_attack(epsilon, step, 5, 6, delta) == pytest.approx(0.0613, abs=1e-4)
 
-        ledger = Ledger(Budget(epsilon=epsilon, delta=delta))
+        ledger = Ledger(Budget(epsilon=epsilon, delta=delta), conversion_delta=delta)
         for _ in range(5):
             charge(ledger, PureDP(step))
         with pytest.raises(BudgetExceeded):
@@ -317,7 +343,7 @@ class TestRefusalsAndChecks:
 
     @pytest.mark.parametrize("cost", [0.1, "0.1-DP", None, Budget(epsilon=0.1)])
     def test_costs_are_guarantees(self, cost):
-        with pytest.raises(TypeError, match=r"cost=.*pass a PureDP, ZCDP or ApproxDP"):
+        with pytest.raises(TypeError, match=r"cost=.*pass a PureDP, ZCDP, ReservedZCDP or ApproxDP"):
             charge(Ledger(Budget(epsilon=1.0)), cost)
 
     def test_a_budget_is_needed(self):

@@ -12,6 +12,7 @@ from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.plans import network
 from pgmpy_dp.plans.network import NetworkSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -87,13 +88,13 @@ class TestCost:
 
     def test_check_charge_count_in_this_order(self, monkeypatch):
         events = []
-        for name in ("network_plan", "contingency_tables", "additive_release"):
-            true = getattr(network, name)
-            monkeypatch.setattr(network, name, lambda *a, n=name, f=true: events.append(n) or f(*a))
+        for module, name in ((network, "network_shares"), (tables, "contingency_tables")):
+            true = getattr(module, name)
+            monkeypatch.setattr(module, name, lambda *a, n=name, f=true: events.append(n) or f(*a))
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
         run(private(), NetworkSettings(n_rounds=1), Budget(epsilon=1.0))
-        assert events[:3] == ["network_plan", "charge", "contingency_tables"]
+        assert events[:3] == ["network_shares", "charge", "contingency_tables"]
         assert events.count("charge") == 1
 
     @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from pgmpy_dp.plans import tree
 from pgmpy_dp.plans.tree import TreeSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.curator import mechanism, tables
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
@@ -44,8 +45,8 @@ def private(data=None, adjacency="add_remove", ledger=None, states=STATES):
 @pytest.mark.parametrize("settings", [{}, {"n_edges": 1, "selection_share": 0.5}, {"n_edges": 0}], ids=str)
 def test_tables_and_selections_cost_the_budget_and_no_more(adjacency, budget, settings, monkeypatch):
     used = []
-    true = tree.noisy_argmax
-    monkeypatch.setattr(tree, "noisy_argmax", lambda rows, scale, *a: used.append(scale) or true(rows, scale, *a))
+    true = mechanism.noisy_argmax
+    monkeypatch.setattr(mechanism, "noisy_argmax", lambda rows, scale, *a: used.append(scale) or true(rows, scale, *a))
     table = private(adjacency=adjacency)
     release = run(table, TreeSettings(**settings), budget)
     limit = 1.0 if budget.rho is None else budget.rho
@@ -68,13 +69,13 @@ def test_tables_and_selections_cost_the_budget_and_no_more(adjacency, budget, se
 
 def test_check_charge_count_in_this_order(monkeypatch):
     events = []
-    for name in ("_plan", "contingency_tables", "additive_release"):
-        true = getattr(tree, name)
-        monkeypatch.setattr(tree, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
+    for module, name in ((tree, "_plan"), (tables, "contingency_tables")):
+        true = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
     charge = Ledger.charge
     monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
     run(private(), TreeSettings(), Budget(epsilon=1.0))
-    assert events[:4] == ["_plan", "charge", "contingency_tables", "additive_release"]
+    assert events[:3] == ["_plan", "charge", "contingency_tables"]
     assert events.count("charge") == 1
 
 

@@ -15,8 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
+from pgmpy_dp.private.noise import additive, samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -50,9 +49,9 @@ def additive_scales(
     """
     pairs = list(exact)
     if isinstance(cost, ZCDP):
-        scales = gaussian_scales([l2 for _, l2 in pairs], share * Fraction(cost.rho), weights)
+        scales = additive.gaussian_scales([l2 for _, l2 in pairs], share * Fraction(cost.rho), weights)
         return [Noise("discrete_gaussian", scale) for scale in scales]
-    scales = laplace_scales([l1 for l1, _ in pairs], share * Fraction(cost.epsilon), weights)
+    scales = additive.laplace_scales([l1 for l1, _ in pairs], share * Fraction(cost.epsilon), weights)
     return [Noise("discrete_laplace", scale) for scale in scales]
 
 

@@ -1,0 +1,385 @@
+"""Replay: a fit is run on one dataset, and again on a neighbour with the answers of the first run instead of noise.
+
+If answers are the same, everything that follows from them has to be the same: requests, models, printed text, warnings.
+What differs has a way around the curator. And the exact statistics behind two equal requests may differ by no more than
+what scaled the noise. Both are checked without any statistics, on one pair of datasets at a time, so odd records and
+adversarial graphs can be tried by the thousand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import pickle
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.auditing.scales import stated_scales
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax
+
+__all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
+
+_ROUNDING = 1e-9  # relative: of norms that are computed in floating point here
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """What replay found on one pair of datasets.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        Empty if nothing is wrong.
+    movement : dict of str to float
+        For each operator that was asked: how far its exact statistics moved, over what scaled the noise; at most 1.
+    requests : int
+        How many requests the fit made.
+    """
+
+    problems: tuple[str, ...]
+    movement: Mapping[str, float]
+    requests: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        moved = ", ".join(f"{name} {ratio:.3g}" for name, ratio in sorted(self.movement.items()))
+        found = "nothing found" if self.holds else "; ".join(self.problems)
+        return f"{self.requests} requests, moved {moved or 'nothing'} of the bound: {found}"
+
+
+def replay(
+    fit: Callable[[Any], Any],
+    data: Any,
+    neighbour: Any,
+    *,
+    answers: Callable[[Request], Any] | None = None,
+    public: bool = True,
+) -> ReplayReport:
+    """Run a fit on some data and on a neighbour with the same answers, and compare.
+
+    Parameters
+    ----------
+    fit : callable
+        From data to what is published: a fitted estimator, a release, text. It makes its private data, and charges its
+        ledger, itself, so that both runs start alike.
+    data, neighbour : object
+        Two datasets that are neighbours under the fit's adjacency. They are public: an audit never sees real records.
+    answers : callable, optional
+        From a request to an invented answer, see :func:`invented`; default: what the mechanism draws.
+    public : bool
+        Whether what `fit` returns is compared, by its pickle. False for fits whose result holds private data.
+
+    Returns
+    -------
+    ReplayReport
+
+    Notes
+    -----
+    Coins by which records are sampled or divided into parts are given to a record by its content and its place among
+    equal ones, so that a record keeps its coin whatever else is in the data.
+
+    What replay cannot see: wrong or reused noise (:mod:`pgmpy_dp.auditing.attack` looks for that), charges by
+    other processes, time, memory and files, the soundness of a certificate's checker.
+
+    Examples
+    --------
+    >>> import networkx as nx, pandas as pd
+    >>> from pgmpy_dp.estimators import NaiveMLE
+    >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": [0, 1, 1]})
+    >>> states = {"a": [0, 1], "b": [0, 1]}
+    >>> report = replay(
+    ...     lambda frame: NaiveMLE(epsilon=1.0, state_names=states).fit(nx.Graph([("a", "b")]), frame), frame, frame[1:]
+    ... )
+    >>> report.holds, dict(report.movement)
+    (True, {'tables': 1.0})
+    """
+    recorder = _Recorder(answers)
+    first = _run(fit, data, recorder, public)
+    player = _Player(recorder)
+    second = _run(fit, neighbour, player, public)
+    problems = [*recorder.problems, *player.problems]
+    if len(player.events) < len(recorder.events):
+        problems.append(f"the neighbour's run ends after {len(player.events)} of {len(recorder.events)} events")
+    problems += [f"{what} differs: {_short(a)} and {_short(b)}" for what, a, b in first.differences(second)]
+    return ReplayReport(tuple(problems), player.movement, player.requests)
+
+
+@singledispatch
+def movement(mechanism: Mechanism, other: Mechanism) -> float:
+    """How far the exact statistics of two requests are apart, over what scaled the noise; infinite if they cannot be.
+
+    Parameters
+    ----------
+    mechanism, other : Mechanism
+        Of the same class. Each class has its own rule, in the form that its proof uses.
+    """
+    raise NotImplementedError(f"replay has no rule for {type(mechanism).__name__}: register one with movement.register")
+
+
+@movement.register
+def _(mechanism: AdditiveNoise, other: Mechanism) -> float:
+    """Laplace: the sum of l1 distances over scales, of its bound; Gaussian: the root of the same sum of squares."""
+    assert isinstance(other, AdditiveNoise)
+    if [m.value.shape for m in mechanism.exact] != [o.value.shape for o in other.exact]:
+        return np.inf
+    found = bound = 0.0
+    for ours, theirs, noise in zip(mechanism.exact, other.exact, mechanism.noise, strict=True):
+        gap = np.abs(ours.value.astype(object) - theirs.value.astype(object)).ravel()
+        if noise.distribution == "discrete_laplace":
+            found, bound = found + float(sum(gap)) / noise.scale, bound + ours.l1 / noise.scale
+        else:
+            found, bound = found + float(sum(gap * gap)) / noise.scale**2, bound + (ours.l2 / noise.scale) ** 2
+    ratio = found / bound
+    return ratio if mechanism.noise[0].distribution == "discrete_laplace" else float(np.sqrt(ratio))
+
+
+@movement.register
+def _(mechanism: NoisyMax, other: Mechanism) -> float:
+    """Half the range of the scores' changes over the bound of one: the noise covers one that rises as another falls."""
+    assert isinstance(other, NoisyMax)
+    if mechanism.exact.value.shape != other.exact.value.shape:
+        return np.inf
+    change = (other.exact.value.astype(object) - mechanism.exact.value.astype(object)).ravel()
+    return float(max(abs(max(change)), abs(min(change)), (max(change) - min(change)) / 2)) / mechanism.exact.linf
+
+
+INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
+"""Kinds of invented answers."""
+
+
+def invented(kind: str, seed: int = 0) -> Callable[[Request], Any]:
+    """Answers that data would hardly lead to: they reach branches and arguments off the likely course.
+
+    Parameters
+    ----------
+    kind : {"zeros", "negative", "huge", "equal", "last", "random"}
+        Of arrays: all 0, all -1000, all 10**12, all 7, the true shape's position, or random ones. Of choices: the first
+        position, for "last" the last one, for "random" any.
+    seed : int
+
+    Examples
+    --------
+    >>> invented("huge")(None)
+    Traceback (most recent call last):
+    ...
+    AttributeError: 'NoneType' object has no attribute 'mechanism'
+    """
+    if kind not in INVENTED:
+        raise ValueError(f"kind={kind!r} is unknown; use one of {INVENTED}")
+    rng = np.random.default_rng(seed)
+
+    def answer(request: Request) -> Any:
+        return invent(request.mechanism, kind, rng)
+
+    return answer
+
+
+@singledispatch
+def invent(mechanism: Mechanism, kind: str, rng: np.random.Generator) -> Any:
+    """An invented answer of a mechanism; what it draws where no rule is registered."""
+    return mechanism.draw(None)
+
+
+@invent.register
+def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    shapes = [item.value.shape for item in mechanism.exact]
+    if kind == "random":
+        return [rng.integers(-50, 200, size=shape) for shape in shapes]
+    if kind == "last":
+        return [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
+    value = {"zeros": 0, "negative": -1000, "huge": 10**12, "equal": 7}[kind]
+    return [np.full(shape, value, dtype=np.int64) for shape in shapes]
+
+
+@invent.register
+def _(mechanism: NoisyMax, kind: str, rng: np.random.Generator) -> int:
+    count = len(mechanism.exact.value)
+    return count - 1 if kind == "last" else int(rng.integers(count)) if kind == "random" else 0
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a stranger sees of a run."""
+
+    result: bytes | None
+    error: str
+    printed: str
+    warned: tuple[str, ...]
+    logged: tuple[str, ...]
+
+    def differences(self, other: _Outcome) -> Iterator[tuple[str, Any, Any]]:
+        for name in ("error", "printed", "warned", "logged", "result"):
+            if getattr(self, name) != getattr(other, name):
+                yield name, getattr(self, name), getattr(other, name)
+
+
+def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool) -> _Outcome:
+    result, error, printed = None, "", io.StringIO()
+    with (
+        observed(observer),
+        warnings.catch_warnings(record=True) as caught,
+        _logged() as logged,
+        redirect_stdout(printed),
+        redirect_stderr(printed),
+    ):
+        warnings.simplefilter("always")
+        try:
+            result = fit(data)
+        except Exception as found:
+            error = f"{type(found).__name__}: {found} {getattr(found, '__notes__', '')}"
+            result = getattr(found, "release", None)
+    stored = pickle.dumps(result) if public else None
+    warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
+    return _Outcome(stored, error, printed.getvalue(), warned, tuple(logged))
+
+
+@contextmanager
+def _logged() -> Iterator[list[str]]:
+    found: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: found.append(f"{record.name}: {record.getMessage()}")  # type: ignore[method-assign]
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        yield found
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
+class _Recorder(Observer):
+    """The first run: answers, requests and coins are kept."""
+
+    def __init__(self, answers: Callable[[Request], Any] | None) -> None:
+        self.answers = answers
+        self.events: list[tuple[str, Any, Any]] = []
+        self.coins: list[dict[tuple[bytes, int], int]] = []
+        self.problems: list[str] = []
+        self._spent: dict[int, Fraction] = {}
+
+    def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
+        self.events.append(("opened", _seen((budget, facts, curator.cost)), None))
+
+    def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
+        values = draw() if self.answers is None else self.answers(request)
+        self.events.append(("asked", request, values))
+        self.problems += stated_scales(request)
+        return values
+
+    def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        coins = {key: _coin(key, n_parts) for key in _identities(records)}
+        self.coins.append(coins)
+        self.events.append(("parts", n_parts, None))
+        return np.array(list(coins.values()), dtype=np.int64)
+
+
+class _Player(Observer):
+    """The second run: the answers and coins of the first, and how far exact statistics moved."""
+
+    def __init__(self, tape: _Recorder) -> None:
+        self.tape = tape
+        self.events: list[str] = []
+        self.coins = iter(tape.coins)
+        self.movement: dict[str, float] = {}
+        self.problems: list[str] = []
+        self.requests = 0
+
+    def _next(self, kind: str) -> tuple[str, Any, Any]:
+        number = len(self.events)
+        self.events.append(kind)
+        if number >= len(self.tape.events) or self.tape.events[number][0] != kind:
+            self.problems.append(f"event {number} is {kind!r} in the neighbour's run alone")
+            raise _Departed(f"the neighbour's run departs from the first one at event {number}, {kind!r}")
+        return self.tape.events[number]
+
+    def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
+        _, seen, _ = self._next("opened")
+        if seen != _seen((budget, facts, curator.cost)):
+            self.problems.append("a curator was opened with other arguments")
+
+    def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
+        _, before, values = self._next("asked")
+        self.requests += 1
+        name = request.operator
+        if before.operator != name:
+            self.problems.append(f"{name} was asked in the place of {before.operator}")
+            raise _Departed(f"the neighbour's run departs from the first one: {name}")
+        for what in ("arguments", "share", "eta", "cost"):
+            if _seen(getattr(before, what)) != _seen(getattr(request, what)):
+                self.problems.append(f"{name}: its {what} differ")
+        if before.mechanism.noise != request.mechanism.noise:
+            self.problems.append(f"{name}: its noise differs")
+        if type(before.mechanism) is not type(request.mechanism):
+            self.problems.append(f"{name}: its mechanism differs")
+        else:
+            ratio = movement(before.mechanism, request.mechanism)
+            self.movement[name] = max(self.movement.get(name, 0.0), ratio)
+            if not ratio <= 1.0 + _ROUNDING:
+                self.problems.append(f"{name}: exact statistics moved by {ratio:.4g} of what scaled the noise")
+        return values
+
+    def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        _, parts, _ = self._next("parts")
+        if parts != n_parts:
+            self.problems.append("the records were divided into another number of parts")
+        before = next(self.coins)
+        found = _identities(records)
+        # A record that was replaced leaves its coin to the one that is in its place.
+        free = [coin for key, coin in before.items() if key not in found]
+        coins = [
+            before[key] if key in before else (free.pop() if free else _coin(key, n_parts)) for key in found
+        ]
+        return np.array(coins, dtype=np.int64)
+
+
+class _Departed(BaseException):
+    """Ends a run whose course has left the recorded one; an `except Exception` does not stop it."""
+
+
+def _identities(records: np.ndarray) -> dict[tuple[bytes, int], None]:
+    """Each record by its content and its place among the equal ones."""
+    seen: Counter[bytes] = Counter()
+    keys = {}
+    for row in np.ascontiguousarray(records):
+        content = row.tobytes()
+        keys[content, seen[content]] = None
+        seen[content] += 1
+    return keys
+
+
+def _coin(key: tuple[bytes, int], n_parts: int) -> int:
+    digest = hashlib.blake2b(key[0] + key[1].to_bytes(8, "little"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") % n_parts
+
+
+def _seen(arguments: Any) -> bytes:
+    """Public arguments as bytes: equal where they are equal to the last bit."""
+    if isinstance(arguments, Mapping):
+        return b"{" + b",".join(_seen(key) + b":" + _seen(value) for key, value in arguments.items()) + b"}"
+    if isinstance(arguments, np.ndarray):
+        return f"{arguments.dtype}{arguments.shape}".encode() + np.ascontiguousarray(arguments).tobytes()
+    if isinstance(arguments, list | tuple):
+        return b"[" + b",".join(map(_seen, arguments)) + b"]"
+    return repr(arguments).encode()
+
+
+def _short(value: Any) -> str:
+    text = f"{len(value)} bytes" if isinstance(value, bytes) else repr(value)
+    return text if len(text) < 200 else text[:197] + "..."

@@ -1,0 +1,68 @@
+"""Scales of noise by closed formulas, written down a second time: what replay holds the curator's own ones to.
+
+The table has, for each operator and adjacency, how far its exact statistics can move. It says again what the operators'
+docstrings prove; it imports no sensitivity and no scale from the boundary.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pgmpy_dp.private.curator.base import Request
+from pgmpy_dp.private.guarantee import ZCDP
+
+__all__ = ["SENSITIVITIES", "stated_scales"]
+
+SENSITIVITIES = {
+    # operator: adjacency: (l1, squared l2) of one table, or (linf,) of scores
+    "tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
+    "worst_fit": {"add_remove": (1,), "replace_one": (2,)},
+}
+
+_ROUNDING = 1e-9  # scales are rounded up by less
+
+
+def stated_scales(request: Request) -> list[str]:
+    """What is wrong with a request's noise: nothing, if its scales are those of the table.
+
+    Parameters
+    ----------
+    request : Request
+
+    Returns
+    -------
+    list of str
+    """
+    check = _CHECKS.get(request.operator)
+    if check is None:
+        return [f"{request.operator}: no formula of its scale is written down in pgmpy_dp.auditing.scales"]
+    wanted, got = check(request)
+    if len(wanted) == len(got) and np.allclose(wanted, got, rtol=_ROUNDING, atol=0.0):
+        return []
+    return [f"{request.operator}: noise of scale {got} where the formula has {wanted}"]
+
+
+def _tables(request: Request) -> tuple[list[float], list[float]]:
+    mechanism = request.mechanism
+    l1, square = SENSITIVITIES["tables"][str(mechanism.exact[0].adjacency)]
+    count = len(request.arguments["scopes"])
+    weights = np.ones(count) if request.arguments["weights"] is None else np.array(request.arguments["weights"], float)
+    shares = float(request.share) * weights / weights.sum()
+    if isinstance(request.cost, ZCDP):
+        wanted = np.sqrt(square / (2.0 * shares * request.cost.rho))
+    else:
+        wanted = l1 / (shares * request.cost.epsilon)
+    return np.maximum(wanted, 1e-3).tolist(), [noise.scale for noise in mechanism.noise]
+
+
+def _worst_fit(request: Request) -> tuple[list[float], list[float]]:
+    (linf,) = SENSITIVITIES["worst_fit"][str(request.mechanism.exact.adjacency)]
+    share = float(request.share)
+    if isinstance(request.cost, ZCDP):
+        return [linf / math.sqrt(2.0 * share * request.cost.rho)], [request.mechanism.scale]
+    return [2.0 * linf / (share * request.cost.epsilon)], [request.mechanism.scale]
+
+
+_CHECKS = {"tables": _tables, "worst_fit": _worst_fit}
