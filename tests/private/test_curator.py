@@ -1,0 +1,335 @@
+"""Curators: what is debited, when, and that nothing is counted, drawn or kept otherwise."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import pickle
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgmpy_dp import Budget, PrivateTable
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.curator import base, tables
+from pgmpy_dp.private.curator.base import Observer, cost_of, observed
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.sensitive import Release
+from tests.private.processes import everything, forked
+
+STATES = {"a": [0, 1], "b": [0, 1, 2]}
+FRAME = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 1, 2, 2]})
+
+
+def table(budget=None, **arguments):
+    return PrivateTable(FRAME, STATES, ledger=budget or Budget(rho=1.0), **arguments)
+
+
+def opened(budget=None, data=None, **facts):
+    budget = budget or Budget(rho=1.0)
+    return TableCurator(table(budget) if data is None else data, budget, what="test", columns=["a"], **facts)
+
+
+class TestOpening:
+    @pytest.mark.parametrize(
+        ("budget", "reserve", "cost"),
+        [
+            (Budget(epsilon=0.7), 0.0, PureDP(0.7)),
+            (Budget(rho=0.3), 0.0, ZCDP(0.3)),
+            (Budget(epsilon=1.0, delta=1e-6), 0.0, ZCDP(approx_to_zcdp(1.0, 1e-6))),
+        ],
+        ids=str,
+    )
+    def test_charges_the_whole_budget_before_anything_is_counted(self, budget, reserve, cost, monkeypatch):
+        monkeypatch.setattr(tables, "contingency_tables", None)
+        data = table(budget)
+        curator = opened(budget, data, reserve=reserve)
+        (entry,) = data.ledger.entries
+        assert entry.cost == curator.cost == cost
+        assert curator.left == 1 and curator.answers == ()
+
+    def test_with_a_reserve_the_ledger_has_both_numbers(self):
+        budget = Budget(epsilon=1.0, delta=1e-6)
+        data = table(budget)
+        curator = opened(budget, data, reserve=2e-7)
+        (entry,) = data.ledger.entries
+        assert entry.cost == ReservedZCDP(curator.cost.rho, 2e-7)
+        assert curator.cost.rho == pytest.approx(approx_to_zcdp(1.0, 8e-7), rel=1e-9)
+        assert entry.cost.implies(ApproxDP(1.0, 1e-6))
+        assert curator.release("marginals", {}).guarantee == entry.cost
+
+    @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=1.0), Budget(epsilon=1.0, delta=1e-9)], ids=str)
+    def test_a_reserve_is_part_of_a_delta(self, budget):
+        data = table(budget)
+        with pytest.raises(ValueError, match="reserve=1e-09 is not less than the delta"):
+            opened(budget, data, reserve=1e-9)
+        assert data.ledger.entries == ()
+
+    def test_is_refused_by_a_ledger_that_lacks_the_budget(self):
+        data = table(Budget(rho=0.5))
+        with pytest.raises(BudgetExceeded):
+            TableCurator(data, Budget(rho=0.6), what="test", columns=[])
+        assert data.ledger.entries == ()
+
+    def test_takes_its_own_kind_of_data(self):
+        with pytest.raises(TypeError, match="PrivateTable"):
+            TableCurator(FRAME, Budget(rho=1.0), what="test", columns=[])
+
+
+class TestShares:
+    def test_a_share_is_debited_before_counting(self, monkeypatch):
+        curator = opened()
+        seen = []
+        count = tables.contingency_tables
+        monkeypatch.setattr(tables, "contingency_tables", lambda *a: seen.append(curator.left) or count(*a))
+        curator.tables([("a",)], Fraction(1, 4))
+        curator.worst_fit([("a",), ("b",)], [np.zeros(2), np.zeros(3)], Fraction(1, 4))
+        assert seen == [Fraction(3, 4), Fraction(1, 2)]
+
+    def test_too_little_left_is_an_error_before_counting(self, monkeypatch):
+        curator = opened()
+        curator.tables([("a",)], Fraction(2, 3))
+        monkeypatch.setattr(tables, "contingency_tables", None)
+        for ask in (
+            lambda: curator.tables([("a",)], Fraction(1, 2)),
+            lambda: curator.worst_fit([("a",)], [np.zeros(2)], 0.5),
+        ):
+            with pytest.raises(BudgetExceeded, match=r"a share of 0\.5 of 1-zCDP was asked, 0\.333333 is left"):
+                ask()
+        assert curator.left == Fraction(1, 3) and len(curator.answers) == 1
+
+    @pytest.mark.parametrize("share", [0, -0.5, Fraction(-1, 3)])
+    def test_shares_are_positive(self, share):
+        curator = opened()
+        with pytest.raises(ValueError, match="not positive"):
+            curator.tables([("a",)], share)
+        with pytest.raises(ValueError, match="not positive"):
+            curator.worst_fit([("a",)], [np.zeros(2)], share)
+        assert curator.left == 1
+
+    @given(st.lists(st.floats(1e-6, 0.7), max_size=12))
+    def test_what_was_answered_never_costs_more_than_what_was_charged(self, shares):
+        curator = opened()
+        for share in shares:
+            left = curator.left
+            try:
+                curator.tables([("a",), ("b",)], share, [1.0, 3.0])
+            except BudgetExceeded:
+                assert Fraction(share) > left == curator.left
+        spent = sum(Fraction(1) / (2 * Fraction(noise.scale) ** 2) for a in curator.answers for noise in a.noise)
+        assert spent <= Fraction(curator.cost.rho) * (1 - curator.left) <= 1
+
+    def test_an_interrupted_answer_is_paid_for_and_what_came_before_is_kept(self, monkeypatch):
+        curator = opened()
+        first = curator.tables([("a",)], Fraction(1, 4))
+
+        def interrupt(self, seed):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(AdditiveNoise, "draw", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                curator.tables([("b",)], Fraction(1, 4))
+        assert curator.left == Fraction(1, 2)
+        release = curator.release("marginals", {"settings": {}})
+        assert release.scopes == (("a",),)
+        np.testing.assert_array_equal(release.values[0], first[0])
+
+    def test_two_threads_cannot_spend_a_share_twice(self):
+        curator, refused = opened(), []
+
+        def ask():
+            for _ in range(20):
+                try:
+                    curator.tables([("a",)], Fraction(1, 25))
+                except BudgetExceeded:
+                    refused.append(1)
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (len(curator.answers), len(refused), curator.left) == (25, 35, 0)
+
+    def test_etas_come_out_of_the_reserve(self):
+        curator = opened(Budget(epsilon=1.0, delta=1e-6), reserve=1e-7)
+
+        def ask(eta):
+            return curator._answer(
+                "tables",
+                {"scopes": (("a",),), "weights": None},
+                Fraction(1, 10),
+                lambda cost, share: AdditiveNoise.of(curator._exact([("a",)]), cost, share),
+                eta,
+            )
+
+        ask(6e-8)
+        with pytest.raises(ValueError, match=r"eta=6e-08 was asked of a reserve of 4e-08"):
+            ask(6e-8)
+        ask(4e-8)
+        assert curator.left == Fraction(4, 5)
+        with pytest.raises(ValueError, match=r"larger reserve"):
+            opened(Budget(rho=1.0))._answer("tables", {}, Fraction(1, 2), None, 1e-12)
+
+
+class TestAnswers:
+    def test_releases_say_what_was_answered(self, tmp_path):
+        curator = opened()
+        noisy = curator.tables([("a",), ("b", "a")], Fraction(1, 2), [1.0, 3.0])
+        assert curator.worst_fit([("a",), ("b",)], [np.zeros(2), np.full(3, 1e6)], Fraction(1, 4)) == 1
+        more = curator.tables([("b",)], Fraction(1, 4))
+        release = curator.release("marginals", {"settings": {"mine": 1}})
+        assert release.scopes == (("a",), ("b", "a"), ("b",))
+        for value, released in zip([*noisy, *more], release.values, strict=True):
+            np.testing.assert_array_equal(value, released)
+        scales = [noise.scale for noise in release.noise]
+        assert scales == pytest.approx([2.0, 2 / np.sqrt(3), np.sqrt(2)], rel=1e-15)
+        assert (release.guarantee, release.public["settings"]) == (ZCDP(1.0), {"mine": 1})
+        release.save(tmp_path / "release.npz")
+        assert Release.load(tmp_path / "release.npz") == release
+
+    @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 1e300, -1e300])
+    def test_an_odd_expectation_does_no_harm(self, odd):
+        curator = opened()
+        assert curator.worst_fit([("a",), ("b",)], [np.full(2, odd), np.zeros(3)], Fraction(1, 2)) in (0, 1)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (([("zzz",)], [np.zeros(2)], 0.5), "unknown variables 'zzz'"),
+            (([("a",)], [np.zeros(3)], 0.5), r"expected has tables of the shapes \[\(3,\)\]"),
+            (([("a",)], [np.zeros(2)], 0.5, [np.nan]), "offsets"),
+            (([("a", "a")], [np.zeros((2, 2))], 0.5), "none of them twice"),
+            (([], [], 0.5), "scopes is empty"),
+            (([("a",)], [np.zeros(2)], Fraction(1, 10**40)), "beyond"),
+        ],
+    )
+    def test_bad_public_arguments_cost_nothing(self, arguments, message):
+        curator = opened()
+        with pytest.raises(ValueError, match=message):
+            curator.worst_fit(*arguments)
+        assert curator.left == 1
+
+    def test_seeded_noise_is_marked(self):
+        with pytest.warns(samplers.ReproducibleNoiseWarning):
+            curator = opened(random_state=1)
+        curator.tables([("a",)], 1)
+        assert curator.release("marginals", {}).reproducible
+
+
+class TestParts:
+    def test_parts_have_all_that_is_left_and_cost_what_the_most_expensive_one_used(self):
+        curator = opened()
+        curator.tables([("a",)], Fraction(1, 4))
+        with curator.split(3) as parts:
+            assert [part.left for part in parts] == [Fraction(3, 4)] * 3
+            parts[0].tables([("a",)], Fraction(1, 8))
+            parts[2].tables([("a",)], Fraction(1, 2))
+            assert {part.n_records for part in parts} == {None}
+            with pytest.raises(RuntimeError, match="with its parts"):
+                curator.tables([("a",)], Fraction(1, 100))
+            with pytest.raises(BudgetExceeded):
+                parts[2].tables([("a",)], Fraction(1, 3))
+        assert curator.left == Fraction(1, 4)
+        assert len(curator.answers) == 3
+        with pytest.raises(RuntimeError, match="with its parts"):
+            parts[1].tables([("a",)], Fraction(1, 100))
+        curator.tables([("a",)], Fraction(1, 4))
+
+    def test_every_record_is_in_one_part(self):
+        class Exact(Observer):
+            def answer(self, request, draw):
+                return [item.value for item in request.mechanism.exact]
+
+        with observed(Exact()):
+            curator = opened()
+            with curator.split(2) as parts:
+                counts = [part.tables([("a", "b")], 1)[0] for part in parts]
+        expected = np.zeros((2, 3), dtype=int)
+        np.add.at(expected, (FRAME["a"], FRAME["b"]), 1)
+        np.testing.assert_array_equal(sum(counts), expected)
+
+    def test_an_error_in_the_block_ends_the_parts_too(self):
+        curator = opened()
+        with pytest.raises(ZeroDivisionError), curator.split(2) as parts:
+            parts[0].tables([("a",)], Fraction(1, 2))
+            raise ZeroDivisionError
+        assert curator.left == Fraction(1, 2)
+        curator.tables([("a",)], Fraction(1, 2))
+
+    def test_parts_of_parts(self):
+        curator = opened()
+        with curator.split(2) as parts, parts[0].split(2) as quarters:
+            quarters[1].tables([("a",)], Fraction(1, 4))
+        assert curator.left == Fraction(3, 4)
+
+
+class TestOneAtATime:
+    def test_nothing_is_answered_while_outside_code_sees_the_records(self):
+        data = table(Budget(rho=3.0))
+        first, second = opened(data=data), opened(data=data)
+        with second.split(2) as parts, data.handed_out():
+            for curator in (first, parts[0]):
+                with pytest.raises(RuntimeError, match="sees these records now"):
+                    curator.tables([("a",)], Fraction(1, 2))
+            with pytest.raises(RuntimeError, match="sees these records now"):
+                opened(data=data)
+        assert len(data.ledger.entries) == 2
+        first.tables([("a",)], 1)
+
+    def test_refuses_to_be_copied_or_pickled(self):
+        curator = opened()
+        for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="could be spent twice"):
+                attempt(curator)
+        mechanism = AdditiveNoise.of(curator._exact([("a",)]), curator.cost, Fraction(1))
+        for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="exact statistics"):
+                attempt(mechanism)
+        assert repr(mechanism) == "AdditiveNoise(hidden)"
+        assert repr(curator) == "TableCurator(cost=1-zCDP, left=1, answers=0)"
+
+    def test_refuses_calls_in_a_fork(self):
+        curator = opened()
+
+        def ask(write):
+            try:
+                curator.tables([("a",)], 1)
+            except RuntimeError as error:
+                write(str(error).encode())
+
+        with forked(ask) as (_, reading):
+            assert b"in another process (a fork)" in everything(reading)
+        curator.tables([("a",)], 1)
+
+
+def test_all_operators_answer_through_the_one_door():
+    """`draw` is called in `Curator._answer`, and of made-up tables in `rehearsed_tables`; nowhere else."""
+    calls = {
+        (
+            path.name,
+            *(scope.name for scope in ast.walk(tree) if isinstance(scope, ast.FunctionDef) and call in ast.walk(scope)),
+        )
+        for path in Path(base.__file__).parent.glob("*.py")
+        for tree in [ast.parse(path.read_text(encoding="utf-8"))]
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "draw"
+    }
+    assert calls == {("base.py", "_answer"), ("tables.py", "rehearsed_tables")}
+
+
+def test_costs_of_budgets():
+    assert cost_of(Budget(epsilon=2.0)) == PureDP(2.0)
+    with pytest.raises(ValueError, match="reserve"):
+        cost_of(Budget(epsilon=2.0), 0.1)
