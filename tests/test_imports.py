@@ -64,8 +64,36 @@ def test_models_never_reach_into_the_boundary():
     assert not offenders(part("models"), lambda i: own(i, "schema", "solvers", "models"))
 
 
+def test_checks_import_nothing_of_the_package():
+    assert not offenders(part("checks"), own)
+
+
 def test_the_boundary_imports_only_public_mathematics():
-    assert not offenders(part("private"), lambda i: own(i, "schema", "models", "solvers", "private"))
+    assert not offenders(part("private"), lambda i: own(i, "schema", "checks", "models", "solvers", "private"))
+    # What was moved so far imports no mathematics that it does not own.
+    assert not offenders(part("private.curator"), lambda i: own(i, "schema", "checks", "private"))
+
+
+# What plans may know of the boundary: whom they ask, what things cost, what they get, what the data are called.
+PLANS_KNOW = (
+    *("private.curator", "private.adjacency", "private.budget", "private.guarantee", "private.ledger"),
+    *("private.sensitive.Release", "private.sensitive.Noise"),
+    *("private.data.table.PrivateTable", "private.data.table.require_table_and_budget"),
+)
+
+
+def test_plans_ask_curators_and_see_answers_alone():
+    allowed = ("schema", "checks", "models", "solvers", "plans", *PLANS_KNOW)
+    assert not offenders(part("plans"), lambda i: own(i, *allowed))
+    assert not offenders(
+        [m for m in MODULES if m not in part("private", "plans", "estimators", "auditing")],
+        lambda i: within(i, "pgmpy_dp.private.curator"),
+    )
+
+
+def test_nothing_but_estimators_and_the_command_line_imports_plans():
+    front = part("estimators", "cli", "plans", "auditing.cases")
+    assert not offenders([m for m in MODULES if m not in front], lambda i: within(i, "pgmpy_dp.plans"))
 
 
 def test_auditing_sees_what_a_stranger_sees():

@@ -14,7 +14,7 @@ import logging
 import pickle
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fractions import Fraction
@@ -272,22 +272,63 @@ class _Recorder(Observer):
         self.events: list[tuple[str, Any, Any]] = []
         self.coins: list[dict[tuple[bytes, int], int]] = []
         self.problems: list[str] = []
-        self._spent: dict[int, Fraction] = {}
+        self.spending = Spending()
 
     def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
+        self.spending.opened(curator)
         self.events.append(("opened", _seen((budget, facts, curator.cost)), None))
 
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
         values = draw() if self.answers is None else self.answers(request)
         self.events.append(("asked", request, values))
         self.problems += stated_scales(request)
+        self.problems += self.spending.answered(request)
         return values
+
+    def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
+        self.spending.lent(curator, parts)
+
+    def returned(self, curator: Curator, parts: Sequence[Curator]) -> None:
+        self.problems += self.spending.returned(curator, parts)
 
     def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
         coins = {key: _coin(key, n_parts) for key in _identities(records)}
         self.coins.append(coins)
         self.events.append(("parts", n_parts, None))
         return np.array(list(coins.values()), dtype=np.int64)
+
+
+class Spending:
+    """Shares and reserves kept a second time: what each curator should have left."""
+
+    def __init__(self) -> None:
+        self._left: dict[int, Fraction] = {}
+        self._curators: list[Curator] = []  # kept alive, so that no two have one id
+
+    def opened(self, curator: Curator) -> None:
+        self._curators.append(curator)
+        self._left[id(curator)] = Fraction(1)
+
+    def answered(self, request: Request) -> list[str]:
+        if request.share <= 0:
+            return [f"{request.operator}: it was answered for a share of {request.share}"]
+        self._left[id(request.curator)] -= request.share
+        return self._compared(request.curator, request.operator)
+
+    def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
+        for part in parts:
+            self.opened(part)
+            self._left[id(part)] = self._left[id(curator)]
+
+    def returned(self, curator: Curator, parts: Sequence[Curator]) -> list[str]:
+        self._left[id(curator)] = min(self._left[id(part)] for part in parts)
+        return self._compared(curator, "parts")
+
+    def _compared(self, curator: Curator, what: str) -> list[str]:
+        left = self._left[id(curator)]
+        if left < 0:
+            return [f"{what}: more was answered than the curator's cost pays for"]
+        return [] if left == curator.left else [f"{what}: {curator.left} is left where {left} should be"]
 
 
 class _Player(Observer):

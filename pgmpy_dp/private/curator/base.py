@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -62,6 +62,8 @@ class Request:
 
     Attributes
     ----------
+    curator : Curator
+        Who was asked.
     operator : str
     arguments : mapping
     share : Fraction
@@ -72,6 +74,7 @@ class Request:
     mechanism : Mechanism
     """
 
+    curator: Curator
     operator: str
     arguments: Mapping[str, Any]
     share: Fraction
@@ -93,6 +96,12 @@ class Observer:
     def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
         """The random part of each record."""
         return draw()
+
+    def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
+        """Parts have what a curator had left."""
+
+    def returned(self, curator: Curator, parts: Sequence[Curator]) -> None:
+        """The curator has what the parts left."""
 
 
 _observer = Observer()
@@ -293,7 +302,7 @@ class Curator:
         with self._lock:
             self._require_open()
             share, eta = self._debit(share, eta)
-            request = Request(operator, arguments, share, eta, self.cost, mechanism(self.cost, share))
+            request = Request(self, operator, arguments, share, eta, self.cost, mechanism(self.cost, share))
             values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
             answer = Answer(operator, arguments, share, request.mechanism.name, values, request.mechanism.noise)
             self._answers.append(answer)
@@ -352,6 +361,7 @@ class Curator:
             for part in parts:
                 part._left, part._reserve = left, reserve
             self._lent = True
+        _observer.lent(self, parts)
         try:
             yield
         finally:
@@ -362,6 +372,7 @@ class Curator:
             self._left = min(part._left for part in parts)
             self._reserve = min(part._reserve for part in parts)
             self._lent = False
+            _observer.returned(self, parts)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(cost={self.cost}, left={float(self._left):.6g}, answers={len(self._answers)})"

@@ -1,0 +1,81 @@
+"""What replay is run on: fits of every estimator and method, and neighbours for them, odd ones first."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, replay
+
+__all__ = ["ReplayCase", "Found", "run_replays"]
+
+
+@dataclass(frozen=True)
+class ReplayCase:
+    """A fit, and neighbouring datasets for it.
+
+    Attributes
+    ----------
+    name : str
+        Estimator, method, adjacency and budget.
+    fit : callable
+        From data to what is published; it makes its private data, and charges its ledger, itself.
+    pairs : callable
+        From a generator to an endless iterator of pairs of neighbours; those that are known to be hard come first.
+    corpus : int
+        How many of them come first.
+    """
+
+    name: str
+    fit: Callable[[Any], Any]
+    pairs: Callable[[np.random.Generator], Iterator[tuple[Any, Any]]]
+    corpus: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What replay found on one pair of a case.
+
+    Attributes
+    ----------
+    case : str
+    pair : int
+        Its place in the case's pairs.
+    answers : str
+        "drawn", or the kind of invented ones.
+    report : ReplayReport
+    """
+
+    case: str
+    pair: int
+    answers: str
+    report: ReplayReport
+
+
+def run_replays(cases: Sequence[ReplayCase], n_pairs: int | None = None, seed: int = 0) -> Iterator[Found]:
+    """Replay every case on its corpus, or on `n_pairs` pairs; answers are drawn and invented in turns.
+
+    Parameters
+    ----------
+    cases : sequence of ReplayCase
+    n_pairs : int, optional
+        Of each case. Default: its corpus.
+    seed : int
+        Of random neighbours and invented answers.
+
+    Yields
+    ------
+    Found
+    """
+    kinds = ("drawn", *INVENTED)
+    for number, case in enumerate(cases):
+        pairs = case.pairs(np.random.default_rng([seed, number]))
+        for k, (data, neighbour) in enumerate(itertools.islice(pairs, case.corpus if n_pairs is None else n_pairs)):
+            # The corpus starts with drawn answers; then kinds change from pair to pair, differently in each case.
+            kind = kinds[0] if k == 0 else kinds[(k + number + seed) % len(kinds)]
+            answers = None if kind == "drawn" else invented(kind, seed + k)
+            yield Found(case.name, k, kind, replay(case.fit, data, neighbour, answers=answers))

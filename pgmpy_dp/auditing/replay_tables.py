@@ -1,0 +1,122 @@
+"""Replay of the learners of discrete tables: fits, and pairs of tables."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.auditing.replay_cases import ReplayCase
+from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
+from pgmpy_dp.private.budget import Budget
+
+__all__ = ["ODD_CELLS", "table_cases", "table_pairs"]
+
+STATES = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
+GRAPH = nx.Graph([("a", "b"), ("b", "c")])
+BUDGETS = (Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-6))
+
+ODD_CELLS: tuple[Any, ...] = (
+    None,
+    float("nan"),
+    "",
+    "?",
+    "no\0",
+    " no",
+    10**400,
+    -0.0,
+    "\ud800",
+    b"no",
+    ("no",),
+    object,
+)
+"""Cells that a column of texts, numbers and truth values does not expect."""
+
+
+def table_pairs(
+    rng: np.random.Generator, adjacency: str, states: Mapping[Hashable, list] = STATES
+) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Neighbouring tables: an empty one, equal rows, odd rows in every place; then random ones.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    adjacency : {"add_remove", "replace_one"}
+    states : dict
+        Of each variable. Frames hold plain Python objects.
+    """
+    names = list(states)
+    first, last = ([states[name][place] for name in names] for place in (0, -1))
+
+    def drawn(n: int) -> list[list]:
+        return [[states[name][rng.integers(len(states[name]))] for name in names] for _ in range(n)]
+
+    def frame(rows: list[list]) -> pd.DataFrame:
+        return pd.DataFrame({name: pd.Series([row[k] for row in rows], dtype=object) for k, name in enumerate(names)})
+
+    def pair(rows: list[list], odd: list, place: int, instead: list) -> tuple[pd.DataFrame, pd.DataFrame]:
+        with_odd = [*rows[:place], odd, *rows[place:]]
+        if adjacency == "add_remove":
+            return frame(rows), frame(with_odd)
+        return frame([*rows[:place], instead, *rows[place:]]), frame(with_odd)
+
+    yield pair([], first, 0, last)
+    yield pair([first] * 40, last, 40, first)
+    yield pair([first] * 40, first, 0, last)
+    for k, cell in enumerate(ODD_CELLS):
+        odd = list(first)
+        odd[k % len(odd)] = cell
+        yield pair(drawn(20), odd, k, last)
+    while True:
+        rows = drawn(int(rng.integers(0, 80)))
+        odd, instead = drawn(2)
+        for row in (odd, instead):
+            if rng.random() < 0.2:
+                row[rng.integers(len(row))] = ODD_CELLS[rng.integers(len(ODD_CELLS))]
+        flipped = pair(rows, odd, int(rng.integers(len(rows) + 1)), instead)
+        yield flipped if rng.random() < 0.5 else flipped[::-1]
+
+
+def table_cases() -> list[ReplayCase]:
+    """Every estimator and method that asks for tables, under both adjacencies and all kinds of budgets."""
+    return [
+        ReplayCase(
+            f"{name}, {adjacency}, {budget}",
+            partial(fit, budget=budget, adjacency=adjacency),
+            partial(table_pairs, adjacency=adjacency),
+            3 + len(ODD_CELLS),
+        )
+        for (name, fit), adjacency, budget in itertools.product(_FITS.items(), ("add_remove", "replace_one"), BUDGETS)
+    ]
+
+
+def _options(data: pd.DataFrame, budget: Budget, adjacency: str) -> dict[str, Any]:
+    n_records = len(data) if adjacency == "replace_one" else None
+    return {
+        **{"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho},
+        **{"state_names": STATES, "adjacency": adjacency, "n_records": n_records},
+    }
+
+
+def _parameters(estimator: type, data: pd.DataFrame, *, budget: Budget, adjacency: str, **options: Any) -> Any:
+    return estimator(**_options(data, budget, adjacency), **options).fit(GRAPH, data)
+
+
+def _structure(estimator: type, data: pd.DataFrame, *, budget: Budget, adjacency: str, **options: Any) -> Any:
+    return estimator(**_options(data, budget, adjacency), **options).fit(data)
+
+
+_FITS = {
+    "NaiveMLE": partial(_parameters, NaiveMLE),
+    "CollectiveMAP": partial(_parameters, CollectiveMAP),
+    "CollectiveEM": partial(_parameters, CollectiveEM),
+    "PrivateNetwork": partial(_structure, PrivateNetwork, n_rounds=4),
+    "PrivateNetwork, required": partial(_structure, PrivateNetwork, n_rounds=3, required_edges=[("a", "c")]),
+    "PrivateChowLiu, selection": partial(_structure, PrivateChowLiu, method="selection"),
+    "PrivateChowLiu, tables": partial(_structure, PrivateChowLiu, method="tables"),
+}
