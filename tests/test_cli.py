@@ -131,7 +131,10 @@ def test_a_ledger_counts(folder):
     assert not Path("second.npz").exists()
     shown = json.loads(run("ledger show ledger.json --json").stdout)
     assert (shown["spent"], len(shown["entries"])) == ({"measure": "pure", "epsilon": 2.0}, 1)
-    assert "spent 2-DP of 3-DP" in run("ledger show ledger.json").stdout
+    assert shown["guarantee"] == shown["budget"] == {"measure": "pure", "epsilon": 3.0}
+    text = run("ledger show ledger.json").stdout
+    assert "costs add up to 2-DP of the budget 3-DP, left 1-DP" in text
+    assert "guarantee, also if costs were chosen by results: 3-DP" in text
     run("ledger export ledger.json --out ledger.csv")
     exported = pd.read_csv("ledger.csv")
     assert exported["epsilon"].tolist() == [2.0]

@@ -33,7 +33,8 @@ def output():
 
 
 def test_it_prints_the_ledger_and_the_refusal(output):
-    assert "spent (1, 1e-09)-DP of (1, 1e-09)-DP, left 0-DP; adjacency add_remove" in output
+    assert "costs add up to (1, 1e-09)-DP of the budget (1, 1e-09)-DP, left 0-DP" in output
+    assert "guarantee, also if costs were chosen by results: (1, 1e-09)-DP, adjacency add_remove" in output
     assert "0.1-DP was asked, (1, 1e-09)-DP of the budget (1, 1e-09)-DP is spent, 0-DP is left" in output
 
 

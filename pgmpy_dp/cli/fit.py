@@ -137,7 +137,7 @@ def fit(
         text += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
     if ledger is not None:
         document["ledger"] = {"file": str(ledger), "spent": str(table.ledger.spent), "left": str(table.ledger.left)}
-        text += f"\n{ledger}: {table.ledger.spent} spent, {table.ledger.left} left"
+        text += f"\n{ledger}: costs add up to {table.ledger.spent} of {table.ledger.budget}, left {table.ledger.left}"
     show(document, text, as_json)
     if ledger is None:
         note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)

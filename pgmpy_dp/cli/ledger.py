@@ -69,10 +69,11 @@ def new(
 
 @command(ledgers, "show", "show charges and what is left", "ledger show ledger.json", "ledger show ledger.json --json")
 def show_ledger(file: LedgerFile, as_json: Json = False) -> None:
-    """Every charge, what was spent in total and what is left."""
+    """Every charge, what the costs add up to, what is left, and the guarantee: the budget's, however it is spent."""
     ledger = _load(file)
     document = {
         "budget": ledger.budget.guarantee.to_dict(),
+        "guarantee": ledger.budget.guarantee.to_dict(),
         "spent": ledger.spent.to_dict(),
         "left": ledger.left.to_dict(),
         "adjacency": ledger.adjacency,
@@ -104,7 +105,6 @@ def export(
 
 
 _COLUMNS = (
-    "time",
     "what",
     "columns",
     "mechanism",
@@ -119,7 +119,7 @@ _COLUMNS = (
 
 
 def _row(entry: dict[str, Any]) -> dict[str, Any]:
-    own = {key: entry[key] for key in ("time", "what", "mechanism", "adjacency", "unit")}
+    own = {key: entry[key] for key in ("what", "mechanism", "adjacency", "unit")}
     columns = ";".join(str(name) for name in entry["columns"])
     return {**own, **entry["cost"], "columns": columns, "private": "no" if entry["reproducible"] else "yes"}
 

@@ -158,4 +158,4 @@ def _as_bytes(frame: pd.DataFrame, kind: str, compressed: bool) -> bytes:
         frame.rename(columns=str).to_parquet(stream, index=False)
         return stream.getvalue()
     text = frame.to_csv(index=False, sep="," if kind == ".csv" else "\t").encode()
-    return gzip.compress(text) if compressed else text
+    return gzip.compress(text, mtime=0) if compressed else text

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pgmpy_dp.plotting.style import BLUE, COLOURS, PALE, VERMILLION, legend, styled_axes
-from pgmpy_dp.private.accounting import pure_to_zcdp, zcdp_to_approx
+from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, privacy_profile
 from pgmpy_dp.private.ledger import Ledger
 
@@ -33,9 +32,10 @@ def plot_ledger(ledger: Ledger, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        One bar for each charge, and a pale one for what is left. The axis is rho for a budget of rho, else epsilon. For
-        an (epsilon, delta) budget a bar ends at the epsilon of ``ledger.spent`` as it was after that charge: zCDP costs
-        are converted together, so the first are long and the later ones short, and the last end is the total.
+        One numbered bar for each charge, and a pale one for what is left. The axis is rho for a budget of rho, else
+        epsilon. For an (epsilon, delta) budget a bar ends at the epsilon of ``ledger.spent`` as it was after that
+        charge: zCDP costs are converted together, so the first are long and the later ones short, and the last end is
+        the sum of all costs. The guarantee is the budget's, the black line, wherever the bars end.
 
     Raises
     ------
@@ -68,14 +68,14 @@ def plot_ledger(ledger: Ledger, ax: Axes | None = None) -> Axes:
         ax.annotate(str(entry.cost), (end if right else start, row), (4 if right else -4, 0), va="center", fontsize=8,
                     textcoords="offset points", ha="left" if right else "right")  # fmt: skip
     ax.axvline(limit, color="black", linewidth=1.2, zorder=3)
-    names = [f"{entry.what}  {entry.time[:16].replace('T', ' ')}" for entry in entries]
+    names = [f"{number}  {entry.what}" for number, entry in enumerate(entries, 1)]
     step = 1 + len(entries) // 40  # more names than that cannot be read
     shown = [*range(0, len(entries), step), len(entries)]
     ax.set_yticks(shown, [[*names, "left"][row] for row in shown], fontsize=8.5)
     ax.set(xlim=(0.0, 1.02 * max(limit, spent)), ylim=(len(entries) + 0.6, -0.6))
     ax.set_xlabel("rho (zCDP)" if budget.rho is not None else "epsilon")
     warning = "" if ledger.private else "; NOT PRIVATE: seeded noise"
-    ax.set_title(f"spent {ledger.spent} of {budget}{warning}", loc="left", fontsize=10)
+    ax.set_title(f"costs add up to {ledger.spent}; guarantee {budget.guarantee}{warning}", loc="left", fontsize=10)
     ax.grid(False, axis="y")
     return ax
 
@@ -90,7 +90,8 @@ def plot_privacy_profile(
     Parameters
     ----------
     guarantees : PureDP, ZCDP, ApproxDP or Ledger, or a sequence or mapping of label to those
-        Of a `Ledger`, all of its charges together: ``ledger.spent``, or their sum in zCDP where each has one.
+        Of a `Ledger`, ``ledger.budget.guarantee``, which all of its charges together have, also if their costs were
+        chosen by earlier results. ``ledger.spent`` is a sum of costs and no guarantee.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
     epsilons : ndarray of float of shape (m,), optional
@@ -107,7 +108,7 @@ def plot_privacy_profile(
     ImportError
         If matplotlib is not installed.
     TypeError, ValueError
-        If something else is passed, or a ledger without charges, or negative epsilons.
+        If something else is passed, or negative epsilons.
 
     Notes
     -----
@@ -159,12 +160,8 @@ def _epsilon_at(found: ZCDP, delta: float = 1e-6) -> float:
 
 def _guarantee(item: object) -> tuple[str, Guarantee]:
     if isinstance(item, Ledger):
-        if not item.entries:
-            raise ValueError("the ledger has no charges, so nothing was guaranteed yet; pass its budget.guarantee")
-        costs, found = [entry.cost for entry in item.entries], item.spent
-        if any(isinstance(cost, ZCDP) for cost in costs) and not any(isinstance(cost, ApproxDP) for cost in costs):
-            found = ZCDP(math.fsum(c.rho if isinstance(c, ZCDP) else pure_to_zcdp(c.epsilon) for c in costs))
-        return f"ledger, {len(costs)} charges: {found}", found
+        found = item.budget.guarantee
+        return f"ledger: {found}", found
     if not isinstance(item, Guarantee):
         raise TypeError(f"guarantees has a {type(item).__name__}; pass PureDP, ZCDP, ApproxDP or a Ledger")
     return str(item), item

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pgmpy_dp.private.adjacency import Adjacency
@@ -17,6 +17,9 @@ __all__ = ["Entry", "entries_table"]
 class Entry:
     """One charge.
 
+    It has no time: how long a release takes depends on the records, and so do the times of the charges after it. Times
+    in files and pickles of earlier versions are dropped when they are read.
+
     Attributes
     ----------
     what : str
@@ -28,8 +31,6 @@ class Entry:
     adjacency : Adjacency
     reproducible : bool
         True when the noise came from a seed: such a release protects nobody, whatever its cost says.
-    time : str
-        UTC, ISO 8601.
     unit : hashable
         What is protected: None is one record; else the column each of whose values is protected with all its rows.
     """
@@ -40,7 +41,6 @@ class Entry:
     cost: Guarantee
     adjacency: Adjacency
     reproducible: bool
-    time: str
     unit: Hashable = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,7 +52,6 @@ class Entry:
             "cost": self.cost.to_dict(),
             "adjacency": str(self.adjacency),
             "reproducible": self.reproducible,
-            "time": self.time,
             "unit": encode_label(self.unit),
         }
 
@@ -66,18 +65,19 @@ class Entry:
             cost=guarantee_from_dict(stored["cost"]),
             adjacency=Adjacency.parse(stored["adjacency"]),
             reproducible=stored["reproducible"],
-            time=stored["time"],
             unit=decode_label(stored.get("unit")),
         )
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update({field.name: state[field.name] for field in fields(self) if field.name in state})
 
 
 def entries_table(entries: Iterable[Entry]) -> list[str]:
     """Lines of a table with one row per entry, for people to read."""
-    header = ("#", "time (UTC)", "what", "columns", "mechanism", "cost", "noise")
+    header = ("#", "what", "columns", "mechanism", "cost", "noise")
     rows = [
         (
             str(number),
-            entry.time.removesuffix("+00:00"),
             entry.what,
             _columns_text(entry.columns),
             entry.mechanism,

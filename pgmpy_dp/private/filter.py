@@ -120,7 +120,7 @@ class Filter:
 
     @property
     def spent(self) -> Guarantee:
-        """Guarantee of all charges together: the tighter of the valid sums."""
+        """Costs of all charges, added up; see ``Ledger.spent``."""
         sums = self._sums()
         if self.budget.rho is not None:
             return ZCDP(sums.rho)

@@ -8,6 +8,7 @@ import json
 import math
 import pickle
 import threading
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -315,6 +316,63 @@ class TestWhyTheSplitOfDeltaIsFixed:
         assert delta_of_the_attack(0.5, 1.0, 1, 1, 0.25) == pytest.approx(0.25 + 0.75 * (p - math.exp(0.5) * q))
 
 
+def odometer_attack(step: float, count: int, delta: float, allowed: np.ndarray) -> float:
+    """Exact delta of an adversary that sees randomised responses of step-DP one by one and stops when that hurts most.
+
+    Stopped after k, its transcript is held to the epsilon allowed[k]. By dynamic programming over how many pointed up.
+    """
+    up = 1.0 / (1.0 + math.exp(-step))
+    value = np.zeros(count + 2)
+    for k in range(count, 0, -1):
+        stop = excess(step * (2 * np.arange(k + 1) - k), allowed[k])
+        value = np.maximum(stop, up * value[1:] + (1 - up) * value[:-1])
+    return float(up * value[1] + (1 - up) * value[0]) / delta
+
+
+class TestASumOfCostsIsNoGuarantee:
+    """Why `spent` is called a sum: held to it, an adversary that chooses when to stop exceeds its delta three times."""
+
+    step, count, delta = 0.05, 4000, 1e-3
+
+    def ledger(self, charges: int, budget: Budget) -> Ledger:
+        """A ledger that accepted so many charges of step-DP one by one."""
+        ledger = Ledger(budget)
+        charge(ledger, PureDP(self.step))
+        content = ledger._filter
+        ledger._filter = replace(content, entries=content.entries * charges)
+        return ledger
+
+    def budget(self) -> Budget:
+        return Budget(epsilon=zcdp_to_approx(self.count * self.step**2 / 2, self.delta), delta=self.delta)
+
+    def sums(self) -> np.ndarray:
+        """The epsilon of `spent` after 0, 1, ... charges."""
+        rho = np.arange(self.count + 1) * self.step**2 / 2
+        return np.array([min(k * self.step, zcdp_to_approx(r, self.delta)) for k, r in enumerate(rho)])
+
+    def test_these_are_the_ledger_s_sums_and_all_are_accepted(self):
+        sums, budget = self.sums(), self.budget()
+        for k in (1, 7, 400, self.count):
+            spent = self.ledger(k, budget).spent
+            assert spent.epsilon == pytest.approx(sums[k], rel=1e-9)
+            assert getattr(spent, "delta", 0.0) <= self.delta
+        charge(self.ledger(self.count - 1, budget), PureDP(self.step))
+        with pytest.raises(BudgetExceeded):
+            charge(self.ledger(self.count, budget), PureDP(self.step))
+
+    def test_the_sum_is_exceeded_with_three_times_its_delta(self):
+        assert odometer_attack(self.step, self.count, self.delta, self.sums()) == pytest.approx(3.118, abs=1e-3)
+
+    def test_the_budget_s_guarantee_holds_for_the_same_adversary(self):
+        allowed = np.full(self.count + 1, self.budget().epsilon)
+        assert 0.01 < odometer_attack(self.step, self.count, self.delta, allowed) <= 1.0
+
+    def test_without_a_choice_to_stop_the_sum_holds(self):
+        for k in (10, 400, self.count):
+            loss = self.step * (2 * np.arange(k + 1) - k)
+            assert excess(loss, self.sums()[k]) @ steps_up(k, self.step) <= self.delta
+
+
 class TestRefusalsAndChecks:
     @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-6)])
     def test_refusals_and_checks_leave_no_trace(self, budget):
@@ -451,11 +509,12 @@ class TestText:
         assert "NOT PRIVATE" not in ledger.summary() and ledger.private
         charge(ledger, PureDP(0.25), what="second", reproducible=True)
         lines = str(ledger).splitlines()
-        assert len(lines) == 6
+        assert len(lines) == 7
         assert "first" in lines[2] and "discrete_laplace" in lines[2] and "(30 in all)" in lines[2]
         assert "SEEDED: NOT PRIVATE" in lines[3] and "SEEDED" not in lines[2]
-        assert lines[4] == "spent 0.5-DP of 1-DP, left 0.5-DP; adjacency add_remove"
-        assert "NOT PRIVATE" in lines[5] and not ledger.private
+        assert lines[4] == "costs add up to 0.5-DP of the budget 1-DP, left 0.5-DP"
+        assert lines[5] == "guarantee, also if costs were chosen by results: 1-DP, adjacency add_remove"
+        assert "NOT PRIVATE" in lines[6] and not ledger.private
 
     def test_repr(self):
         assert repr(Ledger(Budget(rho=0.5))) == "Ledger(budget=0.5-zCDP, spent=0-zCDP, entries=0)"
