@@ -240,6 +240,8 @@ def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool)
         warnings.simplefilter("always")
         try:
             result = fit(data)
+        except _Departed:
+            pass  # noted already
         except Exception as found:
             error = f"{type(found).__name__}: {found} {getattr(found, '__notes__', '')}"
             result = getattr(found, "release", None)

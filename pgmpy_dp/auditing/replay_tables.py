@@ -22,18 +22,8 @@ GRAPH = nx.Graph([("a", "b"), ("b", "c")])
 BUDGETS = (Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-6))
 
 ODD_CELLS: tuple[Any, ...] = (
-    None,
-    float("nan"),
-    "",
-    "?",
-    "no\0",
-    " no",
-    10**400,
-    -0.0,
-    "\ud800",
-    b"no",
-    ("no",),
-    object,
+    *(None, float("nan"), "", "?", "no\0", " no", 10**400),
+    *(-0.0, "\ud800", b"no", ("no",), object),
 )
 """Cells that a column of texts, numbers and truth values does not expect."""
 

@@ -31,7 +31,10 @@ FIRST, ODD = next(pair for k, pair in enumerate(table_pairs(np.random.default_rn
 GRAPH = nx.path_graph(list(STATES))
 
 
-def fit_parameters(frame, budget=Budget(epsilon=1.0)):
+EPSILON = Budget(epsilon=1.0)
+
+
+def fit_parameters(frame, budget=EPSILON):
     return NaiveMLE(epsilon=budget.epsilon, rho=budget.rho, state_names=STATES).fit(GRAPH, frame)
 
 
