@@ -128,9 +128,10 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     used = {name for scope in settings.scopes for name in scope}
     curator = TableCurator(
         table,
-        Budget(epsilon=cost.epsilon) if isinstance(cost, PureDP) else budget,
+        budget,
         what=f"{len(settings.scopes)} marginal tables",
         columns=[name for name in table.schema.variables if name in used],
+        pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
     )
     curator.tables(settings.scopes, share=1, weights=settings.weights)

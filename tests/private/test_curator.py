@@ -72,9 +72,18 @@ class TestOpening:
     @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=1.0), Budget(epsilon=1.0, delta=1e-9)], ids=str)
     def test_a_reserve_is_part_of_a_delta(self, budget):
         data = table(budget)
-        with pytest.raises(ValueError, match="reserve=1e-09 is not less than the delta"):
+        with pytest.raises(ValueError, match="reserve=1e-09 is too much for the delta"):
             opened(budget, data, reserve=1e-9)
         assert data.ledger.entries == ()
+
+    def test_epsilon_can_be_spent_in_pure_shares_beside_a_reserve(self):
+        budget = Budget(epsilon=1.0, delta=1e-6)
+        data = table(Budget(epsilon=2.0, delta=1e-6))
+        curator = opened(budget, data, reserve=1e-6, pure=True)
+        assert (curator.cost, data.ledger.entries[0].cost) == (PureDP(1.0), ApproxDP(1.0, 1e-6))
+        assert opened(budget, data, pure=True).release("marginals", {}).guarantee == PureDP(1.0)
+        with pytest.raises(ValueError, match="has no epsilon"):
+            opened(Budget(rho=1.0), pure=True)
 
     def test_is_refused_by_a_ledger_that_lacks_the_budget(self):
         data = table(Budget(rho=0.5))

@@ -14,9 +14,11 @@ import pytest
 from pgmpy_dp.plans import marginals
 from pgmpy_dp.plans.marginals import MarginalSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -137,19 +139,24 @@ class TestOrder:
             return wrapper
 
         monkeypatch.setattr(Ledger, "charge", recording("charge", Ledger.charge))
-        for name in ("_table_sizes", "_cost", "contingency_tables", "laplace_release"):
-            monkeypatch.setattr(marginals, name, recording(name, getattr(marginals, name)))
-        run(subject, MarginalSettings(SCOPES), Budget(epsilon=1.0))
-        assert events == ["_table_sizes", "_cost", "charge", "contingency_tables", "laplace_release"]
+        for owner, name in (
+            (marginals, "_table_sizes"),
+            (marginals, "_cost"),
+            (tables, "contingency_tables"),
+            (samplers, "discrete_laplace"),
+        ):
+            monkeypatch.setattr(owner, name, recording(name, getattr(owner, name)))
+        run(subject, MarginalSettings([("a",)]), Budget(epsilon=1.0))
+        assert events == ["_cost", "_table_sizes", "charge", "contingency_tables", "discrete_laplace"]
 
-    @pytest.mark.parametrize("step", ["contingency_tables", "laplace_release"])
-    def test_a_failure_after_the_charge_stays_charged(self, step, monkeypatch):
+    @pytest.mark.parametrize(("owner", "step"), [(tables, "contingency_tables"), (samplers, "discrete_laplace")])
+    def test_a_failure_after_the_charge_stays_charged(self, owner, step, monkeypatch):
         subject = table()
 
         def fail(*args, **kwargs):
             raise MemoryError
 
-        monkeypatch.setattr(marginals, step, fail)
+        monkeypatch.setattr(owner, step, fail)
         with pytest.raises(MemoryError):
             run(subject, MarginalSettings(SCOPES), Budget(epsilon=1.0))
         assert len(subject.ledger.entries) == 1
@@ -162,7 +169,7 @@ class TestOrder:
         def fail(*args, **kwargs):
             raise AssertionError("counted after a refusal")
 
-        monkeypatch.setattr(marginals, "contingency_tables", fail)
+        monkeypatch.setattr(tables, "contingency_tables", fail)
         with pytest.raises(
             BudgetExceeded, match=r"0.5-DP was asked, 0.75-DP of the budget 1-DP is spent, 0.25-DP is left"
         ):

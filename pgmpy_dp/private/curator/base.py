@@ -22,7 +22,7 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, ReservedZCDP, checked_number
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, checked_number
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -121,14 +121,17 @@ def observed(observer: Observer) -> Iterator[None]:
         _observer = before
 
 
-def cost_of(budget: Budget, reserve: float = 0.0) -> PureDP | ZCDP:
+def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> PureDP | ZCDP:
     """The guarantee whose shares operators spend: zCDP wherever the budget allows it, else pure.
 
     Parameters
     ----------
     budget : Budget
     reserve : float, default 0
-        Part of an (epsilon, delta) budget's delta that is kept for operators that can fail; in [0, delta).
+        Part of an (epsilon, delta) budget's delta that is kept for operators that can fail; in [0, delta), or all of
+        it where the cost is pure.
+    pure : bool, default False
+        Whether to spend epsilon in pure shares although the budget has a delta.
 
     Returns
     -------
@@ -138,7 +141,7 @@ def cost_of(budget: Budget, reserve: float = 0.0) -> PureDP | ZCDP:
     Raises
     ------
     ValueError
-        For a reserve that the budget's delta does not exceed.
+        For a reserve that the budget's delta cannot give, and pure shares of a rho budget.
 
     Examples
     --------
@@ -146,15 +149,17 @@ def cost_of(budget: Budget, reserve: float = 0.0) -> PureDP | ZCDP:
     (PureDP(epsilon=1.0), ZCDP(rho=0.1))
     """
     reserve = checked_number("reserve", reserve, positive=False, below_one=True)
-    if reserve and reserve >= budget.delta:
+    if reserve > budget.delta or (reserve == budget.delta > 0 and not pure):
         raise ValueError(
-            f"reserve={reserve!r} is not less than the delta of the budget {budget}, of which it is a part; pass an "
+            f"reserve={reserve!r} is too much for the delta of the budget {budget}, of which it is a part; pass an "
             "epsilon with a larger delta, or no reserve"
         )
     if budget.rho is not None:
+        if pure:
+            raise ValueError(f"pure shares were asked of the budget {budget}, which has no epsilon; pass an epsilon")
         return ZCDP(budget.rho)
     assert budget.epsilon is not None
-    if not budget.delta:
+    if pure or not budget.delta:
         return PureDP(budget.epsilon)
     # Rounded down: what converts and what is kept are not more than delta together.
     converting = float(np.nextafter(budget.delta - reserve, 0.0)) if reserve else budget.delta
@@ -179,6 +184,8 @@ class Curator:
         Whose values answers may depend on, for the reader of the ledger.
     reserve : float, default 0
         Part of delta kept for operators that can fail.
+    pure : bool, default False
+        Whether to spend the epsilon of an (epsilon, delta) budget in pure shares, instead of the rho that converts.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise. Nothing is protected then.
 
@@ -218,13 +225,18 @@ class Curator:
         columns: Iterable[Hashable],
         mechanism: str | None = None,
         reserve: float = 0.0,
+        pure: bool = False,
         random_state: int | None = None,
     ) -> None:
-        self._start(data, cost_of(budget, reserve), Fraction(reserve), seeded_generator(random_state))
+        cost = cost_of(budget, reserve, pure=pure)
+        self._start(data, cost, Fraction(reserve), seeded_generator(random_state))
         if data.in_other_hands:
             raise RuntimeError("a solver or a block function sees these records now; open the curator after it is done")
         self._mechanism = mechanism or ("discrete_gaussian" if isinstance(self.cost, ZCDP) else "discrete_laplace")
-        charged = self.cost if not reserve else ReservedZCDP(self.cost.rho, float(reserve))  # type: ignore[union-attr]
+        charged: Guarantee = cost
+        if reserve:
+            failing = float(reserve)
+            charged = ReservedZCDP(cost.rho, failing) if isinstance(cost, ZCDP) else ApproxDP(cost.epsilon, failing)
         self._guarantee = charged
         facts = {
             "what": what,
