@@ -24,8 +24,8 @@ import pandas as pd
 
 from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features
 from pgmpy_dp.estimators import base
-from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator import base as curator
 from pgmpy_dp.private.data import contingency, moments, table
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.ledger import Ledger
@@ -278,7 +278,7 @@ MUTANTS = [
     Mutant(
         KINDS[5],
         "NaiveMLE(rho, replace_one)",
-        _replaced(marginals, seeded_generator=_seed_of_zero),
+        _replaced(curator, seeded_generator=_seed_of_zero),
         100,
         "a seed of 0, noise/samplers.py",
     ),

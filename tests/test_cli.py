@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Ledger, MarkovNetwork, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
-from pgmpy_dp.plans import marginals
+from pgmpy_dp.private.noise import additive
 
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
@@ -335,8 +335,8 @@ def test_an_audit_refutes_what_is_broken(monkeypatch):
     assert "holds so far" in run("audit --epsilon 1 --trials 40").stdout
     assert "CollectiveEM(epsilon, replace_one, n_iter=2)" in run("audit --list").stdout
     assert run("audit --estimator truncated_laplace").stdout.startswith("truncated_laplace: (1, 0.01)-DP under")
-    real = marginals.laplace_release
-    monkeypatch.setattr(marginals, "laplace_release", lambda exact, epsilon, *rest: real(exact, 50 * epsilon, *rest))
+    real = additive.laplace_scales
+    monkeypatch.setattr(additive, "laplace_scales", lambda *a: tuple(scale / 50 for scale in real(*a)))
     result = run("audit --estimator NaiveMLE --epsilon 1 --trials 40 --json", 1)
     told = json.loads(result.stdout)
     assert (told["holds"], told["reports"][0]["lower_bound"] > 1) == (False, True)
