@@ -31,6 +31,7 @@ import networkx as nx
 import numpy as np
 from tqdm import tqdm
 
+from benchmarks.data import find
 from benchmarks.methods import LABELS, MBI_ALL, MBI_MD, METHODS, Problem
 from benchmarks.populations import noisy_tables
 from benchmarks.report import markdown_table
@@ -62,7 +63,6 @@ EDGES = (
 """A graph of common knowledge, not learned from the records."""
 
 _METHODS = ("uniform", "naive_1e-3", "naive", "naive_oracle", "em", "em_best_stop", "em_published", "map", *MBI_ALL)
-_ROOTS = (Path(__file__).resolve().parent.parent / "data", Path(__file__).resolve().parents[2] / "shared" / "data")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -130,11 +130,9 @@ def load_adult() -> tuple[Cliques, np.ndarray]:
     Raises
     ------
     FileNotFoundError
-        If neither data/ nor ../shared/data has adult_disc.csv.gz.
+        If it is not where `benchmarks.data.find` looks.
     """
-    folder = next((root for root in _ROOTS if (root / "adult_disc.csv.gz").exists()), None)
-    if folder is None:
-        raise FileNotFoundError(f"adult_disc.csv.gz is in none of {[str(root) for root in _ROOTS]}")
+    folder = find("adult_disc.csv.gz", "adult_disc.domain.json")
     schema = Schema.from_json(folder / "adult_disc.domain.json")
     graph = nx.Graph()
     graph.add_nodes_from(schema)

@@ -32,6 +32,7 @@ import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.data import find
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.models.block_models import degree_weights, error_rate, planted_labels, sample_block_model
@@ -106,7 +107,7 @@ def table(head: list[str], rows: list[list]) -> str:
     return markdown_table(head, [[f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in rows])
 
 
-def accuracy(_: Path) -> str:
+def accuracy(_: Path | None) -> str:
     """The models of the design, one row each."""
     cases = [
         (500, 200, 0.8, 0.25),
@@ -124,7 +125,7 @@ def accuracy(_: Path) -> str:
     return "## Two communities of equal size\n\n" + table(["n, d, gamma", "epsilon", *methods], body)
 
 
-def other_models(_: Path) -> str:
+def other_models(_: Path | None) -> str:
     """More communities, unequal sizes, unequal degrees."""
     cases = {
         "600 vertices, k = 3, d = 120, gamma = .4": (planted(600, 120, 0.4, 3), 3, 0.4, (1.0, 2.0, 4.0)),
@@ -157,7 +158,7 @@ def weak_recovery() -> list[tuple[float, list[float]]]:
     return found
 
 
-def thresholds(_: Path) -> str:
+def thresholds(_: Path | None) -> str:
     """Weak recovery against the bias, exact recovery against (a, b)."""
     weak = [[f"{60 * bias:.0f}", f"{bias**2 * 60:.1f}", *shares] for bias, shares in weak_recovery()]
     exact = []
@@ -179,7 +180,7 @@ def thresholds(_: Path) -> str:
     )
 
 
-def real_graphs(data: Path) -> str:
+def real_graphs(data: Path | None) -> str:
     """Karate, polblogs, email-Eu-core."""
     karate = nx.karate_club_graph()
     clubs = np.array([karate.nodes[v]["club"] != "Mr. Hi" for v in karate]).astype(int)
@@ -189,7 +190,7 @@ def real_graphs(data: Path) -> str:
         try:
             graphs[name.replace("_", "-")] = read_graph(data, name, label, kept)
         except FileNotFoundError as error:
-            notes.append(f"{name} is left out: {error.filename} is absent.")
+            notes.append(f"{name} is left out: {error.filename or error}")
     body = []
     for name, (graph, labels) in graphs.items():
         k = int(labels.max()) + 1
@@ -209,8 +210,9 @@ def real_graphs(data: Path) -> str:
     return "\n\n".join([text, *notes])
 
 
-def read_graph(data: Path, name: str, label: str, kept: int | None) -> tuple[sp.csr_array, np.ndarray]:
+def read_graph(data: Path | None, name: str, label: str, kept: int | None) -> tuple[sp.csr_array, np.ndarray]:
     """Largest component of the vertices with the `kept` most frequent labels (default: all labels)."""
+    data = find(f"{name}_nodes.csv", f"{name}_edges.csv") if data is None else data
     with open(data / f"{name}_nodes.csv", newline="", encoding="utf-8") as lines:
         labels = {row["id"]: row[label] for row in csv.DictReader(lines)}
     names, counts = np.unique(list(labels.values()), return_counts=True)
@@ -225,7 +227,7 @@ def read_graph(data: Path, name: str, label: str, kept: int | None) -> tuple[sp.
     return nx.to_scipy_sparse_array(part, nodelist=nodes, weight=None), codes
 
 
-def scaling(_: Path) -> str:
+def scaling(_: Path | None) -> str:
     """Noisy power iteration on large graphs, each in a process of its own, with the operating system's noise."""
     body = []
     for n in (10_000, 100_000, 1_000_000):
@@ -308,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Command line; see ``--help``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.block_models", description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="benchmarks/results", help="folder of the results (default: %(default)s)")
-    parser.add_argument("--data", default="../shared/data", help="folder of the real graphs (default: %(default)s)")
+    parser.add_argument("--data", type=Path, help="folder of the real graphs (default: see python -m benchmarks.data)")
     parser.add_argument("--part", choices=tuple(PARTS), help="print one part, without writing the report")
     parser.add_argument("--size", type=int, help="run one large graph here, and print it as JSON")
     options = parser.parse_args(arguments)
@@ -316,10 +318,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(json.dumps(large(options.size)))
         return
     if options.part:
-        print(PARTS[options.part](Path(options.data)))
+        print(PARTS[options.part](options.data))
         return
     start = time.perf_counter()
-    parts = [part(Path(options.data)) for part in PARTS.values()]
+    parts = [part(options.data) for part in PARTS.values()]
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     lines = [

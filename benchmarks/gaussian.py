@@ -2,7 +2,7 @@
 
 ::
 
-    python -m benchmarks.gaussian --out benchmarks/results --colon path/to/colon_alon.csv.gz
+    python -m benchmarks.gaussian --out benchmarks/results
 
 Published mechanisms are followed by the paper's own program (all entries penalised) on the noisy second moments with
 eigenvalues clipped to be positive; all methods see the same records, clipped to the same public norm. The pure
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.data import find
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateGraphicalLasso
@@ -68,17 +69,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Command line; see ``--help``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gaussian", description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="benchmarks/results", help="folder of the results (default: %(default)s)")
-    parser.add_argument("--colon", default="data/colon_alon.csv.gz", help="the Colon data, which do not ship with this")
     parser.add_argument("--repeats", type=int, default=REPEATS)
     options = parser.parse_args(arguments)
     warnings.filterwarnings("ignore", "random_state")
     start = time.perf_counter()
     cases = [synthetic(r, 30, 20_000) for r in (0.5, 1.0, 1.5)]
     cases += [parkinsons(by_person=False), parkinsons(by_person=True)]
-    if Path(options.colon).exists():
-        cases.insert(3, colon(Path(options.colon)))
-    else:
-        print(f"{options.colon} is not there: the columns of Colon are left out; pass --colon")
+    try:
+        cases.insert(3, colon())
+    except FileNotFoundError as error:
+        print(f"The columns of Colon are left out: {error}")
     text = [
         "# Private sparse inverse covariance",
         "Made by `python -m benchmarks.gaussian`",
@@ -126,7 +126,7 @@ def redrawn(case: Case, seed: int) -> Case:
 
 
 def parkinsons(by_person: bool) -> Case:
-    frame = pd.read_csv("data/parkinsons_updrs.csv.gz")
+    frame = pd.read_csv(find("parkinsons_updrs.csv.gz") / "parkinsons_updrs.csv.gz")
     columns = []
     for name, (logarithm, center, scale) in PARKINSONS.items():
         values = frame[name].to_numpy(float)
@@ -139,8 +139,9 @@ def parkinsons(by_person: bool) -> Case:
     return Case("Parkinson's, by person", rows, reference(moments, len(np.unique(person))), person)
 
 
-def colon(path: Path) -> Case:
-    rows = (np.log10(pd.read_csv(path).iloc[:, 1:11].to_numpy(float)) - 3.5) / 0.25
+def colon() -> Case:
+    frame = pd.read_csv(find("colon_alon.csv.gz") / "colon_alon.csv.gz")
+    rows = (np.log10(frame.iloc[:, 1:11].to_numpy(float)) - 3.5) / 0.25
     return Case("Colon", rows, reference(rows.T @ rows / len(rows), len(rows)))
 
 

@@ -36,6 +36,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_softmax
 
+from benchmarks.data import find
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.markov_chain import (
     MarkovChain,
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def read_msnbc() -> tuple[pd.DataFrame, Schema]:
     """The users and the public schema that goes with them."""
-    folder = Path(__file__).resolve().parent.parent / "data"
+    folder = find("msnbc_50k.csv.gz", "msnbc.domain.json")
     with gzip.open(folder / "msnbc_50k.csv.gz", "rt") as stream:
         frame = pd.read_csv(stream)
     return frame, Schema.from_dict(json.loads((folder / "msnbc.domain.json").read_text()))

@@ -317,6 +317,19 @@ def test_what_was_paid_for_is_kept(folder, monkeypatch):
     assert MarkovNetwork.load("again.npz").privacy.guarantee == Release.load("model.release.npz").guarantee
 
 
+def test_a_fit_keeps_what_its_help_says(folder, monkeypatch):
+    """Noisy tables only with --release, or if it fails once it has them; nothing between the charge and the tables."""
+    told = " ".join(run("fit --help").stdout.split())
+    assert "A fit that succeeds keeps the noisy tables only with --release" in told
+    assert "fails between the charge and the tables, keeps nothing" in told
+    run(f"{FIT} --edges age-income")
+    monkeypatch.setattr("pgmpy_dp.private.noise.samplers.discrete_laplace", lambda *_, **__: 1 / 0)
+    other = "fit records.csv --schema schema.json --epsilon 2 --edges age-income --out other.npz --ledger ledger.json"
+    assert "refit" not in run(other, 4).stderr
+    assert str(Ledger.open("ledger.json").spent) == "2-DP"
+    assert sorted(path.name for path in Path().glob("*.npz")) == ["model.npz"]
+
+
 def test_a_model_that_cannot_be_written_is_not_lost(folder, monkeypatch):
     def fails(self, path):
         raise OSError(28, "No space left on device", str(path))

@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.code_lines import code_lines, in_folder
+
 ROOT = Path(__file__).parents[1]
 PATTERNS = ("*.md", "docs/*.md", "pgmpy_dp/**/*.md", "benchmarks/*.md", "data/*.md", "tutorials/*.md")
 PAGES = sorted(page for pattern in PATTERNS for page in ROOT.glob(pattern))
@@ -61,6 +63,21 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     exec(compile(blocks(page), str(page), "exec"), {"__name__": "page"})
     assert "DP under " in capsys.readouterr().out or ".fit(" not in blocks(page)
     assert (tmp_path / "model.npz").exists() or "model.npz" not in blocks(page)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if '"data/' in blocks(p)], ids=name)
+def test_code_that_reads_the_clone_s_data_says_so(page):
+    """Before the first path: a relative one works in one folder only."""
+    before = blocks(page).partition('"data/')[0]
+    assert "# Run it in the folder of a clone" in before
+
+
+@pytest.mark.parametrize("page", PAGES + RESULTS, ids=name)
+def test_tables_have_a_head(page):
+    """A blank line within a table makes text of the rows below it."""
+    lines = ["", *re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL).splitlines(), ""]
+    starts = [k for k, line in enumerate(lines) if line.startswith("| ") and not lines[k - 1].startswith("| ")]
+    assert [lines[k] for k in starts if not re.fullmatch(r"\|( *:?-+:? *\|)+", lines[k + 1].strip())] == []
 
 
 def program_lines(page: Path) -> str:
@@ -182,6 +199,42 @@ def test_pictures_of_benchmarks_are_drawn_from_the_results(tmp_path, monkeypatch
         drawn = [len(one.get_xdata()) for ax in figure.axes for one in ax.get_lines()]
         assert drawn and min(drawn) > 1
         pictures.plt.close(figure)
+
+
+def test_the_size_of_the_boundary_is_what_its_readme_says():
+    """Code lines to 3 %, also of its parts; `python -m tests.code_lines` counts."""
+    folder = ROOT / "pgmpy_dp" / "private"
+    text = " ".join((folder / "README.md").read_text().split())
+    said = re.search(
+        r"(\d+) files, about ([\d,]+) lines of code .*?: ([\d,]+) of promises and ledgers, ([\d,]+) of noise, "
+        r"([\d,]+) of data, ([\d,]+) of learners",
+        text,
+    )
+    files, whole, *parts = (int(number.replace(",", "")) for number in said.groups())
+    counted = {name: in_folder(folder / name)[1] for name in ("noise", "data", "learners")}
+    assert (files, whole) == (in_folder(folder)[0], pytest.approx(in_folder(folder)[1], rel=0.03))
+    assert parts[1:] == [pytest.approx(lines, abs=0.03 * whole) for lines in counted.values()]
+    assert sum(parts) == pytest.approx(whole, abs=0.03 * whole)
+
+
+def test_code_lines_are_those_with_code():
+    source = '''"""A docstring
+of two lines."""
+import os  # a comment
+
+# another
+def f(x,
+      y):
+    """One."""
+    text = """a text
+    with blanks
+
+    in it"""
+    return (x +
+
+            y), text
+'''
+    assert code_lines(source) == 1 + 2 + 4 + 2
 
 
 def test_shipped_data_name_their_source():

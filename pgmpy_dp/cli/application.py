@@ -54,7 +54,7 @@ Exit codes:
   1  a check failed: an audit refuted its claim
   2  an argument cannot be used; nothing was spent and nothing was written
   3  the budget does not allow it; nothing was spent
-  4  something failed that nobody foresaw; where the budget was spent, what it bought is kept
+  4  something failed that nobody foresaw; noisy tables that the budget bought by then are kept
      ({_TRACEBACK}=1 shows more, which may quote records)
 
 Nothing that is printed depends on a record, but through releases with noise.""",

@@ -100,8 +100,9 @@ def fit(
     values outside the schema are left out or counted in an other-state, and nobody is told which or how many: compare
     the estimated number of records that is printed with what you expect.
 
-    Everything is checked before anything is spent. If learning fails afterwards, the noisy tables that were paid for
-    are kept, and refit learns from them.
+    Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. One
+    that fails once it has them keeps them in that file, or beside the model (model.release.npz), for refit. One that is
+    killed, or fails between the charge and the tables, keeps nothing, and the budget is spent.
     """
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.table import PrivateTable

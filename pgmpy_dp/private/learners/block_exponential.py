@@ -42,9 +42,9 @@ class ExponentialSettings(CommunitySettings):
     degree, random_state
         See :class:`~pgmpy_dp.private.learners.communities.CommunitySettings`.
     max_vertices : int, default 64
-        Larger graphs are refused. Above 22 vertices the time depends on the graph, which must be known to be sparse for
-        other reasons: of 64 vertices, a path takes .03 s and a random 3-regular graph 7 s; a dense graph of 40 does not
-        end.
+        Larger graphs are refused. Above 22 vertices the time depends on the private edges: of 64 vertices, a path takes
+        .03 s and a random 3-regular graph 7 s; a dense graph of 40 does not end. `PrivateBlockModel` always has the
+        default; in settings for `run`, raise it only where it is public that the graph is tree-like.
     """
 
     max_vertices: int = 64
@@ -119,7 +119,7 @@ def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> R
     if graph.n > settings.max_vertices:
         raise ValueError(
             f"the graph has {graph.n} vertices and max_vertices={settings.max_vertices}: exact draws may take forever; "
-            "use another method, or raise max_vertices for a graph that is known to be tree-like"
+            "use method 'noisy-power' or 'randomized-response'"
         )
     share = 1 - (COUNT_SHARE if settings.degree is None else Fraction(0))
     cost: PureDP | ZCDP

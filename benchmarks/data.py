@@ -1,0 +1,126 @@
+"""The real data of the benchmarks: where they are, and what to put where for those that do not ship.
+
+    python -m benchmarks.data
+
+says for each set whether it is there, and what is missing. It fetches nothing. Benchmarks leave out the rows of a set
+that is absent, and say so. Why some sets do not ship: no licence that allows it was found (``data/SOURCES.md``).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["NOT_SHIPPED", "DataSet", "find"]
+
+_CLONE = Path(__file__).resolve().parent.parent
+FOLDERS = (_CLONE / "data", _CLONE.parent / "shared" / "data")
+"""Where data are looked for, in this order."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A public set of records that does not ship with the repository.
+
+    Attributes
+    ----------
+    used_by : str
+        The benchmark that has rows of it.
+    source : str
+        Who made it, and where to get it.
+    contents : dict
+        From the name of a file to what has to be in it.
+    sha256 : dict
+        From the name of a file to the hash of its text, without compression, in the runs whose results are committed. A
+        file with the same content that is written in another way has another one.
+    """
+
+    used_by: str
+    source: str
+    contents: dict[str, str]
+    sha256: dict[str, str]
+
+
+NOT_SHIPPED = {
+    "Colon": DataSet(
+        "python -m benchmarks.gaussian",
+        "U. Alon et al., PNAS 96 (1999) 6745; as data/alon.RData in the GitHub repository ramhiser/datamicroarray "
+        "(commit a95f6f68), or in the Bioconductor package colonCA",
+        {
+            "colon_alon.csv.gz": "CSV, compressed by gzip. First line: class,X1,...,X2000; then 62 lines: t (tumour, "
+            "40 of them) or n (normal, 22), and the 2,000 intensities as they are, without logarithms"
+        },
+        {"colon_alon.csv.gz": "db9652ccf244145fb331477d379b557052258eb6d3d2cf56aeea3527dc93cfe3"},
+    ),
+    "polblogs": DataSet(
+        "python -m benchmarks.block_models --part real",
+        "L. Adamic and N. Glance, The political blogosphere and the 2004 US election (2005); polblogs.gml of "
+        "M. Newman's network data (netdata)",
+        {
+            "polblogs_nodes.csv": "CSV. First line: id,leaning (more columns do no harm); then 1,490 blogs: the node's "
+            "id and its value, 0 (left) or 1 (right)",
+            "polblogs_edges.csv": "CSV. First line: source,target; then 19,025 arcs: those of the file without 65 "
+            "repeated ones (directions, repetitions and loops are ignored)",
+        },
+        {
+            "polblogs_nodes.csv": "a23433afc56d53d46ce65c4589567165185716d18ddc595f1ba88619a9a6de41",
+            "polblogs_edges.csv": "19857f14ecfb12d0042a24d8c57254c5984a09d5aae6dc6605965673edbe448a",
+        },
+    ),
+    "email-Eu-core": DataSet(
+        "python -m benchmarks.block_models --part real",
+        "J. Leskovec, J. Kleinberg and C. Faloutsos (2007) and H. Yin et al. (2017); email-Eu-core.txt and "
+        "email-Eu-core-department-labels.txt of SNAP, <https://snap.stanford.edu/data/email-Eu-core.html>",
+        {
+            "email_eu_core_nodes.csv": "CSV. First line: id,department; then the 1,005 lines of the labels, with "
+            "commas for blanks",
+            "email_eu_core_edges.csv": "CSV. First line: source,target; then the 25,571 lines of the edges, with "
+            "commas for blanks",
+        },
+        {
+            "email_eu_core_nodes.csv": "e3bb9a05e02456fe30675be6f0d1d3e91470bc365cacd9f9eaddf430a3513f2a",
+            "email_eu_core_edges.csv": "332a83b57e97aa6b157ecfe13e40eb69227893fd88f9899d333913ba2d90bb35",
+        },
+    ),
+}
+
+
+def find(*names: str) -> Path:
+    """The first folder that has all of these files.
+
+    Raises
+    ------
+    FileNotFoundError
+        If none has.
+    """
+    for folder in FOLDERS:
+        if all((folder / name).exists() for name in names):
+            return folder
+    raise FileNotFoundError(
+        f"{' and '.join(names)} not in {FOLDERS[0]}; python -m benchmarks.data says what to put there"
+    )
+
+
+def main() -> None:
+    """Print what is there, and what is to be put where."""
+    for name, data in NOT_SHIPPED.items():
+        try:
+            folder = find(*data.contents)
+        except FileNotFoundError:
+            print(f"{name}: missing. `{data.used_by}` leaves its rows out.\n  From: {data.source}.")
+            for file, content in data.contents.items():
+                print(f"  Put into {FOLDERS[0] / file}: {content}.")
+            continue
+        same = all(_sha256(folder / file) == hashed for file, hashed in data.sha256.items())
+        print(f"{name}: {folder}, {'' if same else 'not '}byte for byte the files of the committed results")
+
+
+def _sha256(path: Path) -> str:
+    content = path.read_bytes()
+    return hashlib.sha256(gzip.decompress(content) if path.suffix == ".gz" else content).hexdigest()
+
+
+if __name__ == "__main__":
+    main()
