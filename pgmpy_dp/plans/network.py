@@ -129,25 +129,29 @@ def run(
         mechanism="gumbel_noisy_max+discrete_gaussian" if gaussian else "exponential_noisy_max+discrete_laplace",
         random_state=settings.random_state,
     )
-    search = _Search(curator, shares, refit, settings.max_clique_cells)
-    search.measure_variables()
-    search.measure_required()
-    share, number = shares.first_round, 0
-    while curator.left > 0:
-        number += 1
-        spent = curator.left if curator.left < 2 * share else share
-        if not search.measure_worst(number, spent):
-            share *= _GROWTH[gaussian]
-        if progress is not None:
-            progress()
-    return curator.release("marginals", search.public() | {"settings": _public(settings, budget)})
+    search = _Search(curator, shares, refit, settings, budget)
+    with curator.keeping("marginals", search.public):
+        search.measure_variables()
+        search.measure_required()
+        share, number = shares.first_round, 0
+        while curator.left > 0:
+            number += 1
+            spent = curator.left if curator.left < 2 * share else share
+            if not search.measure_worst(number, spent):
+                share *= _GROWTH[gaussian]
+            if progress is not None:
+                progress()
+    return curator.release("marginals", search.public())
 
 
 class _Search:
     """The course of a search: what was released, the fit to it, and which pairs are left to choose from."""
 
-    def __init__(self, curator: TableCurator, shares: NetworkShares, refit: Refit, max_cells: int) -> None:
-        self.curator, self.shares, self.refit, self.max_cells = curator, shares, refit, max_cells
+    def __init__(
+        self, curator: TableCurator, shares: NetworkShares, refit: Refit, settings: NetworkSettings, budget: Budget
+    ) -> None:
+        self.curator, self.shares, self.refit = curator, shares, refit
+        self.settings, self.budget = settings, budget
         self.names = curator.schema.variables
         self.sizes = tuple(curator.schema.cardinality(name) for name in self.names)
         self.candidates = list(shares.candidates)
@@ -158,25 +162,22 @@ class _Search:
 
     def measure_variables(self) -> None:
         """One table of each variable."""
-        self._measure(
-            [(i,) for i in range(len(self.sizes))], self.shares.one_way, one_way_weights(self.sizes, self.cost)
-        )
+        weights = one_way_weights(self.sizes, self.cost)
+        self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
+        self.estimate = self.refit(released_tables(self.curator), None)
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
         if required := self.shares.required:
             each = self.shares.each_required
-            before, values, scale = self._measure(list(required), each * len(required))
-            for pair, value in zip(required, values, strict=True):
-                self._record(
-                    before, pair, value, scale, round=0, share=each, selection_scale=None, candidates=len(required)
-                )
+            facts = {"round": 0, "share": float(each), "selection_scale": None, "candidates": len(required)}
+            self._measure(list(required), each * len(required), facts)
 
     def measure_worst(self, number: int, share: Fraction) -> bool:
         """One round: select a pair, measure it, refit. Whether that changed its table by more than noise would."""
         shares, fit = self.shares, self._fit
         # What was too large once stays so: the model only grows.
-        allowed = set(admissible_pairs(fit.noisy.cliques, self.candidates, self.max_cells))
+        allowed = set(admissible_pairs(fit.noisy.cliques, self.candidates, self.settings.max_clique_cells))
         self.unavailable |= {pair: number - 1 for pair in self.candidates if pair not in allowed}
         self.candidates = [pair for pair in self.candidates if pair in allowed]
         measuring, selecting = share * (1 - shares.selection), share * shares.selection
@@ -187,18 +188,14 @@ class _Search:
             selecting,
             [self._cells(pair) * noise for pair in self.candidates],
         )
-        pair = self.candidates[best]
-        before, (value,), scale = self._measure([pair], measuring)
-        return self._record(
-            before,
-            pair,
-            value,
-            scale,
-            round=number,
-            share=share,
-            selection_scale=misfit_scale(self.curator.adjacency, self.cost, selecting),
-            candidates=len(self.candidates),
-        )
+        facts = {
+            "round": number,
+            "share": float(share),
+            "selection_scale": misfit_scale(self.curator.adjacency, self.cost, selecting),
+            "candidates": len(self.candidates),
+        }
+        self._measure([self.candidates[best]], measuring, facts)
+        return self.rounds[-1]["change"] > self.rounds[-1]["offset"]
 
     @property
     def cost(self) -> PureDP | ZCDP:
@@ -215,28 +212,19 @@ class _Search:
     def _cells(self, pair: Pair) -> int:
         return self.sizes[pair[0]] * self.sizes[pair[1]]
 
-    def _measure(
-        self, scopes: Sequence[tuple[int, ...]], share: Fraction, weights: list[float] | None = None
-    ) -> tuple[NetworkEstimate | None, list[np.ndarray], float]:
-        """Release tables and refit; the fit before, the tables, the scale of the noise of the last one."""
-        before = self.estimate
-        values = self.curator.tables(self._named(scopes), share, weights)
-        noisy = released_tables(self.curator)
+    def _measure(self, pairs: list[Pair], share: Fraction, facts: dict[str, Any]) -> None:
+        """Release the tables of pairs, note what they say, refit, note what that changed."""
+        values = self.curator.tables(self._named(pairs), share)
+        noisy, before = released_tables(self.curator), self._fit
+        offset = expected_noise(self.cost, float(noisy.scale[-1]))  # all tables of a call have the same noise
+        for pair, value in zip(pairs, values, strict=True):
+            misfit = float(np.abs(value - before.expected_counts(pair)).sum())
+            self.rounds.append({**facts, "misfit": misfit, "change": 0.0, "offset": self._cells(pair) * offset})
+        # An interrupted refit leaves a release whose tables all have their entry.
         self.estimate = self.refit(noisy, before)
-        return before, values, float(noisy.scale[-1])
-
-    def _record(
-        self, before: NetworkEstimate | None, pair: Pair, value: np.ndarray, scale: float, **facts: Any
-    ) -> bool:
-        """Note what a measurement said; whether the model's table changed by more than the noise would change it."""
-        assert before is not None
-        old, new = before.expected_counts(pair), self._fit.expected_counts(pair)
-        change, offset = float(np.abs(new - old).sum()), self._cells(pair) * expected_noise(self.cost, scale)
-        misfit = float(np.abs(value - old).sum())
-        self.rounds.append(
-            {**facts, "share": float(facts["share"]), "misfit": misfit, "change": change, "offset": offset}
-        )
-        return change > offset
+        for pair, record in zip(pairs, self.rounds[-len(pairs) :], strict=True):
+            gap = self.estimate.expected_counts(pair) - before.expected_counts(pair)
+            record["change"] = float(np.abs(gap).sum())
 
     def public(self) -> dict[str, Any]:
         """What a release says about the search."""
@@ -246,6 +234,15 @@ class _Search:
             "unavailable": [
                 [*(encode_label(name) for name in self._named([pair])[0]), last] for pair, last in unavailable
             ],
+            "settings": {
+                "required": [[encode_label(name) for name in pair] for pair in self.settings.required],
+                "forbidden": [[encode_label(name) for name in pair] for pair in self.settings.forbidden],
+                "max_clique_cells": self.settings.max_clique_cells,
+                "n_rounds": self.settings.n_rounds,
+                "one_way_share": self.settings.one_way_share,
+                "selection_share": self.settings.selection_share,
+                "budget": self.budget.guarantee.to_dict(),
+            },
         }
 
 
@@ -262,15 +259,3 @@ def released_tables(curator: TableCurator) -> NoisyMarginals:
         np.array([noise.scale for answer in answers for noise in answer.noise if noise is not None]),
         None if total is None else max(float(total), 1.0),
     )
-
-
-def _public(settings: NetworkSettings, budget: Budget) -> dict[str, Any]:
-    return {
-        "required": [[encode_label(name) for name in pair] for pair in settings.required],
-        "forbidden": [[encode_label(name) for name in pair] for pair in settings.forbidden],
-        "max_clique_cells": settings.max_clique_cells,
-        "n_rounds": settings.n_rounds,
-        "one_way_share": settings.one_way_share,
-        "selection_share": settings.selection_share,
-        "budget": budget.guarantee.to_dict(),
-    }

@@ -12,6 +12,7 @@ import pytest
 from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, list_estimators
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, base
 from pgmpy_dp.plans import marginals
+from pgmpy_dp.private.curator import base as curator
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Sensitive
@@ -151,7 +152,7 @@ BEFORE_THE_CHARGE = {
 AFTER_THE_CHARGE = {
     "counting": (table_module, "count"),
     "the noise": (samplers, "discrete_laplace"),
-    "the release": (marginals, "Release"),
+    "the release": (curator, "Release"),
 }
 AFTER_THE_RELEASE = {
     "its reading": (base, "noisy_marginals"),

@@ -14,6 +14,9 @@ from pgmpy.base import UndirectedGraph
 
 from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, learn
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork, structure
+from pgmpy_dp.models import network_estimate
+from pgmpy_dp.plans import network
+from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
@@ -358,3 +361,25 @@ class TestChowLiu:
         noise = pd.DataFrame({name: rng.choice(np.array(s, dtype=object), 50) for name, s in STATES.items()})
         graph = PrivateChowLiu(rho=1e-6, state_names=STATES, prune=True, fit_parameters=False).fit(noise).graph_
         assert list(graph.nodes) == list(STATES)
+
+
+def test_an_interrupted_search_keeps_what_was_paid_for(monkeypatch):
+    """Ctrl-C in the middle of a refit: the exception has all tables released so far, and they can be learned from."""
+    true, calls = network_estimate.estimate_network, []
+
+    def interrupted(noisy, before=None):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return true(noisy, before)
+
+    monkeypatch.setattr(network.run, "__defaults__", (None, interrupted))
+    table = PrivateTable(records(), STATES, ledger=Budget(rho=1.0))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        PrivateNetwork(rho=1.0, n_rounds=8).fit(table)
+    release = caught.value.release
+    assert len(release.scopes) == len(STATES) + 3 == len(STATES) + len(release.public["rounds"])
+    assert table.ledger.left == ZCDP(0.0)
+    assert "paid for" in caught.value.__notes__[0]
+    again = PrivateNetwork().fit_release(release)
+    assert again.graph_.number_of_edges() == len({frozenset(scope) for scope in release.scopes[len(STATES) :]})

@@ -298,6 +298,17 @@ class Curator:
             reproducible=self._seed is not None,
         )
 
+    @contextmanager
+    def keeping(self, kind: str, public: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
+        """What ends the block early, Ctrl-C too, has what was released so far as its attribute ``release``."""
+        try:
+            yield
+        except BaseException as error:
+            if self._answers:
+                error.release = self.release(kind, public())  # type: ignore[attr-defined]
+                error.add_note("What was released so far is paid for: it is this exception's .release, for fit_release")
+            raise
+
     def _public(self) -> dict[str, Any]:
         """Public facts of the data."""
         return {}
