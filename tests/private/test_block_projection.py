@@ -120,6 +120,50 @@ def test_large_awkward_graphs_take_the_other_solver(name):
     assert program.solve(matrix(graph)).distance <= program.distance
 
 
+def threshold(n: int, seed: int) -> sp.csr_array:
+    """An edge where two weights sum to 1 at least."""
+    weights = np.random.default_rng(seed).random(n)
+    return without_loops(np.add.outer(weights, weights) >= 1)
+
+
+def half(n: int) -> sp.csr_array:
+    return without_loops(np.add.outer(np.arange(n), np.arange(n)) >= n)
+
+
+def interval(n: int, seed: int = 0) -> sp.csr_array:
+    ends = np.sort(np.random.default_rng(seed).random((n, 2)), axis=1)
+    return without_loops((ends[:, :1] <= ends[:, 1]) & (ends[:, 0] <= ends[:, 1:]))
+
+
+def without_loops(dense: np.ndarray) -> sp.csr_array:
+    return sp.csr_array((dense & ~np.eye(len(dense), dtype=bool)).astype(np.int32))
+
+
+# A degree that is far from the graph's: Newton's method stalls on the first two, at 6,480 and 990 times the distance.
+WRONG_DEGREES = {
+    "half": (half(240), 1.0, 0.7),
+    "threshold": (threshold(240, 1), 2.0, 0.05),
+    "interval": (interval(240), 1.0, 0.7),
+    "half, other solver": (half(320), 1.0, 0.7),
+    "interval, other solver": (interval(310), 2.0, 0.05),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_DEGREES)
+def test_graphs_of_other_degrees_are_certified(name):
+    graph, degree, bias = WRONG_DEGREES[name]
+    program = BlockProjection(graph.shape[0], degree, bias)
+    points = [program.solve(graph), program.fallback(graph)]
+    assert points[1].distance <= program.distance / 2
+    released = convex_program.certified_solution(program, graph)
+    assert any(np.array_equal(released, p.value) and p.distance <= program.distance for p in points)
+    # The two are solvers of their own: they agree where both say that they are near.
+    if points[0].distance <= program.distance:
+        assert np.linalg.norm(points[0].value - points[1].value) <= points[0].distance + points[1].distance
+    else:
+        assert name in ("half", "threshold")
+
+
 def test_an_uncertified_solution_is_replaced_in_silence(monkeypatch, recwarn, caplog):
     program = BlockProjection(40, degree=8.0, bias=0.6)
     graph = PrivateGraph(AWKWARD["path"], ledger=Budget(epsilon=40.0, delta=1e-5))
