@@ -9,10 +9,10 @@ and the eigenvalues x = (l + sqrt(l^2 + 4 mu))/2, so that X - M = mu X^-1. theta
 
     H h = diag(Q (W o (Q' Diag(h) Q)) Q'),     W_kl = x_k x_l/(x_k x_l + mu).
 
-theta/mu is self-concordant. From a mu at which a start is known, mu is lowered to where ``n mu`` is small, and y kept so
-near the minimum that the Newton decrement is at most 1/4: by a guess along the path while that works, and else by
-a factor ``1 + 1/(20 sqrt(n))``, which always does. At the end the last Newton step gives a feasible X and a semidefinite
-N that differ by Y off the diagonal and have ``<N, X> <= n mu``: that is what
+theta/mu is self-concordant. From a mu at which a start is known, mu is lowered to where ``n mu`` is small, and y kept
+so near the minimum that the Newton decrement is at most 1/4: by a guess along the path while that works, and else by a
+factor ``1 + 1/(20 sqrt(n))``, which always does. At the end the last Newton step gives a feasible X and a
+semidefinite N that differ by Y off the diagonal and have ``<N, X> <= n mu``: that is what
 :func:`pgmpy_dp.private.learners.certificates.certified_pair` wants to see. Proofs, rounding included:
 ``correlation_path.md``, beside this file.
 """
@@ -172,7 +172,7 @@ def _tried(y_matrix: np.ndarray, y: np.ndarray, mu: float) -> _Point | None:
         point = _Point(y_matrix, y, mu)
     except (LinAlgError, ValueError):  # far from the path H may be singular, and y anything
         return None
-    # Where the diagonal is as the decrement says it must be, H is well conditioned, and so the decrement computed is true.
+    # Where the diagonal is as the decrement says, H is well conditioned, and so the decrement was computed well.
     near = point.decrement <= _DECREMENT and bool(np.all(np.abs(len(y) * point.diagonal - 1.0) <= _DIAGONAL))
     return point if near else None
 
@@ -224,7 +224,7 @@ class _Point:
         return (self.vectors.T * h) @ self.vectors
 
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
-        """Factors of the X and the N that the Newton step leads to: X^1/2 (I + R) X^1/2 and mu X^-1/2 (I - R) X^-1/2."""
+        """Factors of X^1/2 (I + R) X^1/2 and mu X^-1/2 (I - R) X^-1/2: what the Newton step makes of X and N."""
         root, eye = np.sqrt(self.x), np.eye(len(self.x))
         products = np.outer(self.x, self.x)
         change = self._rotated(self.newton) * (np.outer(root, root) / (products + self.mu))

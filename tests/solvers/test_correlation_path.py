@@ -91,14 +91,15 @@ def test_the_proof_s_inequalities(name, mu, monkeypatch):
     assert point.decrement < 0.25
     b = row_sum(y)
     # The Newton step, and lowering mu.
-    assert correlation_path._Point(y, point.y + point.newton, mu).decrement <= (
-        point.decrement / (1 - point.decrement)
-    ) ** 2 + 1e-6
+    assert (
+        correlation_path._Point(y, point.y + point.newton, mu).decrement
+        <= (point.decrement / (1 - point.decrement)) ** 2 + 1e-6
+    )
     for a in (1.01, 1.1, 2.0):
         lowered = correlation_path._Point(y, point.y, mu / a).decrement
         assert lowered <= a * point.decrement + math.sqrt(n) * (a - 1) + 1e-6
     # X, N and H.
-    assert 0.8 <= n * point.diagonal.min() and n * point.diagonal.max() <= 4 / 3
+    assert n * point.diagonal.min() >= 0.8 and n * point.diagonal.max() <= 4 / 3
     inverse = (point.vectors * (mu / point.x)) @ point.vectors.T
     assert np.diag(inverse).max() <= 1.25 * n * mu + 1.3 * b
     hessian = np.linalg.eigvalsh(point._hessian())

@@ -155,15 +155,15 @@ def certified_pair(target: np.ndarray, factor: np.ndarray, dual_factor: np.ndarr
 
     Notes
     -----
-    *Proof.* As in the module, with t = ||X_f - X*||_F, ``t^2 <= <X_f - Y, X_f - X*>``. X_f - X* is 0 on the diagonal, so
-    only the rest of X_f - Y = (X_f - Y - G G') + G G' counts: h is the Frobenius norm of what is in brackets, off the
-    diagonal. And ``<G G', X_f - X*> <= <G G', X_f> = ||G' F||_F^2 = b``, as X* and G G' are semidefinite. So t^2 <= h t + b,
-    and ``t <= (h + sqrt(h^2 + 4 b))/2``.
+    *Proof.* As in the module, with t = ||X_f - X*||_F, ``t^2 <= <X_f - Y, X_f - X*>``. X_f - X* is 0 on the diagonal,
+    so only the rest of X_f - Y = (X_f - Y - G G') + G G' counts: h is the Frobenius norm of what is in brackets, off
+    the diagonal. And ``<G G', X_f - X*> <= <G G', X_f> = ||G' F||_F^2 = b``, as X* and G G' are semidefinite. So
+    t^2 <= h t + b, and ``t <= (h + sqrt(h^2 + 4 b))/2``.
 
     *Rounding.* Constants as in the module. The entries of G G' add ``g(K) ||G||_F^2`` to h, two subtractions u times
-    their results, X for X_f dX. In the root of b the product of G' with the computed F adds ``g(n) ||G||_F ||F||_F``, and F,
-    whose rows are wrong by a relative g(K/2 + 8), as much times ||G||_F. None of these stands under a root, unlike those
-    of :func:`certified_projection`.
+    their results, X for X_f dX. In the root of b the product of G' with the computed F adds ``g(n) ||G||_F ||F||_F``,
+    and F, whose rows are wrong by a relative g(K/2 + 8), as much times ||G||_F. None of these stands under a root,
+    unlike those of :func:`certified_projection`.
 
     Examples
     --------

@@ -148,7 +148,7 @@ class UncertifiedSolution(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "no solver certified its solution, so nothing was released; the budget is spent, for that this happened may "
+            "no solver certified its solution, so nothing was released; the budget is spent, as the outcome itself may "
             "tell of the records. It is a fault of the package or of the machine's linear algebra: please report it, "
             "with the settings and without the records"
         )
