@@ -130,7 +130,7 @@ def most_points(n: int, row_sum: float, accuracy: float) -> int:
     Examples
     --------
     >>> most_points(240, 512.0, 1.9e-4)
-    26767
+    28681
     """
     first, last = _ends(n, row_sum, accuracy)
     return 1 + (1 + _TRIALS) * math.ceil(math.log(first / last) / math.log1p(1.0 / (_SHORT * math.sqrt(n))) + 1.0)

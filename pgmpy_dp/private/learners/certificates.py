@@ -169,7 +169,7 @@ def certified_pair(target: np.ndarray, factor: np.ndarray, dual_factor: np.ndarr
     --------
     >>> target = np.array([[0.0, 2.0, -2.0], [2.0, 0.0, -2.0], [-2.0, -2.0, 0.0]])
     >>> labels = np.array([[1.0], [1.0], [-1.0]]) / np.sqrt(3)  # X = labels labels', which N has to be orthogonal to
-    >>> dual = np.linalg.cholesky(5 * (np.eye(3) - labels @ labels.T) + 1e-15 * np.eye(3))
+    >>> dual = np.sqrt(5) * (np.eye(3) - labels @ labels.T)  # a projection is its own square
     >>> certified_pair(target, labels, dual).distance < 1e-6 < certified_pair(target, labels, 2 * dual).distance
     True
     """
