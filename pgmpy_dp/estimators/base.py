@@ -35,7 +35,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "progress_bar", "schema_and_table"]
+__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "private_table", "progress_bar", "schema_and_table"]
 
 Progress = Callable[[], None] | None
 
@@ -311,6 +311,29 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyM
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
     ).merged()
+
+
+def private_table(
+    estimator: Any, data: Any, budget: Budget, check: Callable[[Schema], None] | None = None
+) -> PrivateTable:
+    """The table that an estimator learns from: the one that was passed, or a new one with a ledger of its own.
+
+    Parameters
+    ----------
+    estimator : object
+        With attributes `state_names`, `n_records` and `adjacency`.
+    data : dataframe, path or PrivateTable
+    budget : Budget
+        Of the new table's ledger.
+    check : callable, optional
+        Refuses schemas that the estimator cannot use, before the data are opened.
+    """
+    schema, table = schema_and_table(estimator, data)
+    if check is not None:
+        check(schema)
+    if table is not None:
+        return table
+    return PrivateTable(data, schema, adjacency=estimator.adjacency, ledger=budget, n_records=estimator.n_records)
 
 
 def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | None]:

@@ -10,7 +10,7 @@ import networkx as nx
 from pgmpy.base import UndirectedGraph
 from pgmpy.metrics import _BaseSupervisedMetric
 
-from pgmpy_dp.estimators.base import schema_and_table
+from pgmpy_dp.estimators.base import private_table
 from pgmpy_dp.estimators.pgmpy_bases import StructureBase
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.metrics import list_metrics
@@ -51,11 +51,7 @@ class BaseGraphEstimator(BasePrivateEstimator, StructureBase):
         """Refuse public arguments that cannot be used with this schema."""
 
     def _private(self, X: Any, budget: Budget) -> PrivateTable:
-        schema, table = schema_and_table(self, X)
-        self._check_schema(schema)
-        if table is not None:
-            return table
-        return PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
+        return private_table(self, X, budget, self._check_schema)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)

@@ -118,9 +118,8 @@ def private_things(root, raw) -> list[str]:
             found.append(type(item).__name__)
         elif isinstance(item, nx.Graph) and isinstance(raw, nx.Graph) and nx.utils.graphs_equal(item, raw):
             found.append("the graph")
-        elif isinstance(item, np.ndarray) and not isinstance(raw, nx.Graph) and item.shape == records.shape:
-            if np.array_equal(item, records):
-                found.append("the records")
+        elif isinstance(item, np.ndarray) and not isinstance(raw, nx.Graph) and np.array_equal(item, records):
+            found.append("the records")
     return found
 
 
