@@ -65,9 +65,9 @@ class PrivateData:
     def handed_out(self) -> Iterator[None]:
         """Outside code sees records in this block: no curator of these data answers meanwhile, or is opened.
 
-        Yields
-        ------
-        None
+        Returns
+        -------
+        context manager
         """
         self._hands.append(None)
         try:
