@@ -33,7 +33,6 @@ def stable_centres(
     tuples: np.ndarray, width: float, plan: MixturePlan, public: np.random.Generator, seed: np.random.Generator | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Middles of the stable cells of a randomly turned and shifted lattice, the heaviest first, and noisy counts."""
-    assert plan.cells is not None
     m, k, d = tuples.shape
     turned = np.linalg.qr(public.normal(size=(d, d)))[0]
     shift = 1000.0 * public.random(d)
