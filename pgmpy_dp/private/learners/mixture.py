@@ -30,10 +30,10 @@ from pgmpy_dp.private.learners.mixture_plan import (
 from pgmpy_dp.private.learners.mixture_scale import block_log_scales, noisy_log_scale
 from pgmpy_dp.private.learners.mixture_steps import coarsened, lloyd_step, power_of_two
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import decode_label, encode_label
-from pgmpy_dp.solvers.kmeans import batched_kmeans
 
 __all__ = ["STATUSES", "MixtureEstimate", "mixture_estimate", "run"]
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from pgmpy_dp.models.membership_clusters import block_centres
 from pgmpy_dp.private.learners.mixture_plan import MixturePlan, MixtureSettings
+from pgmpy_dp.private.mathematics.lattice import lattice_basis, nearest_lattice_points
 from pgmpy_dp.private.noise.histogram import stable_cells
-from pgmpy_dp.solvers.lattice import lattice_basis, nearest_lattice_points
 
 __all__ = ["program_centres", "stable_centres"]
 
