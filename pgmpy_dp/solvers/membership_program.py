@@ -120,8 +120,8 @@ def membership_program(
     if device is not None:
         import torch  # here, so that the package can be imported without it
 
-        y, linked = (torch.as_tensor(array, device=device) for array in (problem.y, problem.linked))
-        problem = replace(problem, y=y, linked=linked, xp=torch)
+        tensors = [torch.as_tensor(array, device=device) for array in (problem.y, problem.linked)]
+        problem = replace(problem, y=tensors[0], linked=tensors[1], xp=torch)
     return _solved(problem, tolerance, max_iter)
 
 
@@ -176,7 +176,5 @@ def _certified(problem: MembershipProblem, multipliers: Any, tolerance: float, n
     point = problem.point(*multipliers)
     converged = point.distance <= tolerance
     status = "certified" if converged else f"stopped after {n_iter} steps, above the tolerance"
-    weights, *found = (a if isinstance(a, np.ndarray) else a.cpu().numpy() for a in (point.weights, *multipliers))
-    return Membership(
-        weights, point.objective, point.distance, point.residuals, converged, n_iter, status, tuple(found)
-    )
+    weights, p, m, u = (a if isinstance(a, np.ndarray) else a.cpu().numpy() for a in (point.weights, *multipliers))
+    return Membership(weights, point.objective, point.distance, point.residuals, converged, n_iter, status, (p, m, u))

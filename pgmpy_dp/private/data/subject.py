@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -48,11 +48,6 @@ class PrivateData:
     def adjacency(self) -> Adjacency:
         """Which data count as neighbours of these."""
         return self._adjacency
-
-    @property
-    def unit(self) -> Hashable | None:
-        """The column that says whose record it is, where whole persons are protected; None for single records."""
-        return None
 
     @property
     def ledger(self) -> Ledger:
