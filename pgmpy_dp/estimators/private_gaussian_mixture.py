@@ -20,6 +20,8 @@ from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["PrivateGaussianMixture"]
 
+_METHODS = ("blocks", "sdp")
+
 
 class PrivateGaussianMixture(BaseEstimator):
     """Centres, weights and scale of k spherical Gaussians, with no bound on where the centres are.
@@ -38,11 +40,10 @@ class PrivateGaussianMixture(BaseEstimator):
     scale : float, optional
         sigma, the standard deviation of each coordinate within a component, if it is public (an instrument's error, a
         standardisation by public numbers). Default: estimated privately, from a tenth of the budget.
-    method : {"blocks", "friends", "sdp"}
-        "blocks": blocks of records vote for cells of a lattice. "friends": blocks of records agree as a whole, by a
-        test that has no cells; it needs more records, see ``docs/mixtures.md``. "sdp": the convex program of the
-        paper, which takes a public separation and scale and needs more records than there are: it refuses and
-        says how many (``docs/mixture-program.md``).
+    method : {"blocks", "sdp"}
+        "blocks": blocks of records vote for cells of a lattice. "sdp": the convex program of the paper, which takes a
+        public separation and scale and needs more records than there are: it refuses and says how many
+        (``docs/mixture-program.md``).
     epsilon, delta : float
         The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
     adjacency : {"add_remove", "replace_one"}
@@ -316,6 +317,8 @@ class PrivateGaussianMixture(BaseEstimator):
         return sample_mixture(self.means_, self.weights_, self.scale_, n_samples, rng)
 
     def _settings(self) -> MixtureSettings | ProgramSettings:
+        if self.method not in _METHODS:
+            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
         if self.method == "sdp":
             return ProgramSettings(
                 self.n_components,
@@ -328,7 +331,6 @@ class PrivateGaussianMixture(BaseEstimator):
             self.n_components,
             self.separation,
             self.scale,
-            self.method,
             self.n_blocks,
             self.block_size,
             self.n_steps,
@@ -379,4 +381,4 @@ class PrivateGaussianMixture(BaseEstimator):
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Parameters with which scikit-base's generic tests construct the estimator."""
         given = {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6}
-        return [given, {**given, "scale": None, "adjacency": "replace_one", "n_records": 100, "method": "friends"}]
+        return [given, {**given, "scale": None, "adjacency": "replace_one", "n_records": 100}]

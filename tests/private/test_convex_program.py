@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget
@@ -104,6 +105,15 @@ def test_release():
     assert again.guarantee == ZCDP(0.5)
     with pytest.raises(ValueError, match="pass one of a convex program"):
         released_solution(type("R", (), {"kind": "x", "public": {}})())
+
+
+def test_the_ledger_says_whom_it_protects():
+    frame = pd.DataFrame({"x": [0.1, 0.2], "y": [0.3, 0.1], "person": ["a", "a"]})
+    data = PrivateVectors(frame, unit="person", ledger=Budget(epsilon=2.0, delta=2e-6))
+    release(ClippedMean(0.0, []), data, BUDGET)
+    assert data.ledger.entries[0].unit == "person"
+    with pytest.raises(ValueError, match="unit"):  # a ledger takes one unit
+        release(ClippedMean(0.0, []), vectors(ledger=data.ledger), BUDGET)
 
 
 def test_nothing_is_read_or_spent_on_a_refusal():

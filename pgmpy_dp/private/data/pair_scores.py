@@ -24,7 +24,7 @@ def misfit_scores(
     tables : sequence of Sensitive
         Exact tables n_e, at least one.
     expected : sequence of ndarray of float64
-        Public tables m_e of the same shapes: functions of released values and public arguments.
+        Public tables m_e of the same shapes: functions of released values and public arguments. NaN counts as 0.
     offsets : sequence of float, optional
         Public numbers; default 0.
 
@@ -32,6 +32,11 @@ def misfit_scores(
     -------
     Sensitive
         Shape (len(tables),). Its l-infinity sensitivity is the largest l1 sensitivity of a table.
+
+    Raises
+    ------
+    ValueError
+        For public tables of other shapes.
 
     Notes
     -----
@@ -41,8 +46,14 @@ def misfit_scores(
     ``add_remove`` and 2 under ``replace_one``. A difference of floats would only do so up to rounding, which depends on
     the records. Offsets are the same on both sides and do not matter.
     """
+    shapes = [(table.value.shape, np.shape(m)) for table, m in zip(tables, expected, strict=True)]
+    if any(own != other for own, other in shapes):  # one of more cells would count a table several times
+        raise ValueError(f"expected tables have the shapes {[b for _, b in shapes]}, not {[a for a, _ in shapes]}")
     limits = [_LARGEST // max(table.value.size, 1) for table in tables]
-    public = [np.rint(np.clip(m, -limit, limit)).astype(np.int64) for m, limit in zip(expected, limits, strict=True)]
+    public = [
+        np.rint(np.clip(np.nan_to_num(m), -limit, limit)).astype(np.int64)
+        for m, limit in zip(expected, limits, strict=True)
+    ]
     floors = [0] * len(tables) if offsets is None else [math.floor(min(offset, _LARGEST)) for offset in offsets]
     scores = [
         int(np.abs(table.value - m).sum()) - floor for table, m, floor in zip(tables, public, floors, strict=True)

@@ -32,10 +32,10 @@ from threadpoolctl import ThreadpoolController
 
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import edge_scores
-from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.private.data.regressions import feature_rows
 from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.solvers.proximal import minimize_proximal
 
@@ -148,7 +148,10 @@ class BlockLearner:
         return edge_scores(field_from_regressions(self._layout, weights, self.order)[0])
 
     def _edges(self, scores: np.ndarray) -> tuple[int, ...]:
-        flat = scores[np.triu_indices(len(scores), 1)]
+        p = len(self.cardinalities)
+        if np.shape(scores) != (p, p):
+            return ()
+        flat = scores[np.triu_indices(p, 1)]
         if not np.isfinite(flat).all():
             return ()
         chosen = np.argsort(-flat, kind="stable")[: self.max_edges]

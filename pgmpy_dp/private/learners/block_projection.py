@@ -45,10 +45,11 @@ from pgmpy_dp.private.learners.convex_program import (
     stable_set_sensitivity,
 )
 from pgmpy_dp.private.learners.marginals import checked_integer
+from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.solvers.correlation_newton import require_torch
 from pgmpy_dp.solvers.correlation_path import central_path, least_accuracy
-from pgmpy_dp.solvers.correlation_projection import SparseMinusConstant, project_correlation
+from pgmpy_dp.solvers.correlation_projection import project_correlation
 
 __all__ = ["ANALYSES", "BlockProjection", "released_matrix"]
 

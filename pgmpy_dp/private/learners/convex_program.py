@@ -240,6 +240,7 @@ def release(
         mechanism="discrete_gaussian",
         adjacency=program.adjacency,
         reproducible=seed is not None,
+        unit=getattr(records, "unit", None),  # tables and graphs have none
     )
     exact = on_grid(certified_solution(program, records), plan, program.adjacency)
     return Release(
