@@ -124,6 +124,8 @@ FROM_OUTSIDE = {
     "models.nodewise.field_from_regressions": "block",
     "models.random_fields.edge_scores": "block",
     "solvers.correlation_newton.require_torch": "released",
+    "solvers.correlation_path.central_path": "solver",
+    "solvers.correlation_path.least_accuracy": "released",
     "solvers.correlation_projection.project_correlation": "solver",
     "solvers.graphical_lasso.graphical_lasso": "solver",
     "solvers.membership_program.membership_program": "solver",
