@@ -205,8 +205,9 @@ class BlockProjection:
     def solve(self, records: PrivateGraph | csr_array) -> CertifiedPoint:
         """Descent, and Newton where it stops early; half the distance is left for what the certificate adds."""
         target = self._target(records)
+        exact = target.toarray()  # before the solver has the target: what is certified is not its to change
         found = project_correlation(target, tolerance=0.5 * self.distance * math.sqrt(2.0), device=self.device)
-        return self._released(certified_projection(target.toarray(), found.y, found.factor))
+        return self._released(certified_projection(exact, found.y, found.factor))
 
     def fallback(self, records: PrivateGraph | csr_array) -> CertifiedPoint:
         """The central path, whose number of steps has a public bound."""
@@ -215,7 +216,7 @@ class BlockProjection:
             return self._released(CertifiedPoint(np.eye(self.n) / self.n, 1.0))
         target = self._target(records).toarray()
         try:
-            pair = central_path(target, accuracy)
+            pair = central_path(target.copy(), accuracy)
         except ValueError:  # LAPACK gave up, of which LinAlgError is one: nothing is known
             return self._released(CertifiedPoint(np.eye(self.n) / self.n, math.inf))
         return self._released(certified_pair(target, pair.factor, pair.dual_factor))
