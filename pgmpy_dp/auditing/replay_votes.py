@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from pgmpy_dp.private.budget import Budget
 
 __all__ = ["VOTERS", "vote_cases", "vote_pairs"]
 
-VOTERS = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
+VOTERS: dict[Hashable, list] = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
 APPROXIMATE = Budget(epsilon=1.0, delta=1e-2)
 BUDGETS = (Budget(epsilon=1.0), Budget(rho=0.1), APPROXIMATE)
 
@@ -47,7 +47,7 @@ def vote_pairs(rng: np.random.Generator, adjacency: str) -> Iterator[tuple[pd.Da
 
 def vote_cases() -> list[ReplayCase]:
     """Every estimator by votes, every learner of blocks, both adjacencies, all kinds of budgets."""
-    kinds = [(StableStructure, APPROXIMATE, learner) for learner in _LEARNERS]
+    kinds: list[tuple[type, Budget, str]] = [(StableStructure, APPROXIMATE, learner) for learner in _LEARNERS]
     kinds += [(EdgeVoting, APPROXIMATE, learner) for learner in _LEARNERS]
     kinds += [(EdgeVoting, budget, "chow-liu") for budget in BUDGETS if budget is not APPROXIMATE]
     fits = [(*kind, adjacency) for kind in kinds for adjacency in ("add_remove", "replace_one")]

@@ -93,9 +93,9 @@ def named_function(name: str) -> FunctionType:
             f"function={name!r} is a {type(name).__name__}; pass the name of a registered block function, or vouch for "
             "your own with vouched_for=True, which the release then says"
         )
-    function = _FUNCTIONS.get(name)
-    if function is None:
+    if name not in _FUNCTIONS:
         raise ValueError(f"function={name!r} is not registered; use one of {sorted(_FUNCTIONS)}")
+    function = _FUNCTIONS[name]
     if vars(sys.modules[function.__module__]).get(function.__name__) is not function:
         raise ValueError(f"function={name!r} is not what its module has under this name; register that one")
     found = _kept_state(function)
@@ -246,7 +246,7 @@ def _kept_state(function: FunctionType) -> str:
             own = {name: value for name, value in vars(item).items() if not name.startswith("__")}
             for name, value in own.items():
                 if isinstance(value, property | cached_property | staticmethod | classmethod):
-                    value = getattr(value, "fget", None) or getattr(value, "func", None) or value.__func__
+                    value = next(getattr(value, at) for at in ("fget", "func", "__func__") if hasattr(value, at))
                 if not _harmless(value):
                     return f"{item.__qualname__}.{name} can be changed in place"
                 todo.append(value)
