@@ -20,11 +20,12 @@ import numpy as np
 
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.membership_clusters import linked_means, membership_clusters
+from pgmpy_dp.models.membership_clusters import membership_clusters
 from pgmpy_dp.models.mixtures import matching_error, random_centres, sample_mixture
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.learners.mixture_sdp import required_records
-from pgmpy_dp.solvers.kmeans import batched_kmeans
+from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
+from pgmpy_dp.private.mathematics.membership import linked_means
 from pgmpy_dp.solvers.membership_program import membership_program
 
 K, D = 3, 8

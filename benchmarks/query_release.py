@@ -36,8 +36,8 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.parities import parity_count, parity_sums
 from pgmpy_dp.private.learners.parities import ParitySettings, plan_parities, release_parities
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.walsh_hadamard import linear_values, masks_of, polynomial_values
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.solvers.walsh_hadamard import linear_values, masks_of, polynomial_values
 
 METHODS = ("noise", "pmw", "sepfem")
 PURE = (Budget(epsilon=0.5), Budget(epsilon=2.0))

@@ -21,7 +21,7 @@ class BaseBlockVotes(BaseGraphEstimator):
     n_workers: int | None
     random_state: int | None
 
-    def _check(self, schema: Schema) -> None:
+    def _check_schema(self, schema: Schema) -> None:
         plan_blocks(schema, self._blocks())
 
     def _blocks(self) -> BlockSettings:

@@ -134,9 +134,6 @@ class EdgeVoting(BaseBlockVotes):
             "frequency_sd_": noise.variance**0.5 / release.public["n_blocks"],
             "edge_scores_": shares.copy(),
             "n_blocks_": int(release.public["n_blocks"]),
-            "release_": release,
-            "privacy_": privacy,
-            "_is_fitted": True,
         }
 
     @classmethod

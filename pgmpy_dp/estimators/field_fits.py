@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.models.field_design import field_scopes
 from pgmpy_dp.models.moment_matching import match_interactions, match_parities
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import BinaryField, Pairwise, RandomField
@@ -18,6 +17,7 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.learners import frank_wolfe, halves, interactions, pseudo_likelihood
 from pgmpy_dp.private.learners.parities import released_subsets
 from pgmpy_dp.private.learners.public_graph import edge_positions, released_edges
+from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.sensitive import Noise, Release
 

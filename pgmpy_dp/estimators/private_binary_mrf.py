@@ -171,8 +171,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     def _chosen_method(self) -> str:
         return "frank-wolfe" if self.method == "auto" and self.objective == "linf" else super()._chosen_method()
 
-    def _check(self, schema: Schema) -> None:
-        super()._check(schema)
+    def _check_schema(self, schema: Schema) -> None:
+        super()._check_schema(schema)
         for name, allowed in (("objective", _OBJECTIVES), ("queries", _QUERIES)):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r} is not supported; use one of {allowed}")

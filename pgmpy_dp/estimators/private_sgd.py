@@ -95,7 +95,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {"guarantees": ("zcdp", "approximate")}
-    _release_kind: ClassVar[str] = "log_potentials"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("log_potentials",)
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Any) -> Fit:
         raise NotImplementedError("PrivateSGD learns from no tables; see _learned")
 
-    def _learned(self, graph: nx.Graph, release: Release, privacy: Privacy) -> dict[str, Any]:
+    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
         schema = release.schema
         variables = tuple(graph.nodes)
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
@@ -170,15 +170,12 @@ class PrivateSGD(BaseMarginalsEstimator):
         return {
             "parameters_": model.factors,
             "model_": model,
-            "release_": release,
-            "privacy_": privacy,
             "n_records_": max(float(n_records or 0), 1.0),
             "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
             "converged_": False,
             "status_": f"{n_steps} steps, as fixed before the first",
             "n_iter_": n_steps,
             "objective_": math.nan,
-            "_is_fitted": True,
         }
 
     @classmethod

@@ -143,9 +143,6 @@ class StableStructure(BaseBlockVotes):
             "noisy_distance_": found.noisy_distance,
             "threshold_": found.threshold,
             "n_blocks_": found.n_blocks,
-            "release_": release,
-            "privacy_": privacy,
-            "_is_fitted": True,
         }
 
     @classmethod

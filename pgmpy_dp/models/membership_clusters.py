@@ -6,56 +6,12 @@ import math
 
 import numpy as np
 
+from pgmpy_dp.private.mathematics.membership import public_reach
 from pgmpy_dp.solvers.membership_program import membership_program
 
-__all__ = ["LOW", "HIGH", "block_centres", "linked_means", "membership_clusters", "public_reach", "soft_threshold"]
-
-LOW, HIGH = 0.8, 0.9
-"""Where the soft threshold begins and where it ends; Chen et al. (2023), Definition 6.4."""
+__all__ = ["block_centres", "membership_clusters"]
 
 _POLISH = 2  # steps of Lloyd's algorithm after the program
-
-
-def soft_threshold(weights: np.ndarray) -> np.ndarray:
-    """0 up to LOW, 1 from HIGH on, linear between: of slope 10."""
-    return np.clip((weights - LOW) / (HIGH - LOW), 0.0, 1.0)
-
-
-def public_reach(n_features: int, count: int, scale: float) -> float:
-    """A distance that records of one cluster do not have: 32 times what `count` normal ones do.
-
-    Two of them differ by a normal vector of scale ``sqrt(2) scale``, which is longer than
-    ``sqrt(2) scale (sqrt(d) + sqrt(2 t))`` with probability at most exp(-t). With ``t = 2 ln(count) + 3`` that
-    is below 1/40 for all pairs together.
-    """
-    tail = 2.0 * math.log(max(count, 1)) + 3.0
-    return 32.0 * math.sqrt(2.0) * scale * (math.sqrt(n_features) + math.sqrt(2.0 * tail))
-
-
-def linked_means(weights: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each record the mean of those that it is linked to, and how many these are.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (N, N)
-        W of the membership program.
-    points : ndarray, shape (N, d)
-
-    Returns
-    -------
-    means : ndarray, shape (N, d)
-        nu_i, weighted by ``soft_threshold(W_i)``; the record itself where it is linked to none.
-    sizes : ndarray, shape (N,)
-        The sums of these weights.
-    """
-    linked = soft_threshold(weights)
-    sizes = linked.sum(axis=1)
-    # Around the record itself: far-off clusters keep their digits.
-    means = np.array(points, dtype=np.float64)
-    for i in np.flatnonzero(sizes > 0):
-        j = np.flatnonzero(linked[i])
-        means[i] += linked[i, j] @ (points[j] - points[i]) / sizes[i]
-    return means, sizes
 
 
 def membership_clusters(

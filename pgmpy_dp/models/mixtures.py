@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 
-from pgmpy_dp.solvers.kmeans import batched_kmeans
+from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
 
 __all__ = [
     "log_density",

@@ -32,7 +32,8 @@ import numpy as np
 
 from pgmpy_dp.models.contrasts import Contrasts
 from pgmpy_dp.models.moment_fit import ContrastFit, fit_contrasts
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, parity_subsets
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.private.mathematics.field_design import field_scopes
 
 __all__ = ["MomentFit", "match_interactions", "match_ising", "match_parities"]
 
@@ -86,7 +87,7 @@ def match_parities(
     Parameters
     ----------
     moments : ndarray of shape (n_parities,)
-        Noisy means of prod_{i in I} z_i, z in {-1, +1}, in the order of `parity_subsets(n_variables, order)`. Numbers
+        Noisy means of prod_{i in I} z_i, z in {-1, +1}, in the order of `field_scopes(n_variables, order)`. Numbers
         outside [-1, 1] are taken for the nearest end.
     n_variables : int
         p.
@@ -104,7 +105,7 @@ def match_parities(
         Public bound on max_i sum_{I with i} |c_I|.
     subsets : sequence of tuples of int, optional
         The sets, increasing and distinct, of 1 to `order` positions each, that `moments` are of, in their order; others
-        do not interact. Default: `parity_subsets(n_variables, order)`.
+        do not interact. Default: `field_scopes(n_variables, order)`.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def match_parities(
     if n_variables < 1 or order < 1:
         raise ValueError(f"n_variables and order must be positive, got {n_variables!r} and {order!r}")
     p, order = int(n_variables), min(int(order), int(n_variables))
-    family = parity_subsets(p, order) if subsets is None else list(subsets)
+    family = list(field_scopes(p, order) if subsets is None else subsets)
     for subset in family if subsets is not None else ():
         if not 1 <= len(subset) <= order or list(subset) != sorted(set(subset)) or not 0 <= subset[0] <= subset[-1] < p:
             raise ValueError(f"subsets must hold increasing positions below {p}, 1 to {order} each, got {subset!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pgmpy_dp.solvers.walsh_hadamard import parities_of_cells
+from pgmpy_dp.private.mathematics.walsh_hadamard import parities_of_cells
 
 __all__ = ["MultiplicativeWeights"]
 
@@ -16,7 +16,7 @@ class MultiplicativeWeights:
     ----------
     n_variables : int
     masks : ndarray of int64, shape (m,)
-        The parities it can be told, as sets of bits (:mod:`pgmpy_dp.solvers.walsh_hadamard`).
+        The parities it can be told, as sets of bits (:mod:`pgmpy_dp.private.mathematics.walsh_hadamard`).
 
     Notes
     -----

@@ -36,21 +36,9 @@ __all__ = [
     "as_polynomial",
     "by_pair",
     "edge_scores",
-    "parity_subsets",
 ]
 
 RandomField = Ising | Pairwise | BinaryField
-
-
-def parity_subsets(p: int, order: int) -> list[tuple[int, ...]]:
-    """All sets of 1 to `order` of the positions 0 .. p-1: by size, and each size in lexicographic order.
-
-    Examples
-    --------
-    >>> parity_subsets(3, 2)
-    [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
-    """
-    return [subset for size in range(1, order + 1) for subset in itertools.combinations(range(p), size)]
 
 
 def as_polynomial(field: RandomField) -> BinaryField | None:

@@ -29,9 +29,9 @@ from scipy.special import expit, xlogy
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import edge_scores
-from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.private.curator.blocks import block_function
 from pgmpy_dp.private.data.regressions import feature_rows
+from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.solvers.proximal import minimize_proximal
 
@@ -143,7 +143,10 @@ class BlockLearner:
         return edge_scores(field_from_regressions(self._layout, weights, self.order)[0])
 
     def _edges(self, scores: np.ndarray) -> tuple[int, ...]:
-        flat = scores[np.triu_indices(len(scores), 1)]
+        p = len(self.cardinalities)
+        if np.shape(scores) != (p, p):
+            return ()
+        flat = scores[np.triu_indices(p, 1)]
         if not np.isfinite(flat).all():
             return ()
         chosen = np.argsort(-flat, kind="stable")[: self.max_edges]

@@ -16,8 +16,11 @@ with M_+ the part of M with positive eigenvalues; at its minimum X = (Y + Diag(y
 * *dual descent*: L-BFGS on theta, with the positive eigenpairs alone, by Lanczos. For graphs with communities there are
   5 to 30 of them, whatever n.
 * *Newton*: the semismooth Newton method of Qi and Sun (2006), in :mod:`pgmpy_dp.solvers.correlation_newton`, whose
-  eigendecomposition is complete. It converges from anywhere, quadratically at the end, and is the one for
+  eigendecomposition is complete. It converges quadratically at the end, and is the one for
   graphs on which the others fail: the empty one, a star, a clique with isolated vertices.
+
+On some graphs Newton's method stalls too, in floating point. The *central path*
+(:mod:`pgmpy_dp.solvers.correlation_path`) is slower and does not, which is proved.
 
 What they return is an approximation; how far from the projection it is, and a proof, is the business of
 :mod:`pgmpy_dp.private.learners.certificates`.
@@ -30,9 +33,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
 __all__ = ["METHODS", "Projection", "SparseMinusConstant", "project_correlation"]
@@ -44,47 +47,6 @@ _FACTOR_STEPS = 100
 _DUAL_STEPS = 300
 _MOST_EIGENPAIRS = 200
 _LANCZOS_TOLERANCE = 1e-6  # while descending; the last eigenpairs are computed to full accuracy
-
-
-@dataclass(frozen=True)
-class SparseMinusConstant:
-    """The symmetric matrix ``scale * matrix - constant`` off the diagonal, 0 on it, kept sparse.
-
-    Parameters
-    ----------
-    matrix : scipy.sparse matrix, shape (n, n)
-        Symmetric; its diagonal has no effect.
-    scale, constant : float
-    """
-
-    matrix: csr_matrix
-    scale: float
-    constant: float
-
-    def __post_init__(self) -> None:
-        if not issparse(self.matrix) or self.matrix.shape[0] != self.matrix.shape[1]:
-            raise TypeError(f"matrix is a {type(self.matrix).__name__}; pass a square scipy sparse matrix")
-        matrix = csr_matrix(self.matrix, dtype=float, copy=True)
-        matrix.setdiag(0.0)
-        matrix.eliminate_zeros()
-        object.__setattr__(self, "matrix", matrix)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, n)."""
-        return self.matrix.shape
-
-    def __matmul__(self, block: np.ndarray) -> np.ndarray:
-        """Product with a vector, shape (n,), or a block of them, shape (n, k)."""
-        return self.scale * (self.matrix @ block) - self.constant * (block.sum(axis=0) - block)
-
-    def toarray(self) -> np.ndarray:
-        """Dense; every entry is one of two floats, so that nothing is lost to rounding beyond them."""
-        dense = np.where(self.matrix.toarray() != 0, self.scale - self.constant, -self.constant)
-        if np.any(self.matrix.data != 1.0):
-            dense = self.scale * self.matrix.toarray() - self.constant
-        np.fill_diagonal(dense, 0.0)
-        return dense
 
 
 @dataclass(frozen=True)

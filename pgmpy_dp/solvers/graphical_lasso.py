@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.csgraph import connected_components
 
-from pgmpy_dp.solvers.graphical_lasso_admm import admm, into_cap
-from pgmpy_dp.solvers.log_determinant import duality_gap
+from pgmpy_dp.private.mathematics.log_determinant import duality_gap, into_cap
+from pgmpy_dp.solvers.graphical_lasso_admm import admm
 
 __all__ = ["GraphicalLassoSolution", "graphical_lasso"]
 

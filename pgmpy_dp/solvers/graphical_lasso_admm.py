@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pgmpy import config
 
-from pgmpy_dp.solvers.log_determinant import duality_gap
+from pgmpy_dp.private.mathematics.log_determinant import duality_gap, into_cap
 
 __all__ = ["admm"]
 
@@ -104,17 +104,6 @@ def admm(
                 r, y = r * factor, y / factor
     w = s + xp.clip(r * y, -bound, bound)
     return np.asarray(_back(z)) / scale, np.asarray(_back(w)) * scale, n_iter, converged
-
-
-def into_cap(precision: Any, max_eigenvalue: float | None, xp: Any = np) -> Any:
-    """The matrix, multiplied by a number at most 1 so that its largest eigenvalue is at most the cap."""
-    if max_eigenvalue is None:
-        return precision
-    largest = float(xp.linalg.eigvalsh(precision)[-1])
-    # A little inside, so that rounding does not leave it outside.
-    return (
-        precision * (max_eigenvalue / largest * (1 - 1e-15 * len(precision))) if largest > max_eigenvalue else precision
-    )
 
 
 def _capped(value: float, tau: float | None, d: int) -> np.ndarray:

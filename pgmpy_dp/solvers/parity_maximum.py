@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from pgmpy_dp.solvers.walsh_hadamard import masks_of, polynomial_values
+from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, polynomial_values
 
 __all__ = ["TRANSFORM_LIMIT", "Maximum", "maximise_by_milp", "maximise_by_transform", "maximise_polynomial"]
 

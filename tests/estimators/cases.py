@@ -115,7 +115,7 @@ def _cases() -> list[Case]:
         case(E.PrivateGraphicalLasso, "vectors", **lasso, **RHO, center="private", center_radius=3.0),
         case(E.PrivateGraphicalLasso, "vectors", **lasso, **PURE, perturb="output", penalty=0.2, n_records=50),
         case(E.PrivateGaussianMixture, "vectors", **mixture, method="blocks", n_blocks=20),
-        case(E.PrivateGaussianMixture, "vectors", **{**mixture, "scale": None}, method="friends", n_blocks=20),
+        case(E.PrivateGaussianMixture, "vectors", **{**mixture, "scale": None}, n_blocks=20),
         case(E.PrivateBlockModel, "graph", **PURE, method="randomized-response"),
         case(E.PrivateBlockModel, "graph", **RHO, method="noisy-power"),
         case(E.PrivateBlockModel, "graph", **PURE, method="exponential"),

@@ -16,7 +16,7 @@ from pgmpy_dp.models.mixtures import (
     smallest_distance,
     weighted_kmeans,
 )
-from pgmpy_dp.solvers.kmeans import batched_kmeans
+from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
 
 MEANS, WEIGHTS = np.array([[0.0, 0.0], [3.0, 1.0], [-2.0, 5.0]]), np.array([0.5, 0.3, 0.2])
 

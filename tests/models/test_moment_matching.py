@@ -12,12 +12,13 @@ from pgmpy.inference import VariableElimination
 from scipy.optimize import minimize
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.models.contrasts import Contrasts, all_states, helmert
+from pgmpy_dp.models.contrasts import Contrasts, all_states
 from pgmpy_dp.models.exact_moments import Enumeration, JunctionTreeMoments, elimination_cells
 from pgmpy_dp.models.moment_matching import match_interactions, match_ising, match_parities
 from pgmpy_dp.models.persistent_gibbs import PairwiseChains, ParityChains, make_chains
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, parity_subsets
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.models.support import grow_support
+from pgmpy_dp.private.mathematics.field_design import field_scopes, helmert
 
 EXACT = {"noise_sd": 0.0, "n": 10**12}  # a standard error of 1e-6: L-BFGS stops at a gradient of 1e-8
 
@@ -36,7 +37,7 @@ def moments_of(model, order: int) -> np.ndarray:
     states = all_states(model.cardinalities)
     weight = np.exp(model.log_potential(states))
     z = 2.0 * states - 1
-    products = np.array([z[:, list(s)].prod(axis=1) for s in parity_subsets(model.n_variables, order)])
+    products = np.array([z[:, list(s)].prod(axis=1) for s in field_scopes(model.n_variables, order)])
     return products @ weight / weight.sum()
 
 
@@ -67,7 +68,7 @@ def test_contrasts_are_orthogonal_to_each_other_and_to_constants(k):
 
 @pytest.mark.parametrize(("cardinalities", "order"), [((2,) * 6, 3), ((2, 3, 4, 2), 2), ((2, 1, 3), 2)])
 def test_exact_moments_are_those_of_the_definition(cardinalities, order):
-    scopes = tuple(s for s in parity_subsets(len(cardinalities), order) if all(cardinalities[i] > 1 for i in s))
+    scopes = tuple(s for s in field_scopes(len(cardinalities), order) if all(cardinalities[i] > 1 for i in s))
     effects = Contrasts(cardinalities, scopes)
     theta = np.random.default_rng(0).normal(scale=0.5, size=effects.n_parameters)
     design = effects.design(all_states(cardinalities))
@@ -92,7 +93,7 @@ def test_elimination_counts_cells_and_stops_at_the_limit():
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_gibbs_chains_have_the_exact_moments_and_covariance(cardinalities, order, kind, share):
     rng = np.random.default_rng(1)
-    effects = Contrasts(cardinalities, tuple(parity_subsets(len(cardinalities), order)))
+    effects = Contrasts(cardinalities, field_scopes(len(cardinalities), order))
     theta = rng.normal(scale=0.3, size=effects.n_parameters) * (rng.random(effects.n_parameters) < share)
     chains = make_chains(effects, 4000, rng)
     assert isinstance(chains, kind)
@@ -220,7 +221,7 @@ def test_parities_of_order_three_agree_with_scipy_and_with_gibbs(monkeypatch):
     rng = np.random.default_rng(6)
     noisy = moments + 0.01 * rng.normal(size=len(moments))
     dense = match_parities(noisy, 6, 3, noise_sd=0.01, n=10**9, sparse=False)
-    effects = Contrasts((2,) * 6, tuple(parity_subsets(6, 3)))
+    effects = Contrasts((2,) * 6, field_scopes(6, 3))
     design = effects.design(all_states((2,) * 6))
     reference = minimize(lambda c: np.log(np.exp(design @ c).sum()) - c @ noisy, np.zeros(len(noisy)), tol=1e-8)
     fitted = np.array([dense.model.coefficients[s] for s in effects.scopes])
@@ -359,7 +360,7 @@ def test_bad_public_arguments_are_named(arguments, message):
 
 
 def test_a_family_needs_the_moments_of_its_sets_only():
-    subsets = parity_subsets(4, 2)
+    subsets = field_scopes(4, 2)
     moments = np.array([0.3, 0.0, -0.2, 0.1, 0.4, 0.0, 0.05, -0.3, 0.02, 0.2])
     family = [(0,), (1,), (2,), (3,), (0, 1), (1, 2)]
     chosen = np.array([moments[subsets.index(subset)] for subset in family])

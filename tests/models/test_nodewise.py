@@ -15,7 +15,8 @@ from pgmpy_dp.models.nodewise import (
     pairwise_from_regressions,
     state_pairs,
 )
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, parity_subsets
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.private.mathematics.field_design import field_scopes
 
 from .test_random_fields import all_codes, ising, joint, pairwise, twise
 
@@ -125,15 +126,15 @@ def test_pairwise_disagreement_and_centring_of_bad_regressions():
 def test_binary_field_from_exact_regressions(combine):
     field = twise(6)
     found, disagreement = binary_field_from_regressions(binary_regressions(field, 4), 4, combine=combine)
-    for subset in parity_subsets(field.n_variables, 4):
+    for subset in field_scopes(field.n_variables, 4):
         assert found.coefficients.get(subset, 0.0) == pytest.approx(field.coefficients.get(subset, 0.0), abs=1e-10)
     assert max(disagreement.values()) < 1e-10
-    assert set(disagreement) == {s for s in parity_subsets(field.n_variables, 4) if len(s) > 1}
+    assert set(disagreement) == {s for s in field_scopes(field.n_variables, 4) if len(s) > 1}
 
 
 def exact_parity_means(field, order: int) -> dict:
     z = 2 * all_codes(field.cardinalities) - 1
-    return {s: float(joint(field) @ z[:, list(s)].prod(axis=1)) for s in parity_subsets(field.n_variables, order)}
+    return {s: float(joint(field) @ z[:, list(s)].prod(axis=1)) for s in field_scopes(field.n_variables, order)}
 
 
 def test_the_l_infinity_objective_recovers_the_maximal_monomials():

@@ -14,7 +14,7 @@ from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.effects import log_linear_of, pure_effects
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, parity_subsets
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
 
 NAMES = ("d", "a", ("b", 1), 0, "c")
 P = len(NAMES)
@@ -280,8 +280,3 @@ def test_effects_have_no_means_and_sum_to_the_log_potential(cliques):
 def test_bad_parameters_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_parity_subsets():
-    assert parity_subsets(3, 3) == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
-    assert len(parity_subsets(20, 2)) == 210

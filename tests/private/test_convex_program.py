@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget
@@ -15,6 +16,7 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners import convex_program
 from pgmpy_dp.private.learners.certificates import CertifiedPoint
 from pgmpy_dp.private.learners.convex_program import (
+    UncertifiedSolution,
     certified_solution,
     noise_plan,
     projection_sensitivity,
@@ -40,6 +42,7 @@ class ClippedMean:
     distance: float = 1e-6
     bound: float = 1.0
     failure: float = 0.0
+    fallback_off: float = 0.0
 
     def public(self) -> dict[str, Any]:
         return {"about_n_records": 100}
@@ -59,7 +62,7 @@ class ClippedMean:
 
     def fallback(self, records: PrivateVectors) -> CertifiedPoint:
         self.calls.append("fallback")
-        return CertifiedPoint(self._mean(records), 0.0)
+        return CertifiedPoint(self._mean(records), self.fallback_off)
 
 
 def vectors(**changes) -> PrivateVectors:
@@ -76,6 +79,20 @@ def test_the_fallback_takes_over_where_the_certificate_does_not_suffice(off, cal
     assert program.calls == calls and (value > 0.9).all() == (len(calls) == 1)
 
 
+@pytest.mark.parametrize("off", [1.1e-6, np.inf, np.nan])
+def test_what_nobody_certified_is_not_released_and_the_error_says_nothing_of_the_records(off):
+    texts = set()
+    for rows in (np.zeros((100, 2)), np.full((3, 2), 1e300)):
+        program = ClippedMean(off, [], fallback_off=off)
+        data = PrivateVectors(rows, ledger=BUDGET)
+        with pytest.raises(UncertifiedSolution, match="nothing was released; the budget is spent") as raised:
+            release(program, data, BUDGET)
+        assert program.calls == ["solve", "fallback"] and str(data.ledger.spent) == "(1, 1e-06)-DP"
+        assert raised.value.__cause__ is None and raised.value.__context__ is None
+        texts.add(str(raised.value))
+    assert len(texts) == 1
+
+
 def test_release():
     program, data = ClippedMean(1.0, []), vectors()
     result = release(program, data, BUDGET, random_state=1)
@@ -88,6 +105,15 @@ def test_release():
     assert again.guarantee == ZCDP(0.5)
     with pytest.raises(ValueError, match="pass one of a convex program"):
         released_solution(type("R", (), {"kind": "x", "public": {}})())
+
+
+def test_the_ledger_says_whom_it_protects():
+    frame = pd.DataFrame({"x": [0.1, 0.2], "y": [0.3, 0.1], "person": ["a", "a"]})
+    data = PrivateVectors(frame, unit="person", ledger=Budget(epsilon=2.0, delta=2e-6))
+    release(ClippedMean(0.0, []), data, BUDGET)
+    assert data.ledger.entries[0].unit == "person"
+    with pytest.raises(ValueError, match="unit"):  # a ledger takes one unit
+        release(ClippedMean(0.0, []), vectors(ledger=data.ledger), BUDGET)
 
 
 def test_nothing_is_read_or_spent_on_a_refusal():

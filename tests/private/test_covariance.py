@@ -17,11 +17,11 @@ from pgmpy_dp.private.learners.convex_program import released_solution
 from pgmpy_dp.private.learners.covariance import CovarianceSettings, noisy_covariance
 from pgmpy_dp.private.learners.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.mathematics.log_determinant import distance_bound
 from pgmpy_dp.private.noise.matrix import MECHANISMS
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
-from pgmpy_dp.solvers.log_determinant import distance_bound
 from tests.private import audit
 
 RNG = np.random.default_rng(0)
@@ -323,6 +323,28 @@ class TestPrecision:
             release = precision.run(vectors(rows, n_records=5), self.SETTINGS, PLENTY)
             assert np.isfinite(noisy_precision(release).precision).all()
 
+    @pytest.mark.parametrize("d", [1, 2, 6, 40])
+    @pytest.mark.parametrize("condition", [1e14, 2e10, 1e6])
+    def test_a_solution_is_found_wherever_one_is_sought(self, d, condition):
+        """Of records for which Theta has eigenvalues up to `condition` apart, or as far as they may be."""
+        rng = np.random.default_rng(d)
+        B = 100.0
+        far = np.vstack([1e-7 * rng.normal(size=(20, d)), np.full((1, d), 1e200)])
+        for rows in (
+            np.empty((0, d)),
+            np.full((20, d), 1e308),
+            np.tile(rng.normal(size=(1, d)), (20, 1)) * B,
+            far,
+            B * np.eye(d)[rng.integers(d, size=20)],
+            np.where(rng.random((20, d)) < 0.5, 1e300, -1e-300),
+        ):
+            for penalty in (1e-18, 1e-13, 1e-3):
+                cap = condition / B**2 * (1 - 1e-15)
+                settings = PrecisionSettings(B, penalty * B**2, max_eigenvalue=cap)
+                program = precision.PrecisionProgram(d, Adjacency.ADD_REMOVE, 20, settings)
+                found = convex_program.certified_solution(program, vectors(rows, n_records=20))
+                assert np.isfinite(found).all() and np.abs(found).max() <= program.bound
+
     def test_costs(self):
         for budget, cost, name in (
             (Budget(epsilon=0.5), PureDP(0.5), "output_frobenius"),
@@ -342,6 +364,8 @@ class TestPrecision:
             ({"max_eigenvalue": -1.0}, ValueError, "max_eigenvalue=-1.0"),
             ({"penalty": 1e-200}, ValueError, "max_eigenvalue=1e.200"),
             ({"penalty": 1e-320}, ValueError, "max_eigenvalue=inf"),
+            ({"penalty": 1e-15}, ValueError, r"row_norm=1.0.* above 1e\+14.* at most 1e\+14, .*perturb='covariance'"),
+            ({"max_eigenvalue": 2e4, "row_norm": 1e5}, ValueError, r"max_eigenvalue=20000.0 .*at most 1e\+04"),
             ({"mechanism": "double-wishart"}, ValueError, "for noise on the output"),
             ({"center": "private"}, ValueError, "public center only"),
             ({"center": [1.0]}, ValueError, "center has 1 entries"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,6 +40,16 @@ def private(adjacency="add_remove", ledger=None, codes=CODES) -> PrivateTable:
 def settings(method="noise", **regressions) -> HalvesSettings:
     parities = ParitySettings(2, method=method, graph=regressions.get("graph"))
     return HalvesSettings(FrankWolfeSettings(1.0, "binary", **regressions), parities)
+
+
+def test_halves_of_different_costs_are_refused_also_where_assertions_are_off(monkeypatch):
+    true = halves.plan_parities
+    monkeypatch.setattr(halves, "plan_parities", lambda *a: replace(true(*a), cost=ZCDP(2.0)))
+    table = private()
+    # Not an AssertionError: `python -O` has none.
+    with pytest.raises(RuntimeError, match=r"the two halves cost 0\.3-zCDP and 2-zCDP"):
+        run(table, settings(), Budget(rho=0.3))
+    assert table.ledger.entries == ()
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

@@ -72,14 +72,6 @@ class TestRecovery:
         assert 700 < found.scale < 1300
         assert matching_error(found.means / 1000.0, centres) < 0.5
 
-    def test_friends(self):
-        rows, centres = made(2, 24, 30_000)
-        settings = MixtureSettings(2, 8.0, 1.0, method="friends", random_state=0)
-        budget = Budget(epsilon=4.0, delta=1e-6)
-        release = run(vectors(rows, budget=budget), settings, budget)
-        assert matching_error(mixture_estimate(release).means, centres) < 0.5
-        assert "agreeing_blocks" in release.public["values"]
-
     def test_blocks_by_the_membership_program(self):
         rows, centres = made(2, 2, 1500)
         settings = MixtureSettings(2, 8.0, 1.0, n_blocks=60, block_size=20, block_solver="sdp", random_state=0)
@@ -112,10 +104,9 @@ class TestRecovery:
 class TestAccounting:
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     @pytest.mark.parametrize("scale", [1.0, None])
-    @pytest.mark.parametrize("method", ["blocks", "friends"])
-    def test_all_parts_fit_in_the_budget(self, adjacency, scale, method):
+    def test_all_parts_fit_in_the_budget(self, adjacency, scale):
         data = vectors(np.zeros((5, 2)), adjacency, public=adjacency == "replace_one")
-        settings = MixtureSettings(3, 8.0, scale, method=method, n_steps=4)
+        settings = MixtureSettings(3, 8.0, scale, n_steps=4)
         plan = make_plan(data, settings, BUDGET)
         rho = 0.0
         if adjacency == "add_remove":
@@ -124,10 +115,7 @@ class TestAccounting:
             assert plan.count_scale is None
         if scale is None:
             rho += 2 / (2 * plan.scale_histogram.scale**2) + (2.0**17) ** 2 / (2 * plan.scale_noise**2)
-        if method == "blocks":
-            rho += 2 * 3 / (2 * plan.cells.scale**2)
-        else:
-            rho += 1 / (2 * plan.test_scale**2) + float(plan.mean_rho)
+        rho += 2 * 3 / (2 * plan.cells.scale**2)
         squared = _squared_step(data.adjacency, COUNT_WEIGHT[data.adjacency])
         rho += 4 * float(squared) / (2 * plan.step_multiplier**2)
         assert 0.999 < zcdp_to_approx(rho, 0.9001e-6) <= 1.0 + 1e-9
@@ -180,8 +168,6 @@ class TestOddRecords:
             {"scale": 1.0},
             {"scale": None, "separation": None},
             {"scale": None},
-            {"scale": 1.0, "method": "friends"},
-            {"scale": None, "method": "friends", "separation": None},
         ],
         ids=str,
     )
@@ -228,10 +214,8 @@ class TestRefusals:
             ({"scale": -1.0}, "scale=-1.0"),
             ({"scale": 1e70}, "scale=1e\\+70"),
             ({"separation": 1e9, "scale": 1.0}, "ratio must be"),
-            ({"method": "sums"}, "method='sums'"),
             ({"n_blocks": 0}, "n_blocks=0"),
             ({"n_blocks": 10**6}, "n_blocks=1000000"),
-            ({"n_blocks": 5000, "method": "friends"}, "n_blocks=5000"),
             ({"block_size": 0}, "block_size=0"),
             ({"n_steps": 1}, "n_steps=1"),
             ({"n_steps": None}, "n_steps=None"),

@@ -16,7 +16,6 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import vector_sums
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums, record_number, vector_blocks
 from pgmpy_dp.private.learners import mixture_steps
-from pgmpy_dp.private.learners.mixture_friends import agreeing_mean, friend_test, friends
 from pgmpy_dp.private.learners.mixture_plan import COUNT_WEIGHT, MixtureSettings, _squared_step, make_plan
 from pgmpy_dp.private.learners.mixture_scale import LOG_SENSITIVITY, block_log_scales, noisy_log_scale
 from pgmpy_dp.private.learners.mixture_steps import lloyd_step
@@ -325,86 +324,6 @@ class TestSteps:
         assert step.visible.tolist() == [True, False]
         assert np.abs(step.centres[0] - [2.0, 1.0]).max() < 0.1
         assert step.centres[1].tolist() == [500.0, 0.0]
-
-
-class TestFriends:
-    M, R = 40, 1.0
-
-    def tuples(self, rng, spread=0.3):
-        base = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
-        return np.stack([rng.permutation(base) for _ in range(self.M)]) + spread * rng.uniform(-1, 1, (self.M, 3, 2))
-
-    def test_friends_are_those_within_the_radius_whatever_the_order(self):
-        rng = np.random.default_rng(0)
-        tuples = self.tuples(rng)
-        assert friends(tuples, self.R).all()
-        tuples[0] += 50.0  # elsewhere
-        tuples[1, 1] = tuples[1, 0] + 0.1  # two centres of one block too near
-        tuples[2] = np.nan  # no centres
-        tuples[3] = np.inf
-        agree = friends(tuples, self.R)
-        assert agree[0].sum() == 1 and agree[0, 0]
-        assert not agree[[1, 2, 3]].any() and not agree[:, [1, 2, 3]].any()
-        assert agree[4:, 4:].all()
-
-    def test_sensitivities_of_test_and_mean(self):
-        """The claims of the proof, on random changes of one block, over data sets that are good or nearly so."""
-        test = friend_test(self.M, 3)
-        assert test is not None
-        least = test.threshold - 1 - 3
-        worst_mean, worst_h, goods = 0.0, 0, 0
-        for trial in range(300):
-            rng = np.random.default_rng(trial)
-            tuples = self.tuples(rng, spread=0.5)
-            away = rng.integers(0, 8)
-            tuples[:away] += rng.uniform(0.3, 1.2)
-            changed = tuples.copy()
-            j = rng.integers(self.M)
-            changed[j] = [tuples[j] + 100.0, np.full((3, 2), np.nan), tuples[0] + 0.6, tuples[-1]][trial % 4]
-            stats = [self.core(t, test, least) for t in (tuples, changed)]
-            worst_h = max(worst_h, abs(stats[0][0] - stats[1][0]))
-            if all(h > least for h, _ in stats):
-                goods += 1
-                moved = np.linalg.norm(_sorted(stats[0][1]) - _sorted(stats[1][1]))
-                worst_mean = max(worst_mean, moved)
-        assert worst_h == 1
-        assert goods > 50
-        assert 0 < worst_mean <= 2 * self.R * math.sqrt(3) * test.sensitivity
-
-    def core(self, tuples, test, least):
-        counts = friends(tuples, self.R).sum(axis=1)
-        h = max(h for h in range(self.M + 1) if (counts >= h).sum() >= h)
-        weights = np.clip(counts - test.low, 0, test.height)
-        if not weights.any():
-            return h, None
-        if h > least:
-            assert weights.sum() >= least * test.height
-        reference = tuples[np.flatnonzero(weights)[0]]
-        total = np.zeros((3, 2))
-        for w, t in zip(weights, tuples, strict=True):
-            if w:
-                order = [int(np.linalg.norm(t - c, axis=1).argmin()) for c in reference]
-                assert sorted(order) == [0, 1, 2]  # a matching
-                assert np.linalg.norm(t[order] - reference, axis=1).max() <= 2 * self.R
-                total += w * t[order]
-        return h, total / weights.sum()
-
-    def test_releases_the_mean_or_nothing(self):
-        rng = np.random.default_rng(0)
-        test = friend_test(self.M, 3)
-        tuples = self.tuples(rng)
-        arguments = (self.R, test, 0.5, Fraction(10), 2.0**-10, np.random.default_rng(1))
-        agreed = agreeing_mean(tuples, *arguments)
-        assert np.abs(_sorted(agreed.centres * 2.0**-10) - _sorted(np.array([[0, 0], [10, 0], [0, 10.0]]))).max() < 0.5
-        tuples[: self.M // 2] += 100.0
-        assert agreeing_mean(tuples, *arguments).centres is None
-        assert agreeing_mean(np.full_like(tuples, np.nan), *arguments).centres is None
-        # A scale that no integers can hold is an outcome, not an error after the charge.
-        assert agreeing_mean(tuples, 1e30, *arguments[1:]).centres is None
-
-
-def _sorted(rows: np.ndarray) -> np.ndarray:
-    return rows[np.lexsort(np.rint(rows).T[::-1])]
 
 
 class TestScale:

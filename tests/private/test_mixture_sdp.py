@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import binom
 
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.models.membership_clusters import HIGH, LOW, linked_means, soft_threshold
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.learners import mixture_sdp
@@ -34,6 +33,7 @@ from pgmpy_dp.private.learners.mixture_sdp_plan import (
     unit_of,
 )
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded
+from pgmpy_dp.private.mathematics.membership import HIGH, LOW, linked_means, soft_threshold
 from pgmpy_dp.private.noise.truncated_laplace import TruncatedLaplace
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.solvers.membership_program import membership_program

@@ -13,8 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.models.field_design import field_scopes
-from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import parities as parity_data
@@ -39,6 +37,7 @@ from pgmpy_dp.private.learners.parities import (
     run,
 )
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.private import audit
@@ -49,7 +48,7 @@ LARGE = Budget(epsilon=1e9, delta=0.5)
 
 def naive(codes: np.ndarray, order: int) -> np.ndarray:
     z = 2 * codes.astype(int) - 1
-    return np.array([z[:, list(subset)].prod(axis=1).sum() for subset in parity_subsets(codes.shape[1], order)])
+    return np.array([z[:, list(subset)].prod(axis=1).sum() for subset in field_scopes(codes.shape[1], order)])
 
 
 def table(rows, names="ab", adjacency="add_remove", n_records=None, ledger=LARGE) -> PrivateTable:
@@ -66,7 +65,7 @@ class TestSums:
         for layout in (codes, np.asfortranarray(codes)):
             assert np.array_equal(parity_sums(layout, order), naive(codes, order))
         assert np.array_equal(_by_transform(codes, order), naive(codes, order))
-        assert parity_count(p, order) == len(parity_subsets(p, order))
+        assert parity_count(p, order) == len(field_scopes(p, order))
 
     def test_blocks_of_words_and_the_transform_agree(self):
         codes = np.random.default_rng(0).integers(0, 2, size=(200_003, 7), dtype=np.uint8)
@@ -153,7 +152,7 @@ class TestFamilies:
         family = field_scopes(p, order, edges)
         for n in (0, 1, 64, 70_001):
             codes = np.random.default_rng(n).integers(0, 2, size=(n, p), dtype=np.uint8)
-            every = dict(zip(parity_subsets(p, order), parity_sums(codes, order).tolist(), strict=True))
+            every = dict(zip(field_scopes(p, order), parity_sums(codes, order).tolist(), strict=True))
             assert family_sums(codes, family).tolist() == [every[subset] for subset in family]
 
     @pytest.mark.parametrize("with_count", [False, True])

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.models.multiplicative_weights import MultiplicativeWeights
-from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.parities import exact_parities, parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
@@ -20,9 +19,10 @@ from pgmpy_dp.private.learners import parity_rounds
 from pgmpy_dp.private.learners.parities import ParitySettings, plan_parities, release_parities, run
 from pgmpy_dp.private.learners.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.field_design import field_scopes
+from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.solvers.walsh_hadamard import masks_of
 from tests.private import audit
 
 
@@ -60,7 +60,7 @@ def spent(codes: np.ndarray, plan, monkeypatch) -> tuple[list, list]:
 class TestWeights:
     def test_answers_are_those_of_a_distribution_that_agrees_with_what_it_was_told(self):
         p = 4
-        subsets = parity_subsets(p, 3)
+        subsets = field_scopes(p, 3)
         truth = np.random.default_rng(0).dirichlet(np.ones(1 << p))
         z = 2 * ((np.arange(1 << p)[:, None] >> np.arange(p)) & 1) - 1
         features = np.stack([z[:, list(s)].prod(axis=1) for s in subsets], axis=1)
@@ -125,7 +125,7 @@ class TestAccuracy:
         transform, program = parity_rounds._Transform(7), parity_rounds._Program(7)
         terms = [
             (subset, float(rng.choice([-1, 1])))
-            for subset in rng.permutation(np.array(parity_subsets(7, 3), object))[:20]
+            for subset in rng.permutation(np.array(field_scopes(7, 3), object))[:20]
         ]
         for subset, sign in terms:
             transform.add(subset, sign)

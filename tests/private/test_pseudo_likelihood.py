@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.models.field_design import FieldDesign, field_scopes
 from pgmpy_dp.models.random_fields import BinaryField, Pairwise
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.data import pseudo_likelihood as sums
@@ -22,6 +21,7 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners import pseudo_likelihood as learner
 from pgmpy_dp.private.learners.pseudo_likelihood import PseudoLikelihoodSettings, parameters, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded
+from pgmpy_dp.private.mathematics.field_design import FieldDesign, field_scopes
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release

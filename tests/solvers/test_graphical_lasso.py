@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pgmpy import config
 from scipy.optimize import minimize
 
+from pgmpy_dp.private.mathematics.log_determinant import distance_bound, duality_gap
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
-from pgmpy_dp.solvers.log_determinant import distance_bound, duality_gap
 
 problems = st.builds(
     lambda seed, d, n, share: problem(seed, d, n, share),

@@ -8,14 +8,8 @@ import cvxpy
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.membership_clusters import (
-    HIGH,
-    LOW,
-    block_centres,
-    linked_means,
-    membership_clusters,
-    soft_threshold,
-)
+from pgmpy_dp.models.membership_clusters import block_centres, membership_clusters
+from pgmpy_dp.private.mathematics.membership import HIGH, LOW, linked_means, soft_threshold
 from pgmpy_dp.solvers.membership_program import membership_program
 
 

@@ -7,13 +7,19 @@ import itertools
 import numpy as np
 import pytest
 
+from pgmpy_dp.private.mathematics.walsh_hadamard import (
+    linear_values,
+    masks_of,
+    parities_of_cells,
+    polynomial_values,
+    transform,
+)
 from pgmpy_dp.solvers.parity_maximum import (
     TRANSFORM_LIMIT,
     maximise_by_milp,
     maximise_by_transform,
     maximise_polynomial,
 )
-from pgmpy_dp.solvers.walsh_hadamard import linear_values, masks_of, parities_of_cells, polynomial_values, transform
 
 
 def points(p: int) -> np.ndarray:

@@ -166,6 +166,13 @@ def sampled_gradient_sum(
     """
     schema = table.schema
     position = {name: j for j, name in enumerate(schema.variables)}
+    n_cells = sum(math.prod(schema.cardinality(name) for name in scope) for scope in scopes)
+    if (len(scopes), n_cells) != (grid.n_tables, grid.n_cells) or np.shape(marginals) != (n_cells,):
+        # A grid of other numbers would bound other gradients.
+        raise ValueError(
+            f"the grid is for {grid.n_tables} tables of {grid.n_cells} cells, marginals have the shape "
+            f"{np.shape(marginals)}, and the scopes give {len(scopes)} tables of {n_cells} cells"
+        )
     codes = table._codes[poisson_sample(len(table._codes), rate, seed=seed)]
     cells = np.zeros((len(codes), len(scopes)), dtype=np.int64)
     start = 0

@@ -160,8 +160,11 @@ def neighbour_sums(matrix: sp.csr_array, marks: np.ndarray) -> Sensitive:
     number of communities.
     """
     u = np.asarray(marks)
-    if u.ndim != 2 or len(u) != matrix.shape[0] or (np.abs(u).sum(axis=1) > 1).any() or u.dtype.kind not in "iu":
+    # Compared, not added up: absolute values and sums of narrow integers overflow.
+    whole = u.ndim == 2 and len(u) == matrix.shape[0] and u.dtype.kind in "iu" and bool(np.isin(u, (-1, 0, 1)).all())
+    if not whole or (np.count_nonzero(u, axis=1) > 1).any():
         raise ValueError(f"marks of shape {u.shape} must be integers with at most one 1 or -1 in each of the rows")
+    u = u.astype(np.int32)
     return Sensitive((matrix @ u).astype(np.int64), Adjacency.EDGE, 2.0, root_up(Fraction(2)), 1.0)
 
 

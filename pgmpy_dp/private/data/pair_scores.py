@@ -33,6 +33,11 @@ def misfit_scores(
     Sensitive
         Shape (len(tables),). Its l-infinity sensitivity is the largest l1 sensitivity of a table.
 
+    Raises
+    ------
+    ValueError
+        For public tables of other shapes.
+
     Notes
     -----
     Privacy: m_e is public, and is rounded to integers (and clipped to what 64 bits hold) before any record comes in.
@@ -41,6 +46,9 @@ def misfit_scores(
     ``add_remove`` and 2 under ``replace_one``. A difference of floats would only do so up to rounding, which depends on
     the records. Offsets are the same on both sides and do not matter.
     """
+    shapes = [(table.value.shape, np.shape(m)) for table, m in zip(tables, expected, strict=True)]
+    if any(own != other for own, other in shapes):  # one of more cells would count a table several times
+        raise ValueError(f"expected tables have the shapes {[b for _, b in shapes]}, not {[a for a, _ in shapes]}")
     ends = np.cumsum([table.value.size for table in tables])
     limit = _LARGEST // int(max(table.value.size for table in tables))
     # All tables in one array: there may be thousands of small ones.

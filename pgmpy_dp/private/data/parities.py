@@ -20,11 +20,11 @@ from functools import lru_cache
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.mathematics.field_design import field_scopes
+from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
-from pgmpy_dp.solvers.walsh_hadamard import masks_of, parities_of_cells, transform
 
 __all__ = [
     "Subsets",
@@ -167,7 +167,8 @@ def parity_sums_and_count(
     Returns
     -------
     Sensitive
-        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.models.random_fields.parity_subsets`, or of `subsets`.
+        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes`, or of
+        `subsets`.
     """
     sums = parity_sums(codes, order) if subsets is None else family_sums(codes, subsets)
     if with_count:
@@ -195,7 +196,7 @@ def parity_sums(codes: np.ndarray, order: int) -> np.ndarray:
     Returns
     -------
     ndarray of int64, shape (m,)
-        In the order of :func:`~pgmpy_dp.models.random_fields.parity_subsets`.
+        In the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes`.
 
     Examples
     --------
@@ -273,4 +274,4 @@ def _by_transform(codes: np.ndarray, order: int) -> np.ndarray:
     for j in range(p):
         cells |= codes[:, j].astype(np.int64) << j
     histogram = np.bincount(cells, minlength=1 << p)
-    return np.rint(parities_of_cells(histogram, masks_of(parity_subsets(p, order)))).astype(np.int64)
+    return np.rint(parities_of_cells(histogram, masks_of(field_scopes(p, order)))).astype(np.int64)

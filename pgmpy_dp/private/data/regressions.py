@@ -33,11 +33,11 @@ from pgmpy import config
 from scipy.special import expit
 from threadpoolctl import ThreadpoolController
 
-from pgmpy_dp.models.regression_layout import RegressionLayout
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.regressions_torch import TorchSums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = ["RESIDUAL_UNIT", "GradientSums", "feature_rows", "residual_table", "selection_weight"]
@@ -91,7 +91,7 @@ def selection_weight(layout: RegressionLayout, adjacency: Adjacency, cost: PureD
 
     Examples
     --------
-    >>> from pgmpy_dp.models.regression_layout import regression_layout
+    >>> from pgmpy_dp.private.mathematics.regression_layout import regression_layout
     >>> layout = regression_layout("pairwise", [3, 4])
     >>> [selection_weight(layout, a, c) for a in Adjacency if a != "edge" for c in (PureDP(1.0), ZCDP(1.0))]
     [5, 5, 10, 14]

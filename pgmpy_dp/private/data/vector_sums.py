@@ -79,7 +79,7 @@ def clipped_cluster_sums(
     ----------
     data : PrivateVectors
     centres : ndarray, shape (k, d)
-        Public.
+        Public; any numbers.
     unit : float
         Of the grid, a power of two.
     bound : int
@@ -103,7 +103,10 @@ def clipped_cluster_sums(
     the difference of two such pairs, of one centre or of two.
     """
     rows = vector_rows(data)[0]
+    if centres.ndim != 2 or not len(centres) or centres.shape[1] != rows.shape[1]:
+        raise ValueError(f"centres have the shape {centres.shape}; pass one or more, of {rows.shape[1]} numbers each")
     k, d = centres.shape
+    centres = np.clip(np.nan_to_num(centres), -_LARGEST * unit, _LARGEST * unit)
     counts, sums = np.zeros(k, dtype=np.int64), np.zeros((k, d), dtype=np.int64)
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         x = np.clip(rows[start : start + _ROWS_AT_ONCE].T, -_LARGEST * unit, _LARGEST * unit)

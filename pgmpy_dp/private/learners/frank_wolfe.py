@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.models.frank_wolfe_path import denominator, step_units, weights_of
-from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.private.learners.public_graph import encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.frank_wolfe_path import denominator, step_units, weights_of
+from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.selection import noisy_argmax

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.models.frank_wolfe_path import STEPS
-from pgmpy_dp.models.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, selection_weight
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.frank_wolfe_path import STEPS
+from pgmpy_dp.private.mathematics.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.schema import Schema
 
@@ -52,8 +52,8 @@ class FrankWolfeSettings:
         At least 2: largest number of variables in a term of a "binary" model. The other families have order 2.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: regressions then have the features of neighbours only, and variables without neighbours a
-        regression with the constant alone (:mod:`pgmpy_dp.models.regression_layout`). Kept as a tuple of pairs of
-        names, and of single names for a graph's isolated nodes.
+        regression with the constant alone (:mod:`pgmpy_dp.private.mathematics.regression_layout`). Kept as a tuple of
+        pairs of names, and of single names for a graph's isolated nodes.
     n_iter : int, optional
         T, at least 2: there are T - 1 steps, and every regression selects a vertex in each. Default: from the budget
         and a public or noisy number of records, see `run`.

@@ -186,7 +186,8 @@ def _plans(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> tup
     # One measure for both halves: where a delta allows both, that of the regressions.
     measure = Budget(rho=descent.cost.rho) if isinstance(descent.cost, ZCDP) else budget
     parity = plan_parities(table.schema, table.adjacency, None, settings.parities, measure)
-    assert parity.cost == descent.cost
+    if parity.cost != descent.cost:  # one charge stands for both
+        raise RuntimeError(f"the two halves cost {descent.cost} and {parity.cost}; they must cost the same")
     return descent, parity
 
 

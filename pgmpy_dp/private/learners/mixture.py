@@ -20,7 +20,6 @@ from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vector_sums import record_number, vector_blocks
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.learners.mixture_cells import program_centres, stable_centres
-from pgmpy_dp.private.learners.mixture_friends import agreeing_mean, friend_test
 from pgmpy_dp.private.learners.mixture_plan import (
     ASSUMED_SEPARATION,
     MixturePlan,
@@ -31,10 +30,10 @@ from pgmpy_dp.private.learners.mixture_plan import (
 from pgmpy_dp.private.learners.mixture_scale import block_log_scales, noisy_log_scale
 from pgmpy_dp.private.learners.mixture_steps import coarsened, lloyd_step, power_of_two
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import decode_label, encode_label
-from pgmpy_dp.solvers.kmeans import batched_kmeans
 
 __all__ = ["STATUSES", "MixtureEstimate", "mixture_estimate", "run"]
 
@@ -44,7 +43,6 @@ STATUSES = (
     "fewer stable cells than components",
     "fewer separated groups of stable cells than components",
     "centres nearer than half the separation",
-    "too few blocks agree",
 )
 """Outcomes by their number in a release."""
 
@@ -52,7 +50,6 @@ STATUSES = (
 # rounder. Chosen on made-up, public mixtures.
 _CELL, _CELL_GROWTH, _LARGEST_WIDTH = 0.75, 0.05, 1.0
 _RADIUS = 3.0  # of a record about its centre: so many scales above sqrt(d) of them
-_FRIENDLY = 4.2  # r is the separation over this: a block's own centres have to be 4r apart
 _RESTARTS = 5
 
 
@@ -90,9 +87,9 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         *Adjacency.* ``add_remove`` and ``replace_one``. Either changes the content of one block, by draws that are
         independent of the records, and one record's (or two records') contributions to the sums of the steps.
 
-        *Sensitivity.* Histogram: a block marks at most k cells, :mod:`pgmpy_dp.private.noise.histogram`. "friends":
-        :mod:`pgmpy_dp.private.learners.mixture_friends`. Steps: l2 2 under ``replace_one``, sqrt(1 + w**2) under
-        ``add_remove``, for (w counts, sums / clip norm), :mod:`pgmpy_dp.private.learners.mixture_plan`.
+        *Sensitivity.* Histogram: a block marks at most k cells, :mod:`pgmpy_dp.private.noise.histogram`. Steps: l2 2
+        under ``replace_one``, sqrt(1 + w**2) under ``add_remove``, for (w counts, sums / clip norm),
+        :mod:`pgmpy_dp.private.learners.mixture_plan`.
 
         *Guarantee.* (epsilon, delta)-DP: zCDP of all noise together, converted at delta less eta, and eta = delta/10
         for the thresholds. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not
@@ -119,7 +116,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         plan.cost,
         what=f"centres of {settings.n_components} components in {len(data.columns)} columns",
         columns=data.columns,
-        mechanism=f"mixture_{settings.method}",
+        mechanism="mixture_blocks",
         adjacency=data.adjacency,
         reproducible=seed is not None,
     )
@@ -139,17 +136,17 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
             "n_blocks": found.n_blocks,
             "status": STATUSES[int(found.values["status"][0][0])],
             "settings": {
-                "method": settings.method,
+                "method": "blocks",
                 "block_size": plan.block_size,
                 "n_steps": settings.n_steps,
                 "block_solver": settings.block_solver,
-                "threshold": plan.cells.threshold if plan.cells else None,
+                "threshold": plan.cells.threshold,
                 "budget": budget.guarantee.to_dict(),
             },
         },
         adjacency=data.adjacency,
         guarantee=plan.cost,
-        mechanism=f"mixture_{settings.method}",
+        mechanism="mixture_blocks",
         reproducible=seed is not None,
     )
 
@@ -234,16 +231,13 @@ def _learn(
     if found.scale is not None:
         found.separation = found.separation or ASSUMED_SEPARATION * found.scale
         found.unit = power_of_two(min(found.scale, found.separation)) / 2.0**12
-        if plan.cells is not None:
-            width = min(_CELL + _CELL_GROWTH * max(0.0, math.log2(d / 8.0)), _LARGEST_WIDTH) * found.separation
-            cells, counts = stable_centres(tuples, width, plan, public, seed)
-            extra["cells"] = (coarsened(cells, found.unit), None)
-            extra["cell_counts"] = (counts, plan.cells.noise)
-            centres, status, spread = cells, 2, width * math.sqrt(d) / 4.0
-            if len(cells) < k:
-                centres = None
-        else:
-            centres, status, spread = _agreed_centres(tuples, n_blocks, plan, found, extra, seed)
+        width = min(_CELL + _CELL_GROWTH * max(0.0, math.log2(d / 8.0)), _LARGEST_WIDTH) * found.separation
+        cells, counts = stable_centres(tuples, width, plan, public, seed)
+        extra["cells"] = (coarsened(cells, found.unit), None)
+        extra["cell_counts"] = (counts, plan.cells.noise)
+        status, spread = 2, width * math.sqrt(d) / 4.0
+        if len(cells) >= k:
+            centres = cells
     counts = np.zeros(0, dtype=np.int64)
     if centres is not None:
         centres, counts, status = _stepped(data, centres, spread, settings, plan, found, public, seed)
@@ -256,26 +250,6 @@ def _learn(
         **extra,
     }
     return found
-
-
-def _agreed_centres(
-    tuples: np.ndarray,
-    n_blocks: int,
-    plan: MixturePlan,
-    found: _Found,
-    extra: dict[str, tuple[np.ndarray, Noise | None]],
-    seed: np.random.Generator | None,
-) -> tuple[np.ndarray | None, int, float]:
-    """The noisy mean of the blocks that agree, with its status and the norm of its noise."""
-    assert found.separation is not None
-    test = friend_test(n_blocks, plan.margin)
-    if test is None:  # public numbers: so few blocks cannot pass
-        return None, 5, 0.0
-    agreed = agreeing_mean(tuples, found.separation / _FRIENDLY, test, plan.test_scale, plan.mean_rho, found.unit, seed)
-    extra["agreeing_blocks"] = (np.array([agreed.noisy]), Noise("discrete_gaussian", plan.test_scale))
-    if agreed.centres is None:
-        return None, 5, 0.0
-    return agreed.centres * found.unit, 0, agreed.scale * found.unit * math.sqrt(tuples.shape[2])
 
 
 def _stepped(

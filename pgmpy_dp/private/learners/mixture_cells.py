@@ -6,8 +6,8 @@ import numpy as np
 
 from pgmpy_dp.models.membership_clusters import block_centres
 from pgmpy_dp.private.learners.mixture_plan import MixturePlan, MixtureSettings
+from pgmpy_dp.private.mathematics.lattice import lattice_basis, nearest_lattice_points
 from pgmpy_dp.private.noise.histogram import stable_cells
-from pgmpy_dp.solvers.lattice import lattice_basis, nearest_lattice_points
 
 __all__ = ["program_centres", "stable_centres"]
 
@@ -33,7 +33,6 @@ def stable_centres(
     tuples: np.ndarray, width: float, plan: MixturePlan, public: np.random.Generator, seed: np.random.Generator | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Middles of the stable cells of a randomly turned and shifted lattice, the heaviest first, and noisy counts."""
-    assert plan.cells is not None
     m, k, d = tuples.shape
     turned = np.linalg.qr(public.normal(size=(d, d)))[0]
     shift = 1000.0 * public.random(d)

@@ -16,20 +16,18 @@ from pgmpy_dp.private.guarantee import ApproxDP, checked_number
 from pgmpy_dp.private.learners.mixture_scale import LOG_SENSITIVITY
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_scales
-from pgmpy_dp.private.noise.histogram import StabilityHistogram, stability_histogram, tail_quantile
+from pgmpy_dp.private.noise.histogram import StabilityHistogram, stability_histogram
 
 __all__ = [
     "ASSUMED_SEPARATION",
     "BLOCK_SOLVERS",
     "COUNT_WEIGHT",
-    "METHODS",
     "MixturePlan",
     "MixtureSettings",
     "advised_blocks",
     "make_plan",
 ]
 
-METHODS = ("blocks", "friends")
 BLOCK_SOLVERS = ("kmeans", "sdp")
 ASSUMED_SEPARATION = 8.0
 """In scales, where no separation is given."""
@@ -37,7 +35,7 @@ ASSUMED_SEPARATION = 8.0
 COUNT_WEIGHT = {Adjacency.ADD_REMOVE: Fraction(1, 2), Adjacency.REPLACE_ONE: Fraction(1)}
 """w: noise on the counts of a step is 1/w times that of the sums, in their own units."""
 
-_MAX_BLOCKS = {"blocks": 1 << 16, "friends": 1 << 12}  # all pairs of friends are compared
+_MAX_BLOCKS = 1 << 16
 _LARGEST_MULTIPLIER = 2.0**31  # of a step's noise, whose sums have 16 bits more
 _MAX_COMPONENTS = 1000
 _LENGTHS = (1e-60, 1e60)
@@ -46,7 +44,6 @@ _ETA = Fraction(999, 10000)  # of delta, for thresholds; a little less than a te
 _COUNT_SHARE = Fraction(2, 100)
 _SCALE_SHARES = (Fraction(8, 100), Fraction(2, 100))  # which octave; where in it
 _CELLS_SHARE = Fraction(7, 10)
-_FRIENDS_SHARES = (Fraction(25, 100), Fraction(35, 100))  # test, mean
 
 
 @dataclass(frozen=True)
@@ -61,14 +58,10 @@ class MixtureSettings:
         Public lower bound on the distance between two centres. Default: 8 scales.
     scale : float, optional
         sigma, the standard deviation of a component's coordinates, if it is public. Default: estimated privately.
-    method : {"blocks", "friends"}
-        How blocks agree: by counts of cells of a grid, or as a whole; see :mod:`pgmpy_dp.private.learners.mixture` and
-        :mod:`pgmpy_dp.private.learners.mixture_friends`.
     n_blocks : int, optional
         M. Default: from the public or a noisy number of records, see :func:`advised_blocks`.
     block_size : int, optional
-        Largest number of records that a block looks at. Default: max(32, 2 d) k; max(128, 4 d) k for
-        "friends".
+        Largest number of records that a block looks at. Default: max(32, 2 d) k.
     n_steps : int, default 3
         Noisy Lloyd steps, at least 2.
     block_solver : {"kmeans", "sdp"}
@@ -89,7 +82,6 @@ class MixtureSettings:
     n_components: int
     separation: float | None = None
     scale: float | None = None
-    method: str = "blocks"
     n_blocks: int | None = None
     block_size: int | None = None
     n_steps: int = 3
@@ -101,8 +93,6 @@ class MixtureSettings:
         object.__setattr__(self, "n_components", checked_integer("n_components", self.n_components, 1))
         if self.n_components > _MAX_COMPONENTS:
             raise ValueError(f"n_components={self.n_components!r} is too large; pass at most {_MAX_COMPONENTS}")
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {METHODS}")
         low, high = _LENGTHS
         for name in ("separation", "scale"):
             if getattr(self, name) is not None:
@@ -115,7 +105,7 @@ class MixtureSettings:
                 f"separation={self.separation!r} with scale={self.scale!r}: their ratio must be between 0.001 and "
                 "10000; a smaller separation is true too if centres are further apart than that"
             )
-        limits = (("n_blocks", 1, _MAX_BLOCKS[self.method]), ("block_size", 1, 1 << 20), ("n_steps", 2, 100))
+        limits = (("n_blocks", 1, _MAX_BLOCKS), ("block_size", 1, 1 << 20), ("n_steps", 2, 100))
         for name, least, most in limits:
             if getattr(self, name) is not None or name == "n_steps":
                 number = checked_integer(name, getattr(self, name), least)
@@ -147,14 +137,8 @@ class MixturePlan:
         Of the blocks' scales; None where the scale is public.
     scale_noise : float
         Of the sum of the blocks' log-scales within an octave.
-    cells : StabilityHistogram or None
-        Of the blocks' centres, for "blocks".
-    test_scale : float
-        Noise of the number of agreeing blocks, for "friends"; 0 for "blocks".
-    margin : int
-        q: that noise is below it, but for a chance that delta pays for.
-    mean_rho : Fraction
-        For the mean of the agreeing blocks.
+    cells : StabilityHistogram
+        Of the blocks' centres.
     step_multiplier : float
         Noise of a step's sums, in units of the clip norm.
     count_multiplier : float
@@ -166,10 +150,7 @@ class MixturePlan:
     count_scale: float | None
     scale_histogram: StabilityHistogram | None
     scale_noise: float
-    cells: StabilityHistogram | None
-    test_scale: float
-    margin: int
-    mean_rho: Fraction
+    cells: StabilityHistogram
     step_multiplier: float
     count_multiplier: float
 
@@ -204,30 +185,19 @@ def make_plan(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -
         eta /= 2
         scale_histogram = stability_histogram(1, _SCALE_SHARES[0] * rho, float(eta))
         (scale_noise,) = gaussian_scales([LOG_SENSITIVITY], _SCALE_SHARES[1] * rho)
-    cells, test_scale, margin, mean_rho = None, 0.0, 0, Fraction(0)
-    if settings.method == "blocks":
-        cells = stability_histogram(k, left * _CELLS_SHARE * rho, float(eta))
-        left *= 1 - _CELLS_SHARE
-    else:
-        test, mean = _FRIENDS_SHARES
-        (test_scale,) = gaussian_scales([1.0], left * test * rho)
-        margin = tail_quantile(test_scale, float(eta))
-        mean_rho = left * mean * rho
-        left *= 1 - test - mean
+    cells = stability_histogram(k, left * _CELLS_SHARE * rho, float(eta))
+    left *= 1 - _CELLS_SHARE
     weight = COUNT_WEIGHT[data.adjacency]
     (multiplier,) = gaussian_scales([1.0], left * rho / settings.n_steps / _squared_step(data.adjacency, weight))
     if multiplier > _LARGEST_MULTIPLIER:
         raise ValueError(f"the budget {budget} needs noise that would bury any number of records; raise epsilon")
     return MixturePlan(
         ApproxDP(budget.epsilon, budget.delta),
-        settings.block_size or (max(32, 2 * d) if settings.method == "blocks" else max(128, 4 * d)) * k,
+        settings.block_size or max(32, 2 * d) * k,
         count_scale,
         scale_histogram,
         scale_noise,
         cells,
-        test_scale,
-        margin,
-        mean_rho,
         multiplier,
         multiplier / float(weight),
     )
@@ -247,18 +217,15 @@ def advised_blocks(plan: MixturePlan, settings: MixtureSettings, n_records: floa
     """M for a public or noisy number of records: post-processing.
 
     Six times the threshold, as long as blocks have 1.5 records for each component; up to twelve times where they have
-    10. For "friends" blocks have about 40, and there are 7 to 12 times the margin. Chosen on made-up, public mixtures:
-    more blocks are worth more than larger ones, and fewer would not reach the threshold.
+    10. Chosen on made-up, public mixtures: more blocks are worth more than larger ones, and fewer would not reach the
+    threshold.
     """
     if settings.n_blocks is not None:
         return settings.n_blocks
     each = n_records / settings.n_components
-    if plan.cells is not None:
-        t = plan.cells.threshold
-        advised = max(4.0 * t, min(each / 1.5, 6.0 * t), min(each / 10.0, 12.0 * t))
-    else:
-        advised = max(7.0 * plan.margin, min(each / 40.0, 12.0 * plan.margin))
-    return max(8, math.ceil(min(advised, _MAX_BLOCKS[settings.method])))
+    t = plan.cells.threshold
+    advised = max(4.0 * t, min(each / 1.5, 6.0 * t), min(each / 10.0, 12.0 * t))
+    return max(8, math.ceil(min(advised, _MAX_BLOCKS)))
 
 
 def _require_device(device: Any) -> None:

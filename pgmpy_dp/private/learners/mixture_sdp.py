@@ -12,12 +12,12 @@ n^2 unknowns, and so :func:`run` refuses. ``learners/mixture.py`` has the same s
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.models.membership_clusters import linked_means, public_reach
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vector_sums import require_single_records
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
@@ -34,6 +34,7 @@ from pgmpy_dp.private.learners.mixture_sdp_plan import (
     unit_of,
 )
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.membership import MembershipProblem, linked_means, public_reach
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.histogram import marked_cells
@@ -59,6 +60,7 @@ MAX_RECORDS = 4096
 
 _LARGEST = 2.0**30  # records are clipped to so many scales
 _MAX_COLUMNS = 256
+_SOLVED = 0.99  # of the tolerance: what the solver's own arithmetic may differ by from that of the certificate
 
 
 @dataclass(frozen=True)
@@ -335,23 +337,36 @@ class MembershipProgram:
         return self._solved(records, 5000)
 
     def fallback(self, records: np.ndarray) -> CertifiedPoint:
-        """Dual ascent without a limit."""
-        return self._solved(records, None)
+        """Dual ascent until the certificate is there: an end by a limit would be an outcome of the records."""
+        for k in itertools.count(1):
+            point = self._solved(records, 5000 << min(k, 10))
+            if point.distance <= self.distance:
+                break
+        return point
 
-    def _solved(self, points: np.ndarray, max_iter: int | None) -> CertifiedPoint:
+    def _solved(self, points: np.ndarray, max_iter: int) -> CertifiedPoint:
+        """The solver's multipliers, certified here: what else it says of them is not looked at."""
         settings, plan = self.settings, self.plan
-        solved = membership_program(
-            points,
-            settings.n_components,
-            settings.scale,
-            slack=settings.slack,
-            count=plan.count,
-            reach=public_reach(points.shape[1], plan.count, settings.scale),
-            tolerance=plan.tolerance,
-            max_iter=max_iter,
-            device=settings.device,
-        )
-        return CertifiedPoint(solved.weights.ravel(), solved.distance)
+        if not len(points):
+            return CertifiedPoint(np.zeros(0), 0.0)
+        reach = public_reach(points.shape[1], plan.count, settings.scale)
+        problem = MembershipProblem.of(points, settings.n_components, settings.scale, settings.slack, plan.count, reach)
+        try:
+            multipliers = membership_program(
+                points.copy(),
+                settings.n_components,
+                settings.scale,
+                slack=settings.slack,
+                count=plan.count,
+                reach=reach,
+                tolerance=_SOLVED * plan.tolerance,
+                max_iter=max_iter,
+                device=settings.device,
+            ).multipliers
+        except Exception:  # it would tell of the records
+            multipliers = None
+        found = problem.certified(multipliers)
+        return CertifiedPoint(found.weights.ravel(), found.distance)
 
 
 def _linked(rows: np.ndarray, settings: ProgramSettings, plan: ProgramPlan) -> tuple[int, np.ndarray]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from scipy.stats import chi2, norm
 
-from pgmpy_dp.models.membership_clusters import HIGH, LOW
 from pgmpy_dp.private import accounting
+from pgmpy_dp.private.mathematics.membership import HIGH, LOW
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.subsampling import RATE_UNIT, rounded_rate
 from pgmpy_dp.private.noise.truncated_laplace import TruncatedLaplace, truncated_laplace

@@ -10,8 +10,6 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.models.field_design import field_scopes
-from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.parities import (
     Subsets,
@@ -25,6 +23,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
 from pgmpy_dp.private.learners.parity_rounds import default_rounds, measurement_scale, pmw_answers, sepfem_answers
 from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import (
     gaussian_release,
@@ -292,7 +291,7 @@ def released_subsets(release: Release) -> Subsets:
     if release.kind != "parities":
         raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'parities'")
     p, order, edges = len(release.schema), release.public["order"], released_edges(release)
-    return tuple(parity_subsets(p, order)) if edges is None else field_scopes(p, order, edges)
+    return field_scopes(p, order, edges)
 
 
 def release_parities(

@@ -28,18 +28,19 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.models.multiplicative_weights import MultiplicativeWeights
-from pgmpy_dp.models.random_fields import parity_subsets
 from pgmpy_dp.private.data.parities import Subsets, family_sums, parity_sums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.mathematics.field_design import field_scopes
+from pgmpy_dp.private.mathematics.walsh_hadamard import linear_values, masks_of
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.solvers.parity_maximum import TRANSFORM_LIMIT, maximise_by_milp
-from pgmpy_dp.solvers.walsh_hadamard import linear_values, masks_of
 
 __all__ = ["default_rounds", "measurement_scale", "pmw_answers", "sepfem_answers"]
 
 _ROUNDS = {"pmw": (1.0, 100), "sepfem": (4.0, 200)}  # factor and most, see `default_rounds`
+_MOST_RECORDS = 2.0**60  # differences of sums of so many fit 64 bits
 _STEPS = 10  # of the update after each round; more, and repeated ones, are no better
 _POINTS = 20  # of the perturbed leader per round
 _PERTURBATION = (
@@ -117,7 +118,7 @@ def pmw_answers(
     select_scale = selection_scale(exact.linf, cost, Fraction(1, 2 * rounds))
     measure_scale = measurement_scale(exact.linf, cost, 2 * rounds)
     draw = samplers.discrete_laplace if isinstance(cost, PureDP) else samplers.discrete_gaussian
-    weights = MultiplicativeWeights(n_variables, masks_of(subsets or parity_subsets(n_variables, order)))
+    weights = MultiplicativeWeights(n_variables, masks_of(subsets or field_scopes(n_variables, order)))
     for _ in range(rounds):
         error = np.abs(exact.value - _counted(weights.answers(), records))
         chosen = int(noisy_argmax([error], select_scale, cost, seed)[0])
@@ -169,7 +170,7 @@ def sepfem_answers(
     """
     select_scale = selection_scale(exact.linf, cost, Fraction(1, rounds))
     rng = np.random.default_rng() if seed is None else seed
-    family = tuple(parity_subsets(n_variables, order)) if subsets is None else subsets
+    family = field_scopes(n_variables, order) if subsets is None else subsets
     m = len(family)
     by_transform = oracle == "transform" or (oracle == "auto" and n_variables <= TRANSFORM_LIMIT)
     objective = _Transform(n_variables) if by_transform else _Program(n_variables)
@@ -223,5 +224,5 @@ class _Program:
 
 
 def _counted(answers: np.ndarray, records: float) -> np.ndarray:
-    """Public answers as sums over records, whole numbers."""
-    return np.rint(answers * records).astype(np.int64)
+    """Public answers as sums over records, whole numbers: of any answers, so that differences fit 64 bits."""
+    return np.rint(np.clip(np.nan_to_num(answers), -1.0, 1.0) * min(records, _MOST_RECORDS)).astype(np.int64)

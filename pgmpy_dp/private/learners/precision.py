@@ -23,16 +23,19 @@ from pgmpy_dp.private.learners.certificates import CertifiedPoint
 from pgmpy_dp.private.learners.convex_program import certified_solution
 from pgmpy_dp.private.learners.covariance import CovarianceSettings, vectors_public
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.log_determinant import certified_precision, distance_bound
 from pgmpy_dp.private.noise.matrix import MatrixNoise, add_matrix_noise, plan_matrix_noise
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Release, Sensitive
 from pgmpy_dp.schema import decode_label
-from pgmpy_dp.solvers.graphical_lasso import GraphicalLassoSolution, graphical_lasso
-from pgmpy_dp.solvers.log_determinant import distance_bound
+from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
 __all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "PrecisionProgram", "PrecisionSettings", "noisy_precision", "run"]
 
 OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
+
+_LARGEST_CONDITION = 1e14
+"""tau B^2 at most: the ratio of the largest and the smallest eigenvalue of Theta, which doubles can just tell apart."""
 
 _SOLVER_SHARE = 0.125  # of the optimum's own sensitivity, allowed to the solver's error; a quarter of it in all
 
@@ -75,7 +78,15 @@ class PrecisionSettings:
             object.__setattr__(self, name, getattr(checked, name))
         object.__setattr__(self, "penalty", checked_number("penalty", self.penalty, positive=True))
         cap = 1.0 / self.penalty if self.max_eigenvalue is None else self.max_eigenvalue
-        object.__setattr__(self, "max_eigenvalue", checked_number("max_eigenvalue", cap, positive=True))
+        cap = checked_number("max_eigenvalue", cap, positive=True)
+        object.__setattr__(self, "max_eigenvalue", cap)
+        if not cap * self.row_norm <= _LARGEST_CONDITION / self.row_norm:  # their product without overflow
+            raise ValueError(
+                f"max_eigenvalue={cap!r} (1/penalty by default) with row_norm={self.row_norm!r}: their product "
+                f"max_eigenvalue * row_norm**2 is above {_LARGEST_CONDITION:g}, and a solution could not be certified "
+                f"in floating point; pass max_eigenvalue or 1/penalty of at most "
+                f"{_LARGEST_CONDITION / self.row_norm / self.row_norm:.3g}, a smaller row_norm, or perturb='covariance'"
+            )
 
 
 @dataclass(frozen=True)
@@ -140,9 +151,14 @@ class PrecisionProgram:
         return max((_SOLVER_SHARE * self.sensitivity / self.cap) ** 2 / 2.0, floor)
 
     @property
+    def diameter(self) -> float:
+        """No two feasible matrices are further apart: the eigenvalues of a difference are between -tau and tau."""
+        return self.cap * math.sqrt(self.d) * (1.0 + 1e-9)
+
+    @property
     def distance(self) -> float:
         """Of a point with that gap: twice the gap leaves room for the certificate's own rounding."""
-        return distance_bound(2.0 * self.gap, max_eigenvalue=self.cap)
+        return min(distance_bound(2.0 * self.gap, max_eigenvalue=self.cap), self.diameter)
 
     @property
     def bound(self) -> float:
@@ -169,17 +185,19 @@ class PrecisionProgram:
 
     def solve(self, records: PrivateVectors) -> CertifiedPoint:
         """One solve, with the solver's usual limit on iterations."""
-        return self._point(self._solved(self._moments(records), 2000, None))
+        return self._solved(self._moments(records), 2000, None)[0]
 
     def fallback(self, records: PrivateVectors) -> CertifiedPoint:
-        """Solves without a limit: an end by a limit would be an outcome that depends on the records."""
+        """Solves until the certificate is there: an end by a limit would be an outcome that depends on the records.
+
+        Where the distance is the diameter, and so whenever ``tau B**2`` is above 2.5e10 d, the first one ends it.
+        """
         moments, start = self._moments(records), None
         for k in itertools.count(1):
-            solution = self._solved(moments, 2000 << min(k, 10), start)
-            if solution.duality_gap <= self.gap:
+            point, start = self._solved(moments, 2000 << min(k, 10), start)
+            if point.distance <= self.distance:
                 break
-            start = solution.precision
-        return self._point(solution)
+        return point
 
     def _moments(self, records: PrivateVectors) -> np.ndarray:
         center = np.zeros(self.d) if self.settings.center is None else np.array(self.settings.center)
@@ -187,20 +205,39 @@ class PrecisionProgram:
         moments[np.triu_indices(self.d)] = second_moments(records, center, self.settings.row_norm).value
         return (moments + np.triu(moments, 1).T) * ((self.settings.row_norm / GRID) ** 2 / self.n_records)
 
-    def _solved(self, moments: np.ndarray, max_iter: int, start: np.ndarray | None) -> GraphicalLassoSolution:
-        return graphical_lasso(
-            moments,
-            np.full(moments.shape, self.settings.penalty),
-            penalize_diagonal=True,
-            max_eigenvalue=self.cap,
-            tolerance=0.5 * self.gap / self.d,
-            max_iter=max_iter,
-            start=start,
-        )
+    def _solved(
+        self, moments: np.ndarray, max_iter: int, start: np.ndarray | None
+    ) -> tuple[CertifiedPoint, np.ndarray | None]:
+        """The solver's matrices, certified here: what else it says of them is not looked at."""
+        penalty = np.full(moments.shape, self.settings.penalty)
+        precision, dual = None, None
+        try:
+            solution = graphical_lasso(
+                moments.copy(),
+                penalty.copy(),
+                penalize_diagonal=True,
+                max_eigenvalue=self.cap,
+                tolerance=0.5 * self.gap / self.d,
+                max_iter=max_iter,
+                start=start,
+            )
+            precision, dual = solution.precision, solution.dual
+        except Exception:  # it would tell of the records
+            start = None
+        # The penalty of the diagonal, where Theta is positive, is linear and belongs to S.
+        np.fill_diagonal(penalty, 0.0)
+        target = moments + self.settings.penalty * np.eye(self.d)
+        theta, gap = certified_precision(precision, dual, target, penalty, self.cap)
+        distance = min(distance_bound(2.0 * gap, max_eigenvalue=self.cap), self._farthest(theta))
+        return CertifiedPoint(theta[np.triu_indices(self.d)], distance), None if precision is None else theta
 
-    def _point(self, solution: GraphicalLassoSolution) -> CertifiedPoint:
-        distance = distance_bound(2.0 * solution.duality_gap, max_eigenvalue=self.cap)
-        return CertifiedPoint(solution.precision[np.triu_indices(self.d)], distance)
+    def _farthest(self, theta: np.ndarray) -> float:
+        """The diameter, for a feasible matrix; infinite for another."""
+        try:
+            eigenvalues = np.linalg.eigvalsh(theta) / self.cap
+        except np.linalg.LinAlgError:
+            return math.inf
+        return self.diameter if np.all((eigenvalues > -1e-12) & (eigenvalues < 1.0 + 1e-12)) else math.inf
 
 
 @dataclass(frozen=True)
@@ -242,15 +279,17 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
         ``norm_F(T - T') <= tau^2 norm_F(S - S')``, and S moves by
         :func:`~pgmpy_dp.private.data.moments.trace_sensitivity` over N. (Without the cap the largest eigenvalue can
         exceed 1/rho, and the bound of the paper needs its own argument.) What is released is not T but a point that the
-        solver found, with a *certificate*: a duality gap g, and so ``norm_F <= tau sqrt(2 g)``, below an eta fixed from
-        public numbers. Rounding d**2 entries to the grid moves it by at most ``d unit/2``. So it moves by at most
-        ``tau^2 norm_F(S - S') + 2 eta + d unit`` between neighbours.
+        solver found, with a *certificate*: a duality gap g, computed here whatever the solver says, and so ``norm_F <=
+        tau sqrt(2 g)``, below an eta fixed from public numbers. Rounding d**2 entries to the grid moves it by at most
+        ``d unit/2``. So it moves by at most ``tau^2 norm_F(S - S') + 2 eta + d unit`` between neighbours.
 
         *Guarantee.* Pure: K-norm noise in Frobenius norm. Otherwise GOE. Both in :mod:`pgmpy_dp.private.noise.matrix`;
         the first is made in floating point and rounded, as ``Release.floating_point`` says, the second is exact.
 
         *Side channels.* The solver goes on until the certificate is there, without a limit; the gap asked for lies well
-        above rounding errors. The running time depends on the records.
+        above rounding errors of matrices with ``tau B**2`` of at most 1e14, and others are refused. (That it ends on
+        all records is tested, and proved only where the distance is the diameter of the feasible set.) The running time
+        depends on the records.
 
     Examples
     --------

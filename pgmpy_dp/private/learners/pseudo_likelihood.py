@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.models.field_design import FieldDesign, field_scopes
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.gradients import record_count
@@ -24,6 +23,7 @@ from pgmpy_dp.private.guarantee import ZCDP, checked_number
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.private.learners.public_graph import edge_positions, encoded_graph
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.field_design import FieldDesign, field_scopes
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -226,10 +226,10 @@ def run(
 def parameters(release: Release) -> np.ndarray:
     """Log-potentials of a release of this learner, flat.
 
-    One table after the other, in the order of :func:`~pgmpy_dp.models.field_design.field_scopes` over the positions of
-    the schema's variables: fields first, then interactions, with zeros for those that were dropped. For "ising" and
-    "binary" a table is one number, the coefficient of the product of its spins; for "pairwise" it has an entry for each
-    combination of states, in C order.
+    One table after the other, in the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes` over the
+    positions of the schema's variables: fields first, then interactions, with zeros for those that were dropped. For
+    "ising" and "binary" a table is one number, the coefficient of the product of its spins; for "pairwise" it has an
+    entry for each combination of states, in C order.
     """
     if release.kind != "pseudo_likelihood":
         raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'pseudo_likelihood'")

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["distance_bound", "duality_gap"]
+__all__ = ["certified_precision", "distance_bound", "duality_gap", "into_cap"]
 
 
 def duality_gap(
@@ -78,6 +78,66 @@ def duality_gap(
     if not float(away.min()) > -1:
         return math.inf
     return max(gap + float((away - xp.log1p(away)).sum()), 0.0)
+
+
+def into_cap(precision: Any, max_eigenvalue: float | None, xp: Any = np) -> Any:
+    """The matrix, multiplied by a number at most 1 so that its largest eigenvalue is at most the cap."""
+    if max_eigenvalue is None:
+        return precision
+    largest = float(xp.linalg.eigvalsh(precision)[-1])
+    # A little inside, so that rounding does not leave it outside.
+    return (
+        precision * (max_eigenvalue / largest * (1 - 1e-15 * len(precision))) if largest > max_eigenvalue else precision
+    )
+
+
+def certified_precision(
+    precision: Any, covariance: Any, moments: np.ndarray, weights: np.ndarray, max_eigenvalue: float
+) -> tuple[np.ndarray, float]:
+    """A feasible point of the program with a cap, and its gap, from a primal and a dual point that anything made.
+
+    Parameters
+    ----------
+    precision, covariance : array_like of shape (d, d)
+        About Theta and W. They are brought to what :func:`duality_gap` supposes: symmetric, Theta below the cap, W
+        within R of S. Of another shape, or not finite, they are replaced by a diagonal Theta and by S.
+    moments, weights : ndarray of shape (d, d)
+        S and R, symmetric; R of zeros on the diagonal.
+    max_eigenvalue : float
+        tau.
+
+    Returns
+    -------
+    theta : ndarray of shape (d, d)
+    gap : float
+        Upper bound on F(theta) - min F; infinite if nothing is proved.
+
+    Examples
+    --------
+    >>> S, R = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[0.0, 0.5], [0.5, 0.0]])
+    >>> W = np.array([[2.0, 0.5], [0.5, 2.0]])
+    >>> certified_precision(np.linalg.inv(W), W, S, R, 10.0)[1] < 1e-12
+    True
+    >>> certified_precision("any", None, S, R, 10.0)[0].tolist(), certified_precision(7 * W, W, S, R, 10.0)[1] > 1.0
+    ([[0.5, 0.0], [0.0, 0.5]], True)
+    """
+    found = []
+    for matrix in (precision, covariance):
+        try:
+            array = np.asarray(matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.zeros(0)
+        found.append(array if array.shape == moments.shape and np.isfinite(array).all() else None)
+    theta, w = found
+    if theta is None:
+        theta = np.diag(1.0 / np.maximum(np.diagonal(moments), 1.0 / max_eigenvalue))
+    w = moments if w is None else moments + np.clip((w + w.T) / 2.0 - moments, -weights, weights)
+    try:
+        theta = into_cap((theta + theta.T) / 2.0, max_eigenvalue)
+        gap = duality_gap(theta, w, moments, weights, max_eigenvalue)
+    except np.linalg.LinAlgError:  # numbers that overflow
+        gap = math.inf
+    return theta, gap if gap >= 0.0 else math.inf  # also for NaN
 
 
 def distance_bound(gap: float, *, max_eigenvalue: float | None = None, largest: float | None = None) -> float:

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.field_design import FieldDesign, contrasts, field_scopes
+from pgmpy_dp.private.mathematics.field_design import FieldDesign, contrasts, field_scopes
 
 
 @pytest.mark.parametrize("seed", range(5))
