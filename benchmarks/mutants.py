@@ -160,7 +160,9 @@ def _without_threshold(*args: Any, true: Callable = histogram.stability_histogra
     return dataclasses.replace(true(*args), threshold=-(10**9))
 
 
-def _always_released(mode: Any, distance: int, test: Any, seed: Any, true: Callable = distance_test.tested_mode) -> Any:
+def _always_released(
+    mode: Any, distance: int, test: Any, seed: Any, true: Callable = distance_test.released_mode
+) -> Any:
     return true(mode, distance, test, seed)[0], mode
 
 
@@ -255,7 +257,7 @@ MUTANTS = [
     Mutant(
         KINDS[4],
         "StableStructure(delta, add_remove)",
-        _replaced(distance_test, tested_mode=_always_released),
+        _replaced(distance_test, released_mode=_always_released),
         100,
         "distance test, noise/distance_test.py",
     ),

@@ -179,5 +179,5 @@ class StableMode(Mechanism):
 
     def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
         """The noisy distance, shape (1,), and the rows of the mode's members: none where it did not pass the test."""
-        noisy, mode = distance_test.tested_mode(self.mode, self.distance, self.test, seed)
+        noisy, mode = distance_test.released_mode(self.mode, self.distance, self.test, seed)
         return [np.array([noisy]), self.members[list(mode or ())]]

@@ -46,7 +46,7 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import laplace_scales
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["DistanceTest", "distance_test", "mode_and_distance", "noisy_mode", "tested_mode"]
+__all__ = ["DistanceTest", "distance_test", "mode_and_distance", "noisy_mode", "released_mode"]
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def mode_and_distance(votes: Sequence[Hashable]) -> tuple[Any, int]:
     return ranked[0][0], -(-(ranked[0][1] - ranked[1][1]) // 2) - 1
 
 
-def tested_mode(mode: Any, distance: int, test: DistanceTest, seed: np.random.Generator | None) -> tuple[int, Any]:
+def released_mode(mode: Any, distance: int, test: DistanceTest, seed: np.random.Generator | None) -> tuple[int, Any]:
     """The noisy distance, and the mode where that passes the test, else None; see :func:`noisy_mode`."""
     noisy = int(samplers.discrete_laplace(np.array([distance]), test.scale, seed=seed)[0])
     return noisy, mode if noisy >= test.threshold else None
@@ -136,4 +136,4 @@ def noisy_mode(
     -----
     Privacy: (epsilon, delta)-DP with respect to one vote, for the test of :func:`distance_test`; see the module.
     """
-    return tested_mode(*mode_and_distance(votes), test, seed)
+    return released_mode(*mode_and_distance(votes), test, seed)
