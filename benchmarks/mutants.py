@@ -162,7 +162,7 @@ def _without_threshold(*args: Any, true: Callable = histogram.stability_histogra
 
 def _always_released(
     mode: Any, distance: int, test: Any, seed: Any, true: Callable = distance_test.released_mode
-) -> Any:
+) -> tuple[int, Any]:
     return true(mode, distance, test, seed)[0], mode
 
 

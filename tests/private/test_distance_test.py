@@ -51,7 +51,7 @@ class TestDistance:
 
     @pytest.mark.parametrize("voters", range(1, 7))
     def test_a_null_vote_is_one_more_thing_to_change_to(self, voters):
-        """All multisets of votes and nulls, and changes of one: a vote that becomes null moves it by at most one too."""
+        """All multisets of votes and nulls, all changes of one of them."""
 
         def read(votes):
             return mode_and_distance([vote or None for vote in votes])
