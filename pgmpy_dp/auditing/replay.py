@@ -26,7 +26,7 @@ import numpy as np
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax, StableMode
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
 
@@ -158,6 +158,17 @@ def _(mechanism: NoisyMax, other: Mechanism) -> float:
     return float(max(abs(max(change)), abs(min(change)), (max(change) - min(change)) / 2)) / mechanism.exact.linf
 
 
+@movement.register
+def _(mechanism: StableMode, other: Mechanism) -> float:
+    """Of the distances, over 1; infinite where modes differ although a distance is above 0, or tests differ."""
+    assert isinstance(other, StableMode)
+    if mechanism.test != other.test or mechanism.members.tobytes() != other.members.tobytes():
+        return np.inf
+    if mechanism.mode != other.mode and max(mechanism.distance, other.distance) > 0:
+        return np.inf
+    return float(abs(mechanism.distance - other.distance))
+
+
 INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
 """Kinds of invented answers."""
 
@@ -210,6 +221,15 @@ def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.
 def _(mechanism: NoisyMax, kind: str, rng: np.random.Generator) -> int:
     count = len(mechanism.exact.value)
     return count - 1 if kind == "last" else int(rng.integers(count)) if kind == "random" else 0
+
+
+@invent.register
+def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    """Tests that fail (zeros, negative), and pass: of no member, of some, of the last one alone."""
+    count = len(mechanism.members)
+    passed = {"huge": [], "equal": [0], "last": [count - 1], "random": np.flatnonzero(rng.integers(0, 2, count))}
+    noisy = {"zeros": 0, "negative": -1000, "huge": 10**12}.get(kind, mechanism.test.threshold)
+    return [np.array([noisy]), mechanism.members[np.array(passed.get(kind, []), dtype=np.intp)]]
 
 
 @dataclass(frozen=True)
@@ -286,6 +306,11 @@ class _Recorder(Observer):
         self.problems += stated_scales(request)
         self.problems += self.spending.answered(request)
         return values
+
+    def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
+        seeds = draw()
+        self.events.append(("block seeds", n_blocks, seeds))
+        return seeds
 
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
         self.spending.lent(curator, parts)
@@ -388,6 +413,13 @@ class _Player(Observer):
         free = [coin for key, coin in before.items() if key not in found]
         coins = [before[key] if key in before else (free.pop() if free else _coin(key, n_parts)) for key in found]
         return np.array(coins, dtype=np.int64)
+
+    def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
+        _, before, seeds = self._next("block seeds")
+        if before != n_blocks:
+            self.problems.append("another number of blocks voted")
+            return draw()
+        return seeds
 
 
 class _Departed(BaseException):

@@ -7,6 +7,7 @@ docstrings prove; it imports no sensitivity and no scale from the boundary.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,13 @@ from pgmpy_dp.private.guarantee import ZCDP
 
 __all__ = ["SENSITIVITIES", "stated_scales"]
 
-SENSITIVITIES = {
+SENSITIVITIES: dict[str, dict[str, Any]] = {
     # operator: adjacency: (l1, squared l2) of one table, or (linf,) of scores
     "tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
     "worst_fit": {"add_remove": (1,), "replace_one": (2,)},
+    # of one vote of each block: what counts move by for each edge of the two graphs, and the distance of the mode
+    "edge_votes": {"add_remove": (1, 1), "replace_one": (1, 1)},
+    "agreed_graph": {"add_remove": (1,), "replace_one": (1,)},
 }
 
 _ROUNDING = 1e-9  # scales are rounded up by less
@@ -65,4 +69,27 @@ def _worst_fit(request: Request) -> tuple[list[float], list[float]]:
     return [2.0 * linf / (share * request.cost.epsilon)], [request.mechanism.scale]
 
 
-_CHECKS = {"tables": _tables, "worst_fit": _worst_fit}
+def _edge_votes(request: Request) -> tuple[list[float], list[float]]:
+    mechanism: Any = request.mechanism
+    curator: Any = request.curator
+    l1, square = SENSITIVITIES["edge_votes"][str(curator.adjacency)]
+    p = len(curator.schema)
+    changed = min(2 * request.arguments["max_edges"], p * (p - 1) // 2)
+    if isinstance(request.cost, ZCDP):
+        wanted = math.sqrt(changed * square / (2.0 * float(request.share) * request.cost.rho))
+    else:
+        wanted = changed * l1 / (float(request.share) * request.cost.epsilon)
+    return [max(wanted, 1e-3)], [noise.scale for noise in mechanism.noise]
+
+
+def _agreed_graph(request: Request) -> tuple[list[float], list[float]]:
+    """Scale of the distance's noise, and threshold."""
+    (distance,) = SENSITIVITIES["agreed_graph"][str(request.curator.adjacency)]
+    mechanism: Any = request.mechanism
+    share, cost, test = float(request.share), request.cost, mechanism.test
+    epsilon = math.sqrt(2.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon
+    threshold = math.floor(distance * math.log(1.0 / float(request.eta)) / epsilon) + 1
+    return [max(distance / epsilon, 1e-3), threshold], [test.scale, test.threshold]
+
+
+_CHECKS = {"tables": _tables, "worst_fit": _worst_fit, "edge_votes": _edge_votes, "agreed_graph": _agreed_graph}

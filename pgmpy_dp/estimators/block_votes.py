@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
-from pgmpy_dp.private.learners.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.schema import Schema
 
 __all__ = ["BaseBlockVotes"]

@@ -97,6 +97,10 @@ class Observer:
         """The random part of each record."""
         return draw()
 
+    def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
+        """A seed for the generator of each block of records."""
+        return draw()
+
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
         """Parts have what a curator had left."""
 
@@ -291,7 +295,7 @@ class Curator:
             kind=kind,
             values=tuple(value for value, _ in arrays),
             noise=tuple(noise for _, noise in arrays),
-            public={**self._public(), **public},
+            public={**self._public(), **public, **self._marks()},
             adjacency=self.adjacency,
             guarantee=self._guarantee,
             mechanism=self._mechanism,
@@ -313,6 +317,11 @@ class Curator:
         """Public facts of the data."""
         return {}
 
+    def _marks(self) -> dict[str, Any]:
+        """What a release has to say of its answers, whatever the plan says."""
+        vouched = sorted({a.arguments["function"] for a in self._answers if a.arguments.get("vouched_for")})
+        return {"vouched_for": vouched} if vouched else {}
+
     def _answer(
         self,
         operator: str,
@@ -322,6 +331,7 @@ class Curator:
         eta: Fraction | float = 0,
     ) -> Any:
         """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit."""
+        self._require_open()  # outside code that asks from another thread is refused, and does not wait for itself
         with self._lock:
             self._require_open()
             share, eta = self._debit(share, eta)
@@ -374,6 +384,16 @@ class Curator:
     def _random_parts(self, records: np.ndarray, n_parts: int) -> np.ndarray:
         """The part of each record, by a uniform draw of its own."""
         return _observer.parts(records, n_parts, lambda: uniform_parts(len(records), n_parts, seed=self._seed))
+
+    def _block_seeds(self, n_blocks: int) -> list[int]:
+        """A seed for each block's generator. With a random_state they leave the draws of noise as they are."""
+
+        def draw() -> list[int]:
+            if self._seed is None:
+                return [int.from_bytes(os.urandom(16), "little") for _ in range(n_blocks)]
+            return self._seed.spawn(1)[0].integers(0, 2**63, n_blocks).tolist()
+
+        return _observer.block_seeds(n_blocks, draw)
 
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
+from pgmpy_dp.private.curator.votes import VotingCurator
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, require_table_and_budget
@@ -114,7 +114,7 @@ def misfit_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> 
     return selection_scale(table_sensitivity(adjacency)[0], cost, share)
 
 
-class TableCurator(Curator):
+class TableCurator(VotingCurator):
     """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
 
     Examples
@@ -291,9 +291,11 @@ class TableCurator(Curator):
         scopes = [
             scope for answer in self._answers if answer.operator == "tables" for scope in answer.arguments["scopes"]
         ]
+        asked = {answer.operator for answer in self._answers}
+        votes_alone = asked and asked <= {"edge_votes", "agreed_graph"}
         return {
             "schema": self.schema.to_dict(),
-            "scopes": [[encode_label(name) for name in scope] for scope in scopes],
+            **({} if votes_alone else {"scopes": [[encode_label(name) for name in scope] for scope in scopes]}),
             "n_records": self.n_records,
         }
 
