@@ -343,9 +343,7 @@ class _Player(Observer):
         found = _identities(records)
         # A record that was replaced leaves its coin to the one that is in its place.
         free = [coin for key, coin in before.items() if key not in found]
-        coins = [
-            before[key] if key in before else (free.pop() if free else _coin(key, n_parts)) for key in found
-        ]
+        coins = [before[key] if key in before else (free.pop() if free else _coin(key, n_parts)) for key in found]
         return np.array(coins, dtype=np.int64)
 
 

@@ -27,9 +27,10 @@ from pgmpy_dp.models.markov_chain import (
     segment_units,
 )
 from pgmpy_dp.models.maximum_likelihood import naive_mle
+from pgmpy_dp.plans import chain
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
-from pgmpy_dp.private.learners import chain, chain_gradient
+from pgmpy_dp.private.learners import chain_gradient
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -120,7 +121,7 @@ class PrivateMarkovChain(BaseEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.chain`, or of
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.chain`, or of
     :mod:`pgmpy_dp.private.learners.chain_gradient`, which have the sensitivities; the rest is post-processing. The
     guarantee is per value of the column `unit`.
     Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.2; "sgd": Abadi, Chu, Goodfellow,

@@ -290,7 +290,7 @@ class TestWhatIsReleased:
         assert events == ["make_plan", "charge", "UserShares", "user_count", "discrete_gaussian", *step, *step]
 
     def test_other_kinds_have_no_logits(self):
-        from pgmpy_dp.private.learners import chain
+        from pgmpy_dp.plans import chain
 
         with pytest.raises(ValueError, match="kind 'chain'"):
             parameters(chain.run(private(USERS), chain.ChainSettings(), Budget(epsilon=1.0)))

@@ -13,11 +13,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from pgmpy_dp.plans.chain import ChainSettings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import contributions
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments, contribution_sensitivity, share_table
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, read_sequences
-from pgmpy_dp.private.learners.chain import ChainSettings
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.schema import Schema
 
