@@ -65,6 +65,8 @@ class Request:
 
     Attributes
     ----------
+    curator : Curator
+        Who was asked.
     operator : str
     arguments : mapping
     share : Fraction
@@ -73,17 +75,15 @@ class Request:
     cost : PureDP, ZCDP or ApproxDP
         The curator's.
     mechanism : Mechanism
-    schedule : object, optional
-        What was fixed when the curator was opened, see :mod:`pgmpy_dp.private.curator.schedule`.
     """
 
+    curator: Curator
     operator: str
     arguments: Mapping[str, Any]
     share: Fraction
     eta: Fraction
     cost: Cost
     mechanism: Mechanism
-    schedule: Any = None
 
 
 class Observer:
@@ -222,8 +222,6 @@ class Curator:
     kind: type[PrivateData]
     """Of the data that it takes."""
 
-    _schedule: Any = None
-
     def __init__(
         self,
         data: PrivateData,
@@ -336,7 +334,7 @@ class Curator:
             self._require_open()
             share, eta = self._debit(share, eta)
             exact = mechanism(self.cost, share)
-            request = Request(operator, arguments, share, eta, self.cost, exact, self._schedule)
+            request = Request(self, operator, arguments, share, eta, self.cost, exact)
             values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
             if keep:
                 self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))

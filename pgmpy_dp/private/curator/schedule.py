@@ -210,7 +210,7 @@ class SampledCurator(Curator):
                 f"{budget} needs noise of {self.schedule.multiplier:.3g} times the clip norm in each of n_steps="
                 f"{n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
             )
-        self._schedule, self._asked = self.schedule, Counter[str]()
+        self._asked = Counter[str]()
         super().__init__(data, budget, mechanism="subsampled_discrete_gaussian", **facts)
 
     def _cost_of(self, budget: Budget, reserve: float) -> Cost:  # type: ignore[override]  # reads the schedule

@@ -15,13 +15,13 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.field_design import FieldDesign, field_scopes
+from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, checked_number
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.private.learners.public_graph import edge_positions, encoded_graph
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
@@ -50,7 +50,7 @@ class PseudoLikelihoodSettings:
         Largest number of variables of an interaction; above 2 for "binary" only.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only its cliques interact. Default: all sets of up to `order` variables. Kept as in
-        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`.
+        :class:`~pgmpy_dp.plans.frank_wolfe_plan.FrankWolfeSettings`.
     sparse : bool, default True
         Keep, after a first part of the steps, only the interactions that stand out of the noise.
     n_steps : int, default 60
