@@ -106,7 +106,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.parities`,
     :mod:`~pgmpy_dp.plans.frank_wolfe`, :mod:`~pgmpy_dp.plans.halves` or
-    :mod:`~pgmpy_dp.private.learners.pseudo_likelihood`; the rest is post-processing. Protected is one record.
+    :mod:`~pgmpy_dp.plans.pseudo_likelihood`; the rest is post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithms 4 ("l1") and 5 ("linf"), with selections by
     Gumbel noise, are "frank-wolfe".
 

@@ -6,7 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.field_design import FieldDesign, contrasts, field_scopes
+from pgmpy_dp.models.field_design import field_scopes
+from pgmpy_dp.private.data.field_design import FieldDesign, contrasts
 
 
 @pytest.mark.parametrize("seed", range(5))

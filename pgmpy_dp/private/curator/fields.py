@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +13,9 @@ from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax, additive_scales
+from pgmpy_dp.private.data.field_design import FieldDesign
 from pgmpy_dp.private.data.gradients import record_count
+from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.regressions import (
     RESIDUAL_UNIT,
     GradientSums,
@@ -21,9 +25,24 @@ from pgmpy_dp.private.data.regressions import (
 )
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["LARGEST_REACH", "RESIDUAL_UNIT", "FieldCurator", "RegressionPath", "selection_weight", "vertex_scale"]
+__all__ = [
+    "LARGEST_REACH",
+    "RESIDUAL_UNIT",
+    "FieldCurator",
+    "FieldDesign",
+    "PseudoLikelihood",
+    "RegressionPath",
+    "ResidualGrid",
+    "gradient_multiplier",
+    "selection_weight",
+    "vertex_scale",
+]
+
+_LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
 
 LARGEST_REACH = 1 << 20
 """Largest absolute value of integer logits: a table of residuals has six times as many entries."""
@@ -47,11 +66,40 @@ def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: 
     return selection_scale(float(RESIDUAL_UNIT), cost, share / selection_weight(layout, adjacency, cost))
 
 
+def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> float:
+    """Scale of the noise of :meth:`PseudoLikelihood.gradient`, over the clip norm: from public numbers.
+
+    Raises
+    ------
+    ValueError
+        Where it would bury any gradient.
+
+    Examples
+    --------
+    >>> gradient_multiplier(Adjacency.REPLACE_ONE, ZCDP(0.5), Fraction(1, 4))
+    4.0
+    """
+    multiplier = gaussian_scales([float(changed_records(adjacency))], share * Fraction(cost.rho))[0]
+    if multiplier * LARGEST_BOUND > _LARGEST_SCALE:
+        raise ValueError(
+            f"a budget of {cost} leaves each step 1/{float(1 / share):.3g} of it, which needs noise of "
+            f"{multiplier:.3g} times the clip norm and would bury any gradient; raise the budget, or take fewer steps "
+            "(n_steps)"
+        )
+    return multiplier
+
+
 class FieldCurator(Curator):
     """What a table answers about random fields; abstract, the operators of tables are in the class below it."""
 
     kind = PrivateTable
     _data: PrivateTable
+    _rows: tuple[np.ndarray, np.ndarray] | None = None
+
+    def _distinct_records(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._rows is None:
+            self._rows = distinct(self._data._codes)
+        return self._rows
 
     def record_count(self, share: Fraction | float) -> int:
         """A noisy number of records inside the schema.
@@ -106,6 +154,30 @@ class FieldCurator(Curator):
             raise ValueError(f"reach={reach!r} is more than {LARGEST_REACH}; take fewer or smaller steps")
         sizes = [self._data.schema.cardinality(name) for name in self._data.schema.variables]
         return RegressionPath(self, Regressions.checked(layout, sizes), reach)
+
+    def pseudo_likelihood(self, scopes: Sequence[Sequence[int]], clip_norm: float) -> PseudoLikelihood:
+        """Gradients of a field's joint pseudo-likelihood, see :class:`PseudoLikelihood`.
+
+        Parameters
+        ----------
+        scopes : sequence of sequences of int
+            Of the field's interactions: increasing positions of the schema's variables, each scope once.
+        clip_norm : float
+            l2 norm that no record's gradient exceeds.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For other scopes, and a norm that does not fit 64-bit integers. Nothing is spent, and nothing is counted.
+        """
+        schema = self._data.schema
+        checked = tuple(tuple(checked_integer("scopes", i, 0) for i in scope) for scope in scopes)
+        increasing = all(scope and list(scope) == sorted(set(scope)) for scope in checked)
+        if not increasing or len(set(checked)) != len(checked) or any(s[-1] >= len(schema) for s in checked):
+            raise ValueError(f"scopes must be different tuples of increasing positions of the {len(schema)} variables")
+        sizes = tuple(schema.cardinality(name) for name in schema.variables)
+        norm = checked_number("clip_norm", clip_norm, positive=True)
+        return PseudoLikelihood(self, ResidualGrid(norm, FieldDesign(sizes, checked)))
 
 
 class RegressionPath:
@@ -202,3 +274,74 @@ class RegressionPath:
         if (np.abs(moves) > self._reach).any() or (self._moved + np.abs(moves) > self._reach).any():
             raise ValueError(f"moves go beyond the reach of {self._reach} that the path was made with")
         return rows, moves
+
+
+class PseudoLikelihood:
+    """Noisy sums of all records' clipped gradients of a field's joint pseudo-likelihood, in one set of coordinates.
+
+    Made by :meth:`FieldCurator.pseudo_likelihood`; the curator that made it pays.
+
+    Attributes
+    ----------
+    bound : int
+        B, in units of the grid: the l2 norm that no record's gradient exceeds.
+    unit_size : float
+        What one unit of the grid is.
+    """
+
+    def __init__(self, curator: FieldCurator, grid: ResidualGrid) -> None:
+        self._curator, self._grid = curator, grid
+        self.bound, self.unit_size = grid.bound, grid.unit
+
+    def gradient(self, theta: np.ndarray, share: Fraction | float) -> np.ndarray:
+        """A noisy sum of clipped gradients at public parameters.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (n_parameters,)
+            Of :class:`~pgmpy_dp.private.data.field_design.FieldDesign`, rounded to a public grid here.
+        share : Fraction or float
+
+        Returns
+        -------
+        ndarray of int64, shape (n_parameters,)
+            In units of `unit_size`.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        TypeError, ValueError
+            For a pure budget, parameters of another shape or that are not finite, and noise that would bury any
+            gradient. Nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* A record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on
+            `theta` alone. The clipped sum moves by at most B under ``add_remove``, 2B under ``replace_one``
+            (:func:`~pgmpy_dp.private.data.pseudo_likelihood.gradient_sum`).
+
+            *Guarantee.* The share s of rho: discrete Gaussian noise of scale ``(1 or 2) B/sqrt(2 s rho)``.
+
+            *Source.* Bassily, Smith and Thakurta 2014 for the method; Canonne, Kamath and Steinke 2020, Theorem 4.
+        """
+        curator, grid = self._curator, self._grid
+        if not isinstance(curator.cost, ZCDP):
+            raise ValueError(
+                f"the cost is {curator.cost}: gradients with Gaussian noise have no pure guarantee; pass a delta or rho"
+            )
+        checked = np.array(theta, dtype=np.float64)
+        if checked.shape != (grid.design.n_parameters,) or not np.isfinite(checked).all():
+            raise ValueError(
+                f"theta has shape {checked.shape}; pass {grid.design.n_parameters} finite numbers, one per parameter"
+            )
+        multiplier = gradient_multiplier(curator.adjacency, curator.cost, checked_share(share))
+        noise = Noise("discrete_gaussian", math.nextafter(multiplier * grid.bound, math.inf))
+
+        def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
+            codes, counts = curator._distinct_records()
+            return AdditiveNoise((gradient_sum(codes, counts, checked, grid, curator.adjacency),), (noise,))
+
+        arguments = {"scopes": grid.design.scopes, "clip_norm": grid.clip_norm, "theta": checked}
+        return curator._answer("gradient", arguments, share, mechanism, keep=False)[0]

@@ -2,10 +2,10 @@
 
 The log-pseudo-likelihood of a record is the sum over the nodes of ``log Pr(x_i | x_-i)``, and its gradient is made of
 products of the nodes' residuals with features of the other variables
-(:class:`~pgmpy_dp.models.field_design.FieldDesign`). A record's residuals are integers that depend on the record and on
-public parameters alone, whatever its place among the others: parameters are rounded to a public grid, so that the
-logits are sums of integers below 2**53, which double precision adds exactly in any order; exponentials and hyperbolic
-tangents come from a public table of integers; what follows is integer arithmetic.
+(:class:`~pgmpy_dp.private.data.field_design.FieldDesign`). A record's residuals are integers that depend on the record
+and on public parameters alone, whatever its place among the others: parameters are rounded to a public grid, so that
+the logits are sums of integers below 2**53, which double precision adds exactly in any order; exponentials and
+hyperbolic tangents come from a public table of integers; what follows is integer arithmetic.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from pgmpy_dp.models.field_design import FieldDesign
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.data.field_design import FieldDesign
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = ["LARGEST_BOUND", "PARAMETER_BITS", "ResidualGrid", "distinct", "gradient_sum"]
