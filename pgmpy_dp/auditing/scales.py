@@ -16,7 +16,7 @@ from pgmpy_dp.private.guarantee import ZCDP
 
 __all__ = ["SENSITIVITIES", "stated_scales"]
 
-SENSITIVITIES = {
+SENSITIVITIES: dict[str, dict[str, tuple[int, ...]]] = {
     # operator: adjacency: (l1, squared l2) of one table, or (linf,) of scores
     "tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
     "worst_fit": {"add_remove": (1,), "replace_one": (2,)},
@@ -103,7 +103,7 @@ def _gradient(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _count(request: Request) -> tuple[list[float], list[float]]:
-    schedule, cost = request.curator.schedule, request.cost
+    schedule, cost = request.curator.schedule, request.cost  # type: ignore[attr-defined]
     rho = cost.rho if isinstance(cost, ZCDP) else accounting.approx_to_zcdp(cost.epsilon, cost.delta)
     return [math.sqrt(1.0 / (2.0 * schedule.count_share * rho))], [noise.scale for noise in request.mechanism.noise]
 
@@ -112,7 +112,7 @@ def _step(request: Request) -> tuple[list[float], list[float]]:
     """A rho budget: the multiplier; (epsilon, delta): what it spends of epsilon, by the moments accountant."""
     (exact,), (noise,) = request.mechanism.exact, request.mechanism.noise
     (changed,) = SENSITIVITIES["step"][str(exact.adjacency)]
-    schedule, cost = request.curator.schedule, request.cost
+    schedule, cost = request.curator.schedule, request.cost  # type: ignore[attr-defined]
     multiplier = changed * noise.scale / exact.l2
     counted = schedule.count_share if "count" in schedule.requests else 0.0
     if isinstance(cost, ZCDP):

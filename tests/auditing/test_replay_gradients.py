@@ -12,7 +12,7 @@ from pgmpy import config
 
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, PrivateSGD
-from pgmpy_dp.plans import frank_wolfe, pseudo_likelihood
+from pgmpy_dp.plans import frank_wolfe, gradient, pseudo_likelihood
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import fields, mechanism
 from pgmpy_dp.private.curator import gradients as curators
@@ -33,6 +33,7 @@ def without_progress():
 
 
 BINARY = {name: [0, 1] for name in "abc"}
+TWO = {name: [0, 1] for name in "ab"}
 MANY = {"a": ["x", "y", "z"], "b": [0, 1], "c": [False, True]}
 PURE, RHO, DELTA = Budget(epsilon=1.0), Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-3)
 LARGE = Budget(rho=1e5)
@@ -51,6 +52,13 @@ def options(budget: Budget, adjacency: str, states) -> dict:
 def sgd(data, budget, adjacency, **more):
     estimator = PrivateSGD(**options(budget, adjacency, MANY), n_steps=4, batch_rate=0.3, **more)
     return estimator.fit(nx.Graph([("a", "b"), ("b", "c")]), data)
+
+
+def one_table(data, budget, adjacency):
+    """Gradients of two records that differ in the only variable are opposite, and longer than the clip norm."""
+    n_records = N_RECORDS if adjacency == "replace_one" else None
+    table = PrivateTable(data, TWO, adjacency=adjacency, ledger=budget, n_records=n_records)
+    return gradient.run(table, gradient.GradientSettings([("a",)], clip_norm=0.3, n_steps=3, batch_rate=0.3), budget)
 
 
 def field(estimator, states, **more):
@@ -82,17 +90,19 @@ def ascent(family: str, states, order: int = 2, graph=None, **more):
     return fit
 
 
-FW = {"method": "frank-wolfe", "n_iter": 5}
+FW = {"method": "frank-wolfe", "n_iter": 4}
+PL = {"method": "gradient", "n_iter": 4}
 FITS = {
     "sgd": (sgd, MANY, (DELTA, RHO)),
+    "one table": (one_table, TWO, (DELTA, RHO)),
     "Ising, frank-wolfe": (field(PrivateIsing, BINARY, width=2.0, **FW), BINARY, (PURE, RHO, DELTA)),
-    "Ising, frank-wolfe, count": (field(PrivateIsing, BINARY, width=2.0, method="frank-wolfe"), BINARY, (RHO,)),
-    "Ising, gradient": (field(PrivateIsing, BINARY, width=2.0, method="gradient"), BINARY, (RHO,)),
-    "pairwise, gradient": (field(PrivatePairwise, MANY, width=2.0, method="gradient"), MANY, (DELTA,)),
+    "Ising, gradient": (field(PrivateIsing, BINARY, width=2.0, **PL), BINARY, (RHO,)),
+    "pairwise, gradient": (field(PrivatePairwise, MANY, width=2.0, **PL), MANY, (DELTA,)),
     "pairwise, frank-wolfe": (field(PrivatePairwise, MANY, width=2.0, **FW), MANY, (PURE, RHO)),
     "binary, frank-wolfe": (field(PrivateBinaryMRF, BINARY, width=2.0, order=3, **FW), BINARY, (PURE, RHO)),
-    "binary, gradient": (field(PrivateBinaryMRF, BINARY, width=2.0, order=3, method="gradient"), BINARY, (RHO,)),
+    "binary, gradient": (field(PrivateBinaryMRF, BINARY, width=2.0, order=3, **PL), BINARY, (RHO,)),
     "walk, ising": (walk("ising", BINARY), BINARY, (PURE, RHO, LARGE)),
+    "walk, two": (walk("ising", TWO), TWO, (LARGE,)),
     "walk, ising, graph": (walk("ising", BINARY, graph=EDGES), BINARY, (PURE, LARGE)),
     "walk, count": (walk("ising", BINARY, width=0.1, n_iter=None), BINARY, (PURE,)),
     "walk, pairwise": (walk("pairwise", MANY), MANY, (PURE, RHO, LARGE)),
@@ -100,6 +110,7 @@ FITS = {
     "walk, binary": (walk("binary", BINARY, 3), BINARY, (PURE, LARGE)),
     "ascent": (ascent("ising", BINARY), BINARY, (RHO,)),
     "ascent, clipped": (ascent("ising", BINARY, clip_norm=0.5, sparse=False), BINARY, (RHO, DELTA)),
+    "ascent, fields": (ascent("ising", BINARY, graph=[("a",), ("b",), ("c",)], clip_norm=0.5), BINARY, (RHO,)),
     "ascent, pairwise": (ascent("pairwise", MANY, clip_norm=0.5), MANY, (RHO,)),
     "ascent, binary": (ascent("binary", BINARY, 3, EDGES), BINARY, (RHO,)),
 }
@@ -133,7 +144,7 @@ def pairs(adjacency: str, states):
     for k, cell in enumerate(ODD):
         rows = [[states[name][rng.integers(len(states[name]))] for name in names] for _ in range(10)]
         odd = [*first]
-        odd[k % 3] = cell
+        odd[k % len(odd)] = cell
         found = pair(rows, odd, last)
         yield found if k % 2 else found[::-1]
 
@@ -147,9 +158,11 @@ def test_every_pair_holds_and_bounds_are_attained(adjacency):
     kinds = ("drawn", *INVENTED)
     for number, (name, budget) in enumerate(CASES):
         fit, states, _ = FITS[name]
-        slow = not name.startswith(("walk", "ascent", "sgd"))
+        slow = not name.startswith(("walk", "ascent", "one"))
         for k, (data, neighbour) in enumerate(itertools.islice(pairs(adjacency, states), 4 if slow else None)):
-            kind = kinds[(k + number) % len(kinds)] if k else "drawn"
+            kind = kinds[(k + number) % len(kinds)] if k > 1 else "drawn"
+            if kind == "huge" and name == "walk, count":
+                continue  # a trillion records ask for 10,000 steps
             answers = None if kind == "drawn" else invented(kind, k)
             report = replay(lambda d: fit(d, budget, adjacency), data, neighbour, answers=answers)  # noqa: B023
             assert report.holds, (name, budget, k, kind, str(report))

@@ -112,7 +112,7 @@ def bound_attained(cases, adjacency: str, kinds=("drawn", *INVENTED)) -> dict[st
 def test_every_pair_holds_and_bounds_are_attained(adjacency):
     most = bound_attained(CASES, adjacency)
     assert set(most) == {"pair_tables", "step", *(["count"] if adjacency == "add_remove" else [])}
-    assert most["pair_tables"] >= 0.99 and most.get("count", 1.0) == 1.0
+    assert most["pair_tables"] >= 0.99 and most.get("count", 1.0) >= 0.99
     # Two users' gradients are opposite where they leave different states; clipped, each has the whole norm.
     assert most["step"] >= (0.99 if adjacency == "add_remove" else 0.7)
 

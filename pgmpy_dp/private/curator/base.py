@@ -82,8 +82,8 @@ class Request:
     arguments: Mapping[str, Any]
     share: Fraction
     eta: Fraction
-    cost: Cost
-    mechanism: Mechanism
+    cost: Any
+    mechanism: Any
 
 
 class Observer:
@@ -222,6 +222,8 @@ class Curator:
     kind: type[PrivateData]
     """Of the data that it takes."""
 
+    cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
+
     def __init__(
         self,
         data: PrivateData,
@@ -239,7 +241,7 @@ class Curator:
         self._mechanism = mechanism or ("discrete_gaussian" if isinstance(self.cost, ZCDP) else "discrete_laplace")
         charged: Guarantee = self.cost
         if reserve:
-            charged = ReservedZCDP(self.cost.rho, float(reserve))  # type: ignore[union-attr]
+            charged = ReservedZCDP(self.cost.rho, float(reserve))
         self._guarantee = charged
         facts = {
             "what": what,
@@ -375,9 +377,7 @@ class Curator:
         self._reserve -= eta
         return share, eta
 
-    def _part(self, share: Fraction) -> Cost:
-        if isinstance(self.cost, ApproxDP):
-            return ApproxDP(float(share * Fraction(self.cost.epsilon)), float(share * Fraction(self.cost.delta)))
+    def _part(self, share: Fraction) -> PureDP | ZCDP:
         if isinstance(self.cost, ZCDP):
             return ZCDP(float(share * Fraction(self.cost.rho)))
         return PureDP(float(share * Fraction(self.cost.epsilon)))

@@ -189,7 +189,7 @@ class RegressionPath:
 
     def __init__(self, curator: FieldCurator, layout: Regressions, reach: int) -> None:
         self._curator, self._layout, self._reach = curator, layout, reach
-        self._weight = selection_weight(layout, curator.adjacency, curator.cost)  # type: ignore[arg-type]
+        self._weight = selection_weight(layout, curator.adjacency, curator.cost)
         self._candidates = [np.flatnonzero(row >= 0) for row in layout.columns]
         self._moved = np.zeros(layout.n_regressions, dtype=np.int64)
         self._sums: GradientSums | None = None
@@ -271,7 +271,8 @@ class RegressionPath:
         own = (layout.columns == rows[:, np.newaxis]).any(axis=1) & (rows >= 0)
         if not (own | ((moves == 0) & (rows >= 0) & (rows < len(layout.features)))).all():
             raise ValueError("rows moves weights of features that their regressions do not have")
-        if (np.abs(moves) > self._reach).any() or (self._moved + np.abs(moves) > self._reach).any():
+        within = (moves >= -self._reach) & (moves <= self._reach)  # -2**63 is its own absolute value
+        if not within.all() or (self._moved + np.abs(moves) > self._reach).any():
             raise ValueError(f"moves go beyond the reach of {self._reach} that the path was made with")
         return rows, moves
 

@@ -26,7 +26,7 @@ from pgmpy_dp.private.curator.base import Cost, Curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.noise.subsampling import rounded_rate
 from pgmpy_dp.private.sensitive import Noise, Sensitive
@@ -302,9 +302,9 @@ class SampledCurator(Curator):
                 raise BudgetExceeded(
                     f"refused: request {self._asked[operator] + 1} of {operator!r} is not on the schedule, which has "
                     f"{most}; what is asked how often is fixed when a scheduled curator is opened",
-                    spent=self._part(1 - self._left),
-                    asked=self._part(Fraction(1, sum(requests.values()))),
-                    left=self._part(self._left),
+                    spent=self.cost,
+                    asked=self.cost,
+                    left=PureDP(0.0),
                 )
             self._asked[operator] += 1
             return self._answer(operator, arguments, Fraction(1, sum(requests.values())), mechanism, keep=keep)

@@ -135,12 +135,13 @@ class Regressions:
         return tuple(int(node) for node in np.unique(self.nodes))
 
 
-def selection_weight(layout: Regressions, adjacency: Adjacency, cost: PureDP | ZCDP) -> int:
+def selection_weight(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP) -> int:
     """How many selections of sensitivity RESIDUAL_UNIT one step over all regressions costs as much as.
 
     Parameters
     ----------
     layout : Regressions
+        Or a public layout of the same form.
     adjacency : Adjacency
     cost : PureDP or ZCDP
         Costs of selections grow with the sensitivity in epsilon, with its square in rho.
@@ -221,13 +222,14 @@ def residual_table(slope: float, reach: int) -> np.ndarray:
     return np.concatenate([up, up - RESIDUAL_UNIT, np.zeros_like(up)]).astype(np.float32)
 
 
-def feature_rows(codes: np.ndarray, layout: Regressions) -> np.ndarray:
+def feature_rows(codes: np.ndarray, layout: Any) -> np.ndarray:
     """Features of some records, int8 in {-1, 0, 1}, shape (n_features, n): row f is ``layout.features[f]``.
 
     Parameters
     ----------
     codes : ndarray of unsigned integers, shape (n, p)
     layout : Regressions
+        Or a public layout of the same form.
     """
     by_variable = codes.T
     rows = np.empty((len(layout.features), len(codes)), dtype=np.int8)
