@@ -23,10 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.auditing.coins import Coins
+from pgmpy_dp.auditing.movements import invented_positions, selections_moved
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax, StableMode
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax, SeveralNoisyMax, StableMode
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
 
@@ -91,7 +93,8 @@ def replay(
     Notes
     -----
     Coins by which records are sampled or divided into parts are given to a record by its content and its place among
-    equal ones, so that a record keeps its coin whatever else is in the data.
+    equal ones, so that a record keeps its coin whatever else is in the data. Those that one dataset has alone are in
+    every sample (:mod:`pgmpy_dp.auditing.coins`).
 
     What replay cannot see: wrong or reused noise (:mod:`pgmpy_dp.auditing.attack` looks for that), charges by
     other processes, time, memory and files, the soundness of a certificate's checker.
@@ -110,6 +113,12 @@ def replay(
     """
     recorder = _Recorder(answers)
     first = _run(fit, data, recorder, public)
+    if recorder.waits:
+        # It stopped at the first sample: whose coins are forced depends on who is in the other dataset.
+        scout = _Scout()
+        _run(fit, neighbour, scout, public)
+        recorder = _Recorder(answers, scout.dice.units or set())
+        first = _run(fit, data, recorder, public)
     player = _Player(recorder)
     second = _run(fit, neighbour, player, public)
     problems = [*recorder.problems, *player.problems]
@@ -168,6 +177,8 @@ def _(mechanism: StableMode, other: Mechanism) -> float:
         return np.inf
     return float(abs(mechanism.distance - other.distance))
 
+
+movement.register(SeveralNoisyMax, selections_moved)
 
 INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
 """Kinds of invented answers."""
@@ -232,6 +243,9 @@ def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.nda
     return [np.array([noisy]), mechanism.members[np.array(passed.get(kind, []), dtype=np.intp)]]
 
 
+invent.register(SeveralNoisyMax, invented_positions)
+
+
 @dataclass(frozen=True)
 class _Outcome:
     """What a stranger sees of a run."""
@@ -289,8 +303,10 @@ def _logged() -> Iterator[list[str]]:
 class _Recorder(Observer):
     """The first run: answers, requests and coins are kept."""
 
-    def __init__(self, answers: Callable[[Request], Any] | None) -> None:
+    def __init__(self, answers: Callable[[Request], Any] | None, others: set[tuple[bytes, int]] | None = None) -> None:
         self.answers = answers
+        self.dice = Coins(others)
+        self.waits = False
         self.events: list[tuple[str, Any, Any]] = []
         self.coins: list[dict[tuple[bytes, int], int]] = []
         self.problems: list[str] = []
@@ -323,6 +339,28 @@ class _Recorder(Observer):
         self.coins.append(coins)
         self.events.append(("parts", n_parts, None))
         return np.array(list(coins.values()), dtype=np.int64)
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        if self.dice.others is None:
+            self.waits = True
+            raise _Departed("the other dataset is not known yet")
+        self.events.append(("sampled", rate, None))
+        return self.dice.sample(units, rate)
+
+    def keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
+        self.events.append(("numbered", None, None))
+        return self.dice.keys(units)
+
+
+class _Scout(Observer):
+    """Finds who is in a dataset from which a fit takes samples, up to the first of them."""
+
+    def __init__(self) -> None:
+        self.dice = Coins(set())
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        self.dice.sample(units, rate)
+        raise _Departed("all that was looked for is found")
 
 
 class Spending:
@@ -365,6 +403,7 @@ class _Player(Observer):
         self.tape = tape
         self.events: list[str] = []
         self.coins = iter(tape.coins)
+        self.dice = Coins(tape.dice.units or set())
         self.movement: dict[str, float] = {}
         self.problems: list[str] = []
         self.requests = 0
@@ -420,6 +459,16 @@ class _Player(Observer):
             self.problems.append("another number of blocks voted")
             return draw()
         return seeds
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        _, before, _ = self._next("sampled")
+        if before != rate:
+            self.problems.append("a sample was drawn with another rate")
+        return self.dice.sample(units, rate)
+
+    def keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
+        self._next("numbered")
+        return self.dice.keys(units)
 
 
 class _Departed(BaseException):

@@ -12,9 +12,10 @@ import numpy as np
 from pgmpy_dp.models.moment_matching import match_interactions, match_parities
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import BinaryField, Pairwise, RandomField
+from pgmpy_dp.plans import frank_wolfe, halves, pseudo_likelihood
 from pgmpy_dp.private.data.parities import Subsets, parity_count, parity_sensitivity
 from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.learners import frank_wolfe, halves, interactions, pseudo_likelihood
+from pgmpy_dp.private.learners import interactions
 from pgmpy_dp.private.learners.parities import released_subsets
 from pgmpy_dp.private.learners.public_graph import edge_positions, released_edges
 from pgmpy_dp.private.mathematics.field_design import field_scopes

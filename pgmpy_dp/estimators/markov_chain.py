@@ -27,9 +27,9 @@ from pgmpy_dp.models.markov_chain import (
     segment_units,
 )
 from pgmpy_dp.models.maximum_likelihood import naive_mle
+from pgmpy_dp.plans import chain, chain_gradient
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
-from pgmpy_dp.private.learners import chain, chain_gradient
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -73,7 +73,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         Share of the budget of the initial table; with "sgd", of the squared weight of a user's gradient.
     method : {"map", "em", "naive", "sgd"}
         How the tables are learned from: `pgmpy_dp.models.markov_chain.map_chain`, `collective_em` or `naive_mle`. Or
-        "sgd": gradient ascent on users' clipped gradients (:mod:`pgmpy_dp.private.learners.chain_gradient`), which
+        "sgd": gradient ascent on users' clipped gradients (:mod:`pgmpy_dp.plans.chain_gradient`), which
         needs ``epsilon`` with ``delta`` (at most 1 over the number of users), or ``rho``, and releases the chain's
         logits instead of tables.
     stay : bool
@@ -88,7 +88,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
     clip_norm : float, optional
         Bound on the l2 norm of one user's gradient, at most 2. Default: 0.6.
     learning_rate : float, optional
-        Default: from the public noise level, see :func:`pgmpy_dp.private.learners.chain_gradient.run`.
+        Default: from the public noise level, see :func:`pgmpy_dp.plans.chain_gradient.run`.
     momentum : float
         In [0, 1).
     average_share : float
@@ -119,8 +119,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.chain`, or of
-    :mod:`pgmpy_dp.private.learners.chain_gradient`, which have the sensitivities; the rest is post-processing. The
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.chain`, or of
+    :mod:`pgmpy_dp.plans.chain_gradient`, which have the sensitivities; the rest is post-processing. The
     guarantee is per value of the column `unit`.
     Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.2; "sgd": Abadi, Chu, Goodfellow,
     McMahan, Mironov, Talwar and Zhang (2016), on the likelihood by shares, the one that the tables have. Counting by

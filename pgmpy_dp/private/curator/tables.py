@@ -11,6 +11,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.fields import FieldCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.curator.votes import VotingCurator
 from pgmpy_dp.private.data.contingency import table_sensitivity
@@ -114,7 +115,7 @@ def misfit_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> 
     return selection_scale(table_sensitivity(adjacency)[0], cost, share)
 
 
-class TableCurator(VotingCurator):
+class TableCurator(VotingCurator, FieldCurator):
     """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
 
     Examples
@@ -291,13 +292,10 @@ class TableCurator(VotingCurator):
         scopes = [
             scope for answer in self._answers if answer.operator == "tables" for scope in answer.arguments["scopes"]
         ]
-        asked = {answer.operator for answer in self._answers}
-        votes_alone = asked and asked <= {"edge_votes", "agreed_graph"}
-        return {
-            "schema": self.schema.to_dict(),
-            **({} if votes_alone else {"scopes": [[encode_label(name) for name in scope] for scope in scopes]}),
-            "n_records": self.n_records,
-        }
+        facts: dict[str, Any] = {"schema": self.schema.to_dict(), "n_records": self.n_records}
+        if scopes:
+            facts["scopes"] = [[encode_label(name) for name in scope] for scope in scopes]
+        return facts
 
     def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
         checked = checked_scopes(scopes)

@@ -48,7 +48,7 @@ class InteractionSettings:
         As in :class:`~pgmpy_dp.plans.marginals.MarginalSettings`.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only interactions of its edges are released, and get less noise as they are fewer. Kept as in
-        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`. Default: all pairs.
+        :class:`~pgmpy_dp.plans.frank_wolfe_plan.FrankWolfeSettings`. Default: all pairs.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
         `ReproducibleNoiseWarning` says so.

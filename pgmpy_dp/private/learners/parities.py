@@ -68,7 +68,7 @@ class ParitySettings:
         public one is known. "noise" releases the count as one more parity.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only parities of its cliques are released, and get less noise as they are fewer. Kept as in
-        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`. Default: all parities.
+        :class:`~pgmpy_dp.plans.frank_wolfe_plan.FrankWolfeSettings`. Default: all parities.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
         `ReproducibleNoiseWarning` says so.

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT
-from pgmpy_dp.private.data.table import PrivateTable, random_halves, require_table_and_budget
+from pgmpy_dp.plans.frank_wolfe import descend
+from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners.frank_wolfe import descend
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.private.learners.parities import ParityPlan, ParitySettings, plan_parities, release_parities
 from pgmpy_dp.private.learners.public_graph import encoded_graph
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Noise, Release
 
 __all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
@@ -117,18 +117,18 @@ def run(
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     descent_plan, parity_plan = _plans(table, settings, budget)
     mechanism = f"frank_wolfe_and_{parity_plan.mechanism}"
-    seed = seeded_generator(settings.regressions.random_state)
-    table.ledger.charge(
-        descent_plan.cost,
+    curator = TableCurator(
+        table,
+        budget,
         what=f"Frank-Wolfe steps and parities of up to {parity_plan.order} variables, on disjoint halves",
         columns=table.schema.variables,
         mechanism=mechanism,
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+        random_state=settings.regressions.random_state,
     )
-    first, second = random_halves(table, seed)
-    found = descend(first, descent_plan, seed, progress)
-    sums, sums_noise, method = release_parities(second, parity_plan, seed)
+    with curator.split(2) as (first, second):
+        found = descend(first, descent_plan, progress)
+        # Until parities are an operator of the curator: the only records that a plan looks at.
+        sums, sums_noise, method = release_parities(second._data._codes, parity_plan, second._seed)
     values: list[np.ndarray] = [found.vertices, *sums]
     noise: list[Noise | None] = [None, *sums_noise]
     if found.count is not None:
@@ -166,12 +166,12 @@ def run(
         adjacency=table.adjacency,
         guarantee=descent_plan.cost,
         mechanism=mechanism,
-        reproducible=seed is not None,
+        reproducible=settings.regressions.random_state is not None,
     )
 
 
 def regressions_part(release: Release) -> Release:
-    """The path of one half, of kind "regressions", which :mod:`~pgmpy_dp.private.learners.frank_wolfe` reads."""
+    """The path of one half, of kind "regressions", which :mod:`~pgmpy_dp.plans.frank_wolfe` reads."""
     return _part(release, "regressions", [0, *range(3, len(release.values))])
 
 
