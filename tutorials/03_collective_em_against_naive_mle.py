@@ -282,7 +282,7 @@ for model, name in ((uniform, "uniform: knowing nothing"), (exact, "exact tables
 #   that the paper set out to repair. At epsilon = 3 the same penalty is too strong.
 # * With a penalty from the noise it is no longer: on this chain it is a match for the others. The paper's naive
 #   estimator had a fixed penalty, and looks worse there than it has to.
-# * `CollectiveEM` depends on where it stops; its estimate of that comes near the best stop at each epsilon.
+# * `CollectiveEM` depends on where it stops, and it stops rather too early than too late.
 # * `CollectiveMAP` is among the best at each epsilon and has nothing to tune. Over the six kinds of graphs and 90
 #   settings of the [benchmarks](../docs/benchmarks.md) its divergence is .8 times that of `NaiveMLE`.
 # * None of them reaches the exact tables' line before the noise is far below the counts.
