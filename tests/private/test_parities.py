@@ -270,7 +270,8 @@ class TestNoiseOnAll:
 
     @pytest.mark.parametrize("budget", [Budget(rho=0.1), Budget(epsilon=0.5)])
     def test_noise_has_its_distribution(self, budget):
-        data = table([], [f"x{j}" for j in range(24)])
+        """10,700 parities: with 2,324 noise of 1.3 times the scale was accepted in one run of fifty."""
+        data = table([], [f"x{j}" for j in range(40)])
         release = run(data, ParitySettings(order=3), budget)
         item, value = release.noise[0], np.concatenate(release.values)
         assert accepts(value, item.distribution, item.scale)
