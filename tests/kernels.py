@@ -17,18 +17,17 @@ import subprocess
 import sys
 from typing import Any
 
-# By name of OpenBLAS's kernels: the dispatched features that NumPy keeps (the oldest processor of that kind has them), and
-# torch's own name.
+# By name of OpenBLAS's kernels: the dispatched features that NumPy keeps, which are those of that processor, and torch's own
+# name. torch's products are MKL's, which chooses by the processor and is not forced.
 KERNELS = {
-    "Prescott": ("", "default"),
     "Nehalem": ("", "default"),
     "Sandybridge": ("AVX F16C", "default"),
     "Haswell": ("AVX F16C FMA3 AVX2 X86_V3", "avx2"),
     "Zen": ("AVX F16C FMA3 AVX2 X86_V3", "avx2"),
     "SkylakeX": ("AVX F16C FMA3 AVX2 X86_V3 AVX512F AVX512CD AVX512_SKX X86_V4", "avx512"),
 }
-SAME = {"Prescott": "Katmai", "Zen": "Haswell"}
-"""What OpenBLAS of the wheels takes where it was built without a kernel."""
+SAME = {"Zen": "Haswell"}
+"""What the OpenBLAS of the wheels takes where it was built without a kernel."""
 
 VARIABLES = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "ATEN_CPU_CAPABILITY")
 
@@ -90,8 +89,9 @@ def main() -> None:
     now = in_use(environment)
     if wrong := difference(kernel, now):
         sys.exit(f"{kernel} was asked for, but {wrong} is in use; the machine's own: {own}")
-    told = f"BLAS {now['blas']}, NumPy without {environment.get('NPY_DISABLE_CPU_FEATURES', 'nothing')}, torch {now['torch']}"
-    print(f"kernels of {kernel} in place of {own['blas']}: {told}", flush=True)
+    without = environment.get("NPY_DISABLE_CPU_FEATURES", "nothing")
+    print(f"kernels of {kernel} in place of {', '.join(own['blas'])}: OpenBLAS {', '.join(now['blas'])}, ", end="")
+    print(f"NumPy without {without}, torch {now['torch']}", flush=True)
     sys.exit(subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment).returncode)
 
 
