@@ -17,8 +17,8 @@ import subprocess
 import sys
 from typing import Any
 
-# By name of OpenBLAS's kernels: the dispatched features that NumPy keeps, which are those of that processor, and torch's own
-# name. torch's products are MKL's, which chooses by the processor and is not forced.
+# By name of OpenBLAS's kernels: the dispatched features that NumPy keeps, and torch's own name. torch's products are by
+# MKL, which chooses by the processor and is not forced.
 KERNELS = {
     "Nehalem": ("", "default"),
     "Sandybridge": ("AVX F16C", "default"),
