@@ -415,7 +415,8 @@ def audit_noise(adjacency: str, budget: Budget, releases: int) -> float:
 class TestAudit:
     def test_stays_below_the_claim_and_comes_near_it(self, adjacency, budget):
         claim = budget.rho or budget.epsilon
-        assert 0.2 * claim <= audit_noise(adjacency, budget, 1_500) <= claim
+        # It sees .3 to .6 of the claim, with deviations of .03 to .06 of it.
+        assert 0.1 * claim <= audit_noise(adjacency, budget, 1_500) <= claim
 
     def test_catches_a_forgotten_sensitivity(self, adjacency, budget, monkeypatch):
         monkeypatch.setattr(parities, "parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))
