@@ -18,10 +18,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
-import pandas as pd
 
 from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import (
+    Cells,
     column_cells,
     encode_cells,
     joined_cells,
@@ -245,19 +245,15 @@ def _header(name: str, separator: str) -> list[str]:
 def _quoted(line: bytes, separator: str) -> list[bytes]:
     """Fields of one line that has quotation marks; none where it cannot be read."""
     try:
-        row = next(csv.reader([line.decode("utf-8", errors="replace")], delimiter=separator))
+        row = next(csv.reader([line.decode("utf-8", errors="surrogateescape")], delimiter=separator))
     except csv.Error:
         return []
-    return [field.encode() for field in row]
+    return [field.encode("utf-8", errors="surrogateescape") for field in row]
 
 
-def _texts(fields: list[bytes], filled: bool) -> pd.Categorical:
-    """Fields as texts, each different one decoded once; empty ones are missing unless `filled`."""
+def _texts(fields: list[bytes], filled: bool) -> Cells:
+    """Fields as texts, each different one once; empty ones are missing unless `filled`."""
     seen: defaultdict[bytes, int] = defaultdict()
     seen.default_factory = seen.__len__
-    codes = np.fromiter(map(seen.__getitem__, fields), dtype=np.int64, count=len(fields))
-    texts = [field.decode("utf-8", errors="replace") for field in seen]
-    # Fields of different bytes may be one text, where these are no UTF-8.
-    places: dict[str, int] = {}
-    place = np.array([-1 if not (text or filled) else places.setdefault(text, len(places)) for text in texts], np.int64)
-    return pd.Categorical.from_codes(place[codes] if len(codes) else codes, categories=pd.Index(places, dtype=object))
+    places = np.fromiter(map(seen.__getitem__, fields), dtype=np.int64, count=len(fields))
+    return Cells(places, [field if field or filled else None for field in seen])
