@@ -362,7 +362,7 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[Column]:
         frame = frame.select(wanted)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    return [_from_native(frame.get_column(name).to_native()) for name in wanted]
+    return [_from_native(frame.get_column(name)) for name in wanted]
 
 
 def _narwhals(data: Any) -> tuple[Any, list[str]]:
@@ -382,7 +382,7 @@ def _narwhals(data: Any) -> tuple[Any, list[str]]:
 def column_cells(frame: Any) -> list[Column]:
     """All columns of a frame, as :func:`keyed_cells` and others of this module take them."""
     columns = nw.from_native(frame, eager_only=True).iter_columns()
-    return [quietly(_from_native, column.to_native()) for column in columns]
+    return [quietly(_from_native, column) for column in columns]
 
 
 def cell_codes(cells: Any, schema: Schema, name: Hashable) -> np.ndarray:
@@ -461,7 +461,8 @@ def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[in
 
 
 def _from_native(column: Any) -> Column:
-    """A column of polars, an array or a column of Arrow, or one of pandas or a library like it."""
+    """A column of polars, an array or a column of Arrow, or one of pandas or a library like it; also of narwhals."""
+    column = nw.to_native(column, pass_through=True)
     if nw.dependencies.is_polars_series(column):
         return _from_polars(column)
     if hasattr(column, "type") and hasattr(column, "to_pylist"):
@@ -596,9 +597,10 @@ def _from_polars_ticks(series: Any, cell: Callable[[int], Any]) -> Cells:
 
 
 def _from_polars_nested(series: Any) -> Cells:
-    kind = series.dtype
+    kind, with_bytes = series.dtype, _with_bytes(series.dtype)
+    series = series if with_bytes == kind else series.cast(with_bytes)
     possible = np.array([_possible(kind, value) for value in series.to_physical().to_list()], dtype=bool)
-    read = series.filter(possible.tolist()).cast(_with_bytes(kind))
+    read = series.filter(possible.tolist())
     values = iter(_readily(read.to_list, lambda k: read[k : k + 1].to_list()[0], len(read)))
     return _from_objects([_with_texts(kind, next(values)) if known else _NO_VALUE for known in possible])
 

@@ -185,7 +185,7 @@ class DuckDBSource:
         if self._connection is None:  # texts of files were looked at
             odd += [unreadable_text(*column) for column in (unit, state, order) if column is not None]
         found = " OR ".join(f"({part})" for part in odd if part is not None)
-        if found and self._read(lambda: self._relation.filter(found).limit(1).fetchall()):
+        if found and self._read(lambda: self._relation.filter(found).project("1").limit(1).fetchall()):
             return None
         query = ShareQuery(self._relation, visits, unit, state, order, self.ordered, segment_length, grid)
         n_parts = max(1, -(-self._n_rows() // _VISITS_IN_ORDER))
