@@ -119,7 +119,8 @@ def _end(error: Exception) -> NoReturn:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _PACKAGE in Path(frame.filename).parents]
     written_here = bool(own) and frames[-1] is own[-1] and (own[-1].line or "").startswith("raise ")
-    if getattr(error, "release", None) is not None:
+    if getattr(error, "release", None) is not None or getattr(error, "spent", False):
+        # Whatever it is: the other codes say that nothing was spent.
         _fail(f"{type(error).__name__} after the budget was spent; {_TRACEBACK}=1 shows more", CRASHED)
     if isinstance(error, BudgetExceeded):
         _fail(str(error), REFUSED)

@@ -148,8 +148,8 @@ def is_ordered(kind: str) -> bool:
 def match_texts(name: str, kind: str) -> list[str]:
     """Columns that together are equal where the cells' match keys are, all NULL where a cell is missing.
 
-    For columns that a query can decide, divide (NaN are no NULL there), or put in order. Texts are blobs, which no collation of a connection compares
-    in its own way.
+    For columns that a query can decide, divide (NaN are no NULL there), or put in order. Texts are blobs, which no
+    collation of a connection compares in its own way.
     """
     cell = quoted(name)
     if kind in _TIMES:
