@@ -52,9 +52,9 @@ A first session, with your own records.csv:
 Exit codes:
   0  done
   1  a check failed: an audit refuted its claim
-  2  an argument cannot be used; nothing was spent and nothing was written
+  2  an argument cannot be used, or the file is damaged; nothing was spent and nothing was written
   3  the budget does not allow it; nothing was spent
-  4  something failed that nobody foresaw; where the budget was spent, what it bought is kept
+  4  something failed that nobody foresaw, or anything after the budget was spent; what it bought is kept
      ({_TRACEBACK}=1 shows more, which may quote records)
 
 Nothing that is printed depends on a record, but through releases with noise.""",

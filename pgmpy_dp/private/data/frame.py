@@ -623,7 +623,7 @@ def _clock(unit: str) -> Callable[[int], str]:
 
 
 def _duration(unit: str) -> Callable[[int], Any]:
-    return lambda ticks: np.timedelta64(ticks, unit) if ticks != -(2**63) else _NO_VALUE
+    return lambda ticks: np.int64(ticks).astype(f"m8[{unit}]") if ticks != -(2**63) else _NO_VALUE
 
 
 _NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}

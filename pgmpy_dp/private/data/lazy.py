@@ -314,7 +314,17 @@ def _any_undecided(left: Sequence[int]) -> nw.Expr:
 
 
 def _collected(frame: nw.LazyFrame) -> nw.DataFrame:
-    return quietly(frame.collect)
+    """What a query gives; if it fails, without the engine's own words, which may quote a record."""
+    try:
+        return quietly(frame.collect)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: S110  what follows is outside, so that the engine's error is not even its context
+        pass
+    raise OSError(
+        "the engine failed while it read the lazy frame; collect the frame in the engine, which says why, and mend "
+        "it there"
+    )
 
 
 def _whole(series: nw.Series) -> np.ndarray:

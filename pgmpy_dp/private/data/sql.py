@@ -61,7 +61,7 @@ class DuckDBSource:
     ----------
     relation : duckdb.DuckDBPyRelation
     connection : duckdb.DuckDBPyConnection, optional
-        One of our own: then what goes wrong while reading is told without a word of the data.
+        One of our own, over files.
     files : list of str
         Parquet files that the relation is of, where the connection is ours.
     """
@@ -245,15 +245,18 @@ class DuckDBSource:
             yield batch
 
     def _read(self, read: Callable[..., Any], *arguments: Any) -> Any:
-        """Call; of files, without the engine's own words if it fails, which may quote them."""
-        if self._connection is None:
-            return quietly(read, *arguments)
+        """Call; if it fails, without the engine's own words, which may quote a record."""
         failure: type[OSError]
         try:
             return quietly(read, *arguments)
         except Exception as error:
             failure = _TooMuchAtOnce if type(error).__name__ == "OutOfMemoryException" else OSError
         # Outside of the except clause, so that the engine's error is not even this one's context.
+        if self._connection is None:
+            raise failure(
+                "DuckDB failed while it read the relation; run its query to the end in DuckDB, which says why, and "
+                "mend it there"
+            )
         raise failure(
             "the files of data could not be read to their end; check that they are complete, of one format, and not "
             "being written to"
