@@ -176,7 +176,7 @@ class LazySource:
         made = visits.coding
         by_bytes = not self._frame.implementation.is_ibis()  # databases have collations
         user = user_of(unit, self._schema[unit], self._has_nan, by_bytes)
-        time = time_of(order, self._schema[order], self._has_nan)
+        time = time_of(order, self._schema[order], self._has_nan, self._frame.implementation.is_polars())
         if user is None or time is None:
             return None
         code, decided = _code(state, self._schema[state], made, self._has_nan, self._decides_floats)
