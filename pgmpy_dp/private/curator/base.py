@@ -97,6 +97,10 @@ class Observer:
         """The random part of each record."""
         return draw()
 
+    def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
+        """What a plan draws its own random numbers from."""
+        return make()
+
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
         """Parts have what a curator had left."""
 
@@ -276,17 +280,41 @@ class Curator:
         """What is protected: None is one record."""
         return None
 
-    def release(self, kind: str, public: Mapping[str, Any]) -> Release:
-        """Everything that was released so far, with its noise and the guarantee; `public` has the plan's own facts.
+    def generator(self) -> np.random.Generator:
+        """For a plan's own random numbers, such as starting points: never for noise that protects.
+
+        It is seeded by the operating system, or is that of `random_state`.
+        """
+        with self._lock:
+            self._require_open()
+            return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
+
+    def release(
+        self,
+        kind: str,
+        public: Mapping[str, Any],
+        arrays: Iterable[tuple[np.ndarray, Noise | None]] | None = None,
+    ) -> Release:
+        """Everything that was released so far, with its noise and the guarantee.
 
         It can be taken at any time, also after an interruption: what was paid for is not lost.
+
+        Parameters
+        ----------
+        kind : str
+        public : mapping
+            The plan's own facts.
+        arrays : iterable of (ndarray of integers, Noise or None), optional
+            What the plan keeps instead of all answers, with the noise of each; None for what it computed from them.
         """
-        arrays = [
-            (value, noise)
-            for answer in self._answers
-            if answer.noise
-            for value, noise in zip(answer.values, answer.noise, strict=True)
-        ]
+        if arrays is None:
+            arrays = [
+                (value, noise)
+                for answer in self._answers
+                if answer.noise
+                for value, noise in zip(answer.values, answer.noise, strict=True)
+            ]
+        arrays = list(arrays)
         return Release(
             kind=kind,
             values=tuple(value for value, _ in arrays),

@@ -11,7 +11,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.field_moments import FieldMomentCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.pair_scores import misfit_scores
@@ -114,7 +114,7 @@ def misfit_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> 
     return selection_scale(table_sensitivity(adjacency)[0], cost, share)
 
 
-class TableCurator(Curator):
+class TableCurator(FieldMomentCurator):
     """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
 
     Examples
@@ -291,11 +291,10 @@ class TableCurator(Curator):
         scopes = [
             scope for answer in self._answers if answer.operator == "tables" for scope in answer.arguments["scopes"]
         ]
-        return {
-            "schema": self.schema.to_dict(),
-            "scopes": [[encode_label(name) for name in scope] for scope in scopes],
-            "n_records": self.n_records,
-        }
+        facts: dict[str, Any] = {"schema": self.schema.to_dict(), "n_records": self.n_records}
+        if scopes:
+            facts["scopes"] = [[encode_label(name) for name in scope] for scope in scopes]
+        return facts
 
     def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
         checked = checked_scopes(scopes)

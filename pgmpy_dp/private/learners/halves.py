@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.plans.parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT
-from pgmpy_dp.private.data.table import PrivateTable, random_halves, require_table_and_budget
-from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.learners.frank_wolfe import descend
 from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
-from pgmpy_dp.private.learners.parities import ParityPlan, ParitySettings, plan_parities, release_parities
 from pgmpy_dp.private.learners.public_graph import encoded_graph
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Noise, Release
 
 __all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
@@ -117,20 +117,20 @@ def run(
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     descent_plan, parity_plan = _plans(table, settings, budget)
     mechanism = f"frank_wolfe_and_{parity_plan.mechanism}"
-    seed = seeded_generator(settings.regressions.random_state)
-    table.ledger.charge(
-        descent_plan.cost,
+    curator = TableCurator(
+        table,
+        budget,
         what=f"Frank-Wolfe steps and parities of up to {parity_plan.order} variables, on disjoint halves",
         columns=table.schema.variables,
         mechanism=mechanism,
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+        pure=isinstance(descent_plan.cost, PureDP),
+        random_state=settings.regressions.random_state,
     )
-    first, second = random_halves(table, seed)
-    found = descend(first, descent_plan, seed, progress)
-    sums, sums_noise, method = release_parities(second, parity_plan, seed)
-    values: list[np.ndarray] = [found.vertices, *sums]
-    noise: list[Noise | None] = [None, *sums_noise]
+    with curator.split(2) as (first, second):
+        found = descend(table_codes(first._data), descent_plan, first._seed, progress)
+        sums, method = ask_parities(second, parity_plan)
+    values: list[np.ndarray] = [found.vertices, *(value for value, _ in sums)]
+    noise: list[Noise | None] = [None, *(item for _, item in sums)]
     if found.count is not None:
         values.append(found.count)
         noise.append(found.count_noise)
@@ -166,7 +166,7 @@ def run(
         adjacency=table.adjacency,
         guarantee=descent_plan.cost,
         mechanism=mechanism,
-        reproducible=seed is not None,
+        reproducible=settings.regressions.random_state is not None,
     )
 
 
