@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,10 +21,12 @@ from pgmpy_dp.private.data.table import PrivateTable
 
 __all__ = ["LARGE", "moment_pairs", "parity_cases"]
 
-BINARY = {name: [0, 1] for name in "abc"}
-ANY = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
-EQUAL = {name: [0, 1, 2] for name in "abc"}
-WIDE = {f"x{j}": [0, 1] for j in range(21)}  # more than the transforms take
+States = Mapping[Any, Sequence[Any]]
+
+BINARY: States = {name: [0, 1] for name in "abc"}
+ANY: States = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
+EQUAL: States = {name: [0, 1, 2] for name in "abc"}
+WIDE: States = {f"x{j}": [0, 1] for j in range(21)}  # more than the transforms take
 
 LARGE = 1_200
 """Rows from which all parities of three variables are counted by a transform of their joint table."""
@@ -33,7 +35,7 @@ LARGE = 1_200
 def moment_pairs(
     rng: np.random.Generator,
     adjacency: str,
-    states: Mapping[Hashable, Sequence[Any]],
+    states: States,
     sizes: Sequence[int] = (0, 3, 70, LARGE),
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """Neighbouring tables: equal rows and one that differs in 1, 2, ... variables; odd cells; then random ones.
@@ -96,9 +98,7 @@ def parity_cases() -> list[ReplayCase]:
     ]
 
 
-def _table(
-    data: pd.DataFrame, states: Mapping[Hashable, Sequence[Any]], budget: Budget, adjacency: str
-) -> PrivateTable:
+def _table(data: pd.DataFrame, states: States, budget: Budget, adjacency: str) -> PrivateTable:
     n_records = len(data) if adjacency == "replace_one" else None
     return PrivateTable(data, states, adjacency=adjacency, ledger=budget, n_records=n_records)
 
@@ -120,7 +120,7 @@ def _estimator(estimator: type, data: pd.DataFrame, *, budget: Budget, adjacency
 # A fit, the states of its variables, and sizes of tables: how parities are counted depends on them.
 _ALL, _FEW = (0, 3, 70, LARGE), (3,)
 _GRAPH = [("c", "a")]
-FITS: dict[str, tuple[Callable[..., Any], Mapping[Hashable, Sequence[Any]], Sequence[int]]] = {
+FITS: dict[str, tuple[Callable[..., Any], States, Sequence[int]]] = {
     "parities": (partial(_parities, order=3), BINARY, _ALL),
     "parities of a graph": (partial(_parities, graph=_GRAPH), BINARY, (0, 70, LARGE)),
     "pmw": (partial(_parities, order=3, method="pmw", n_rounds=3), BINARY, _ALL),
