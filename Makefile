@@ -8,11 +8,12 @@ DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-lowest test-spark package study audit tutorials docs site pictures screenshots lint format clean
+.PHONY: help install demo test test-all test-lowest test-spark package study audit nightly tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
 	@echo "make test         every test and doctest, one worker a core        make test ARGS='-k ledger'"
+	@echo "make test-all     the same with larger sizes, and every attack of the audit"
 	@echo "make test-lowest  the same on the oldest supported dependencies"
 	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (an environment of its own, build/spark)"
 	@echo "make package      source and wheel in dist, tried in an environment without extras"
@@ -21,6 +22,7 @@ help:
 	@echo "make pictures     pictures of the benchmarks from benchmarks/results, in docs/pictures"
 	@echo "make screenshots  pictures of its pages by headless Chromium, in build/screenshots"
 	@echo "make audit        every guarantee attacked, broken copies caught (under 30 minutes; benchmarks/results/audits.md)"
+	@echo "make nightly      fits replayed on tens of thousands of neighbouring datasets (make nightly ARGS='--pairs 50')"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
 	@echo "make clean        remove the environment and everything built"
@@ -45,6 +47,10 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(RUN) -m pytest -n auto $(ARGS)
+
+# Larger sizes too: all attacks of the audit, long runs of samplers.
+test-all: $(INSTALLED)
+	$(RUN) -m pytest -n auto -m 'slow or not slow' $(ARGS)
 
 # A second environment with the lower bounds of pyproject.toml.
 test-lowest:
@@ -96,6 +102,10 @@ pictures: $(DOCS_INSTALLED)
 
 screenshots: $(DOCS_INSTALLED)
 	$(BIN)/python docs/_ext/screenshots.py build/site build/screenshots
+
+# Tens of thousands of neighbours, other ones each night: the day is the seed of neighbours and invented answers.
+nightly: $(INSTALLED)
+	$(RUN) -m benchmarks.replays --pairs 600 --seed $$(date +%Y%m%d) $(ARGS)
 
 # Goes on where it stopped, if it was: results are kept one by one in build/audits.
 audit: $(INSTALLED)

@@ -48,12 +48,12 @@ from pgmpy_dp.models.markov_chain import (
 )
 from pgmpy_dp.models.maximum_likelihood import naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans import chain_gradient
+from pgmpy_dp.plans.chain import ChainSettings, run
+from pgmpy_dp.plans.chain_gradient import ChainGradientSettings
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, read_sequences
-from pgmpy_dp.private.learners import chain_gradient
-from pgmpy_dp.private.learners.chain import ChainSettings, run
-from pgmpy_dp.private.learners.chain_gradient import ChainGradientSettings
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema

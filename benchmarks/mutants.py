@@ -29,7 +29,7 @@ from pgmpy_dp.private.curator import base as curator
 from pgmpy_dp.private.data import contingency, moments, table
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.noise import additive, histogram, matrix, samplers, selection
+from pgmpy_dp.private.noise import additive, distance_test, histogram, matrix, samplers, selection
 from pgmpy_dp.schema import Schema
 
 __all__ = ["KINDS", "MUTANTS", "Mutant"]
@@ -160,17 +160,10 @@ def _without_threshold(*args: Any, true: Callable = histogram.stability_histogra
     return dataclasses.replace(true(*args), threshold=-(10**9))
 
 
-def _always_released(votes: Any, test: Any, seed: Any = None) -> tuple[int, Any]:
-    from pgmpy_dp.private.noise import distance_test
-
-    noisy, _ = distance_test.noisy_mode(votes, test, seed)
-    return noisy, distance_test.mode_and_distance(votes)[0]
-
-
-def _stable_structure_patch() -> Any:
-    from pgmpy_dp.private.learners import stable_structure
-
-    return mock.patch.object(stable_structure, "noisy_mode", _always_released)
+def _always_released(
+    mode: Any, distance: int, test: Any, seed: Any, true: Callable = distance_test.released_mode
+) -> tuple[int, Any]:
+    return true(mode, distance, test, seed)[0], mode
 
 
 def _seed_of_zero(random_state: Any) -> np.random.Generator:
@@ -264,7 +257,7 @@ MUTANTS = [
     Mutant(
         KINDS[4],
         "StableStructure(delta, add_remove)",
-        _stable_structure_patch,
+        _replaced(distance_test, released_mode=_always_released),
         100,
         "distance test, noise/distance_test.py",
     ),

@@ -5,6 +5,8 @@ The upper bound in pyproject.toml stays until these and the rest of the tests pa
 
 import inspect
 import re
+import subprocess
+import sys
 from importlib.metadata import requires, version
 
 import numpy as np
@@ -109,3 +111,28 @@ def test_metrics_compare_graphs_on_the_same_nodes_and_read_the_tags_of_their_own
         Sizes()(one, UndirectedGraph([("a", "b")]))
     with pytest.raises(KeyError):
         Inherited()(one, two)
+
+
+def test_structure_learners_base_is_where_it_is_imported_from():
+    """A private name: where it moves, `pgmpy_bases` goes without it, and this test says that isinstance fails then."""
+    from pgmpy.causal_discovery._base import _BaseCausalDiscovery
+
+    from pgmpy_dp.estimators.pgmpy_bases import StructureBase
+
+    assert StructureBase is _BaseCausalDiscovery
+    assert {"fit", "score", "_check_fit_data", "__sklearn_tags__"} <= set(vars(_BaseCausalDiscovery))
+
+
+def test_without_that_name_our_base_stands_alone():
+    code = (
+        "import sys, types; import pgmpy.causal_discovery\n"
+        "sys.modules['pgmpy.causal_discovery._base'] = types.ModuleType('m')\n"
+        "import pandas as pd; from pgmpy_dp.estimators import PrivateChowLiu\n"
+        "from pgmpy_dp.estimators.pgmpy_bases import StructureBase\n"
+        "assert StructureBase.__module__ == 'pgmpy_dp.estimators.pgmpy_bases'\n"
+        "frame = pd.DataFrame({'a': [0, 1] * 50, 'b': [0, 1] * 50})\n"
+        "found = PrivateChowLiu(epsilon=1.0, state_names={'a': [0, 1], 'b': [0, 1]}).fit(frame)\n"
+        "assert found.clone().get_params()['epsilon'] == 1.0 and found.graph_ is not None\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -39,8 +39,8 @@ def test_links_of_pages_become_addresses(repository, link, address):
 
 
 def test_links_are_relative_to_their_file(repository):
-    found = repository.with_addresses("[proof](../learners/gradient.md)", Path("pgmpy_dp/private/data/page.md"))
-    assert found == "[proof](/repository/pgmpy_dp/private/learners/gradient.md)"
+    found = repository.with_addresses("[proof](../curator/gradient.md)", Path("pgmpy_dp/private/data/page.md"))
+    assert found == "[proof](/repository/pgmpy_dp/private/curator/gradient.md)"
 
 
 def test_code_is_left_alone(repository):

@@ -24,10 +24,19 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.auditing.coins import Coins
+from pgmpy_dp.auditing.movements import invented_positions, selections_moved
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, JointNoise, Mechanism, NoisyMax
+from pgmpy_dp.private.curator.mechanism import (
+    AdditiveNoise,
+    JointNoise,
+    Mechanism,
+    NoisyMax,
+    SeveralNoisyMax,
+    StableMode,
+)
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
 
@@ -92,7 +101,8 @@ def replay(
     Notes
     -----
     Coins by which records are sampled or divided into parts are given to a record by its content and its place among
-    equal ones, so that a record keeps its coin whatever else is in the data.
+    equal ones, so that a record keeps its coin whatever else is in the data. Those that one dataset has alone are in
+    every sample (:mod:`pgmpy_dp.auditing.coins`).
 
     What replay cannot see: wrong or reused noise (:mod:`pgmpy_dp.auditing.attack` looks for that), charges by
     other processes, time, memory and files, the soundness of a certificate's checker.
@@ -111,6 +121,12 @@ def replay(
     """
     recorder = _Recorder(answers)
     first = _run(fit, data, recorder, public)
+    if recorder.waits:
+        # It stopped at the first sample: whose coins are forced depends on who is in the other dataset.
+        scout = _Scout()
+        _run(fit, neighbour, scout, public)
+        recorder = _Recorder(answers, scout.dice.units or set())
+        first = _run(fit, data, recorder, public)
     player = _Player(recorder)
     second = _run(fit, neighbour, player, public)
     problems = [*recorder.problems, *player.problems]
@@ -166,6 +182,19 @@ def _(mechanism: NoisyMax, other: Mechanism) -> float:
     change = (other.exact.value.astype(object) - mechanism.exact.value.astype(object)).ravel()
     return float(max(abs(max(change)), abs(min(change)), (max(change) - min(change)) / 2)) / mechanism.exact.linf
 
+
+@movement.register
+def _(mechanism: StableMode, other: Mechanism) -> float:
+    """Of the distances, over 1; infinite where modes differ although a distance is above 0, or tests differ."""
+    assert isinstance(other, StableMode)
+    if mechanism.test != other.test or mechanism.members.tobytes() != other.members.tobytes():
+        return np.inf
+    if mechanism.mode != other.mode and max(mechanism.distance, other.distance) > 0:
+        return np.inf
+    return float(abs(mechanism.distance - other.distance))
+
+
+movement.register(SeveralNoisyMax, selections_moved)
 
 INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
 """Kinds of invented answers."""
@@ -227,6 +256,18 @@ def _(mechanism: NoisyMax, kind: str, rng: np.random.Generator) -> int:
     return count - 1 if kind == "last" else int(rng.integers(count)) if kind == "random" else 0
 
 
+@invent.register
+def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    """Tests that fail (zeros, negative), and pass: of no member, of some, of the last one alone."""
+    count = len(mechanism.members)
+    passed = {"huge": [], "equal": [0], "last": [count - 1], "random": np.flatnonzero(rng.integers(0, 2, count))}
+    noisy = {"zeros": 0, "negative": -1000, "huge": 10**12}.get(kind, mechanism.test.threshold)
+    return [np.array([noisy]), mechanism.members[np.array(passed.get(kind, []), dtype=np.intp)]]
+
+
+invent.register(SeveralNoisyMax, invented_positions)
+
+
 @dataclass(frozen=True)
 class _Outcome:
     """What a stranger sees of a run."""
@@ -284,8 +325,10 @@ def _logged() -> Iterator[list[str]]:
 class _Recorder(Observer):
     """The first run: answers, requests and coins are kept."""
 
-    def __init__(self, answers: Callable[[Request], Any] | None) -> None:
+    def __init__(self, answers: Callable[[Request], Any] | None, others: set[tuple[bytes, int]] | None = None) -> None:
         self.answers = answers
+        self.dice = Coins(others)
+        self.waits = False
         self.events: list[tuple[str, Any, Any]] = []
         self.coins: list[dict[tuple[bytes, int], int]] = []
         self.problems: list[str] = []
@@ -307,6 +350,11 @@ class _Recorder(Observer):
         self.events.append(("generator", seed, None))
         return np.random.default_rng(seed)
 
+    def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
+        seeds = draw()
+        self.events.append(("block seeds", n_blocks, seeds))
+        return seeds
+
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
         self.spending.lent(curator, parts)
 
@@ -318,6 +366,28 @@ class _Recorder(Observer):
         self.coins.append(coins)
         self.events.append(("parts", n_parts, None))
         return np.array(list(coins.values()), dtype=np.int64)
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        if self.dice.others is None:
+            self.waits = True
+            raise _Departed("the other dataset is not known yet")
+        self.events.append(("sampled", rate, None))
+        return self.dice.sample(units, rate)
+
+    def keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
+        self.events.append(("numbered", None, None))
+        return self.dice.keys(units)
+
+
+class _Scout(Observer):
+    """Finds who is in a dataset from which a fit takes samples, up to the first of them."""
+
+    def __init__(self) -> None:
+        self.dice = Coins(set())
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        self.dice.sample(units, rate)
+        raise _Departed("all that was looked for is found")
 
 
 class Spending:
@@ -360,6 +430,7 @@ class _Player(Observer):
         self.tape = tape
         self.events: list[str] = []
         self.coins = iter(tape.coins)
+        self.dice = Coins(tape.dice.units or set())
         self.movement: dict[str, float] = {}
         self.problems: list[str] = []
         self.requests = 0
@@ -411,6 +482,23 @@ class _Player(Observer):
         free = [coin for key, coin in before.items() if key not in found]
         coins = [before[key] if key in before else (free.pop() if free else _coin(key, n_parts)) for key in found]
         return np.array(coins, dtype=np.int64)
+
+    def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
+        _, before, seeds = self._next("block seeds")
+        if before != n_blocks:
+            self.problems.append("another number of blocks voted")
+            return draw()
+        return seeds
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        _, before, _ = self._next("sampled")
+        if before != rate:
+            self.problems.append("a sample was drawn with another rate")
+        return self.dice.sample(units, rate)
+
+    def keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
+        self._next("numbered")
+        return self.dice.keys(units)
 
 
 class _Departed(BaseException):

@@ -13,7 +13,9 @@ import pandas as pd
 from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.auditing.replay_tables import BUDGETS, ODD_CELLS
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.plans import interactions, parities
+from pgmpy_dp.plans import halves, interactions, parities
+from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.plans.halves import HalvesSettings
 from pgmpy_dp.plans.interactions import InteractionSettings
 from pgmpy_dp.plans.parities import ParitySettings
 from pgmpy_dp.private.budget import Budget
@@ -111,6 +113,11 @@ def _interactions(data: pd.DataFrame, *, budget: Budget, adjacency: str, states:
     return interactions.run(_table(data, states, budget, adjacency), InteractionSettings(**settings), budget)
 
 
+def _halves(data: pd.DataFrame, *, budget: Budget, adjacency: str, method: str) -> Any:
+    settings = HalvesSettings(FrankWolfeSettings(1.0, "binary", n_iter=2), ParitySettings(method=method, n_rounds=2))
+    return halves.run(_table(data, BINARY, budget, adjacency), settings, budget)
+
+
 def _estimator(estimator: type, data: pd.DataFrame, *, budget: Budget, adjacency: str, **options: Any) -> Any:
     n_records = len(data) if adjacency == "replace_one" else None
     budgets = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
@@ -132,6 +139,8 @@ FITS: dict[str, tuple[Callable[..., Any], States, Sequence[int]]] = {
     "interactions, uneven": (partial(_interactions, states=ANY), ANY, _FEW),
     "interactions of a graph": (partial(_interactions, states=EQUAL, graph=_GRAPH), EQUAL, _FEW),
     "interactions of no pair": (partial(_interactions, states=EQUAL, graph=[]), EQUAL, _FEW),
+    "halves": (partial(_halves, method="noise"), BINARY, _FEW),
+    "halves by pmw": (partial(_halves, method="pmw"), BINARY, _FEW),
     "PrivateIsing": (partial(_estimator, PrivateIsing, state_names=BINARY), BINARY, _FEW),
     "PrivatePairwise": (partial(_estimator, PrivatePairwise, state_names=ANY), ANY, _FEW),
     "PrivateBinaryMRF": (partial(_estimator, PrivateBinaryMRF, state_names=BINARY, queries="auto"), BINARY, _FEW),

@@ -8,22 +8,35 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.private import accounting
 from pgmpy_dp.private.curator.base import Request
 from pgmpy_dp.private.guarantee import ZCDP
 
 __all__ = ["SENSITIVITIES", "stated_scales"]
 
-SENSITIVITIES = {
+SENSITIVITIES: dict[str, dict[str, Any]] = {
     # operator: adjacency: (l1, squared l2) of one table, or (linf,) of scores
     "tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
     "worst_fit": {"add_remove": (1,), "replace_one": (2,)},
+    # of one vote of each block: what counts move by for each edge of the two graphs, and the distance of the mode
+    "edge_votes": {"add_remove": (1, 1), "replace_one": (1, 1)},
+    "agreed_graph": {"add_remove": (1,), "replace_one": (1,)},
+    # of one table of pairs, over the most that one user adds
+    "pair_tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
+    "count": {"add_remove": (1, 1)},
+    # l2 over the clip norm
+    "gradient": {"add_remove": (1,), "replace_one": (2,)},
+    "step": {"add_remove": (1,), "replace_one": (2,)},
     "worst_parity": {"add_remove": (1,), "replace_one": (2,)},
     # a record that is replaced can enter or leave the schema
     "record_count": {"add_remove": (1, 1), "replace_one": (1, 1)},
 }
+
+_SHARE_GRID = 2**20  # integers in one user's share of a table of pairs
 
 _ROUNDING = 1e-9  # scales are rounded up by less
 
@@ -67,6 +80,42 @@ def _selection(request: Request) -> tuple[list[float], list[float]]:
     if isinstance(request.cost, ZCDP):
         return [linf / math.sqrt(2.0 * share * request.cost.rho)], [request.mechanism.scale]
     return [2.0 * linf / (share * request.cost.epsilon)], [request.mechanism.scale]
+
+
+def _edge_votes(request: Request) -> tuple[list[float], list[float]]:
+    mechanism: Any = request.mechanism
+    curator: Any = request.curator
+    l1, square = SENSITIVITIES["edge_votes"][str(curator.adjacency)]
+    p = len(curator.schema)
+    changed = min(2 * request.arguments["max_edges"], p * (p - 1) // 2)
+    if isinstance(request.cost, ZCDP):
+        wanted = math.sqrt(changed * square / (2.0 * float(request.share) * request.cost.rho))
+    else:
+        wanted = changed * l1 / (float(request.share) * request.cost.epsilon)
+    return [max(wanted, 1e-3)], [noise.scale for noise in mechanism.noise]
+
+
+def _agreed_graph(request: Request) -> tuple[list[float], list[float]]:
+    """Scale of the distance's noise, and threshold."""
+    (distance,) = SENSITIVITIES["agreed_graph"][str(request.curator.adjacency)]
+    mechanism: Any = request.mechanism
+    share, cost, test = float(request.share), request.cost, mechanism.test
+    epsilon = math.sqrt(2.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon
+    threshold = math.floor(distance * math.log(1.0 / float(request.eta)) / epsilon) + 1
+    return [max(distance / epsilon, 1e-3), threshold], [test.scale, test.threshold]
+
+
+def _pair_tables(request: Request) -> tuple[list[float], list[float]]:
+    l1, square = SENSITIVITIES["pair_tables"][str(request.mechanism.exact[0].adjacency)]
+    length, segments = request.arguments["segment_length"], request.arguments["max_segments"]
+    most = (_SHARE_GRID, _SHARE_GRID) if segments is None else (segments, segments * (length - 1))
+    weights = np.ones(2) if request.arguments["weights"] is None else np.array(request.arguments["weights"], float)
+    shares = float(request.share) * weights / weights.sum()
+    if isinstance(request.cost, ZCDP):
+        wanted = np.array(most) * np.sqrt(square / (2.0 * shares * request.cost.rho))
+    else:
+        wanted = np.array(most) * l1 / (shares * request.cost.epsilon)
+    return np.maximum(wanted, 1e-3).tolist(), [noise.scale for noise in request.mechanism.noise]
 
 
 def _additive(request: Request, norms: list[tuple[float, float]], shares: np.ndarray) -> tuple[list, list]:
@@ -146,6 +195,55 @@ def _products(a: list[float], pairs: list[tuple[int, int]]) -> float:
     return sum(a[i] * a[j] for i, j in pairs)
 
 
+def _gradient(request: Request) -> tuple[list[float], list[float]]:
+    (exact,), (noise,) = request.mechanism.exact, request.mechanism.noise
+    return [exact.l2 / math.sqrt(2.0 * float(request.share) * request.cost.rho)], [noise.scale]
+
+
+def _count(request: Request) -> tuple[list[float], list[float]]:
+    schedule, cost = request.curator.schedule, request.cost  # type: ignore[attr-defined]
+    rho = cost.rho if isinstance(cost, ZCDP) else accounting.approx_to_zcdp(cost.epsilon, cost.delta)
+    return [math.sqrt(1.0 / (2.0 * schedule.count_share * rho))], [noise.scale for noise in request.mechanism.noise]
+
+
+def _step(request: Request) -> tuple[list[float], list[float]]:
+    """A rho budget: the multiplier; (epsilon, delta): what it spends of epsilon, by the moments accountant."""
+    (exact,), (noise,) = request.mechanism.exact, request.mechanism.noise
+    (changed,) = SENSITIVITIES["step"][str(exact.adjacency)]
+    schedule, cost = request.curator.schedule, request.cost  # type: ignore[attr-defined]
+    multiplier = changed * noise.scale / exact.l2
+    counted = schedule.count_share if "count" in schedule.requests else 0.0
+    if isinstance(cost, ZCDP):
+        return [changed * math.sqrt(schedule.n_steps / (2.0 * (1.0 - counted) * cost.rho))], [multiplier]
+    epsilon, delta = cost.epsilon, cost.delta
+    rho = counted * accounting.approx_to_zcdp(epsilon, delta)
+    if changed == 2:  # a removal and an addition
+        epsilon, delta = epsilon / 2.0, delta / (1.0 + math.exp(epsilon / 2.0))
+    spent = accounting.subsampled_gaussian_epsilon(multiplier, schedule.rate, schedule.n_steps, delta, rho=rho)
+    # The multiplier is found by bisection, and epsilon is read off a coarse list of orders.
+    return ([spent] if 0.97 * epsilon <= spent <= epsilon else [epsilon]), [spent]
+
+
+def _vertices(request: Request) -> tuple[list[float], list[float]]:
+    layout, share = request.arguments["layout"], float(request.share)
+    squared, replaced = isinstance(request.cost, ZCDP), str(request.curator.adjacency) == "replace_one"
+    weight = 0
+    for node in set(layout.nodes.tolist()):
+        k = layout.cardinalities[node]
+        used = {layout.features[f] for row in layout.columns[layout.nodes == node] for f in row if f >= 0}
+        if not replaced:
+            weight += k - 1
+        elif used == {()}:  # it knows no more of a record than its label
+            weight += 2 * k - 3
+        elif layout.family == "pairwise":
+            weight += 2 * k if squared else 2 * (k - 1)
+        else:
+            weight += 4 if squared else 2
+    if squared:
+        return [4096.0 * math.sqrt(weight / (2.0 * share * request.cost.rho))], [request.mechanism.scale]
+    return [2.0 * 4096.0 * weight / (share * request.cost.epsilon)], [request.mechanism.scale]
+
+
 _CHECKS = {
     "tables": _tables,
     "worst_fit": _selection,
@@ -153,4 +251,11 @@ _CHECKS = {
     "record_count": _record_count,
     "parity_sums": _parity_sums,
     "interaction_sums": _interaction_sums,
+    "pair_tables": _pair_tables,
+    "gradient": _gradient,
+    "count": _count,
+    "step": _step,
+    "vertices": _vertices,
+    "edge_votes": _edge_votes,
+    "agreed_graph": _agreed_graph,
 }

@@ -22,7 +22,8 @@ from pgmpy.parameter_estimator import BaseParameterEstimator
 from tqdm.auto import tqdm
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_agreement, require_release
+from pgmpy_dp.estimators.privacy import Privacy, require_agreement
+from pgmpy_dp.estimators.private_base import PrivateFit
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import Inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
@@ -34,16 +35,16 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "progress_bar", "schema_and_table"]
+__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "private_table", "progress_bar", "schema_and_table"]
 
 Progress = Callable[[], None] | None
 
 
-class BaseMarginalsEstimator(BaseParameterEstimator):
+class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
     Abstract: a subclass says in `_learn` how the parameters follow from the tables. One that learns from another
-    kind of release overrides `_release_kind`, `_settings`, `_run`, `_rehearse` and `_learned` instead.
+    kind of release overrides `_release_kinds`, `_settings`, `_run`, `_rehearse` and `_learned` instead.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         "adjacency": ("add_remove", "replace_one"),
     }
 
-    _release_kind: ClassVar[str] = "marginals"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
 
     def __init__(
         self,
@@ -175,7 +176,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
                 "is not calibrated for; pass sample_weight=None"
             )
         graph = checked_graph(model)
-        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        budget = self._budget()
         schema, table = schema_and_table(self, data)
         cliques = self._checked_cliques(graph, schema, self.cliques)
         settings = self._settings(cliques)
@@ -184,11 +185,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             table = PrivateTable(
                 data, schema.subset(graph.nodes), adjacency=self.adjacency, ledger=budget, n_records=self.n_records
             )
-        release = self._run(table, settings, budget)
-        with handed_over(release):
-            learned = self._learned(graph, release, Privacy.of(release, table.ledger.entries))
-        self.__dict__.update(learned)
-        return self
+        return self._take(self._run(table, settings, budget), table, graph=graph)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
         """Learn again from tables that were released before; needs no records and costs nothing.
@@ -211,19 +208,14 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             edges outside the released tables.
         """
         graph = checked_graph(model)
-        require_release(release)
-        if release.kind != self._release_kind:
-            raise ValueError(
-                f"release has kind {release.kind!r}, this estimator needs one of kind {self._release_kind!r}"
-            )
+        self._check_release(release)
         if self.state_names is not None:
             given = Schema.coerce(self.state_names)
             different = [name for name in graph if name in given and given[name] != release.schema.get(name)]
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
         self._checked_cliques(graph, release.schema, release.scopes)
-        self.__dict__.update(self._learned(graph, release, Privacy.of(release)))
-        return self
+        return self._take(release, graph=graph)
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
@@ -266,8 +258,7 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         coin = Cliques(("coin",), (2,), (("coin",),))
         self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
 
-    def _learned(self, graph: nx.Graph, release: Release, privacy: Privacy) -> dict[str, Any]:
-        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
+    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
         noisy = noisy_marginals(release, tuple(graph.nodes))
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
@@ -275,8 +266,6 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
         return {
             "parameters_": model.factors,
             "model_": model,
-            "release_": release,
-            "privacy_": privacy,
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
             "converged_": fit.converged,
@@ -286,7 +275,6 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             "inference_": fit.details["inference"].method,
             "inference_status_": fit.details["inference"],
             "_fit": fit,
-            "_is_fitted": True,
         }
 
     @classmethod
@@ -297,22 +285,6 @@ class BaseMarginalsEstimator(BaseParameterEstimator):
             {"epsilon": 1.0, "state_names": states},
             {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100, "noise": "gaussian"},
         ]
-
-
-def agreed_schema(estimator: Any, table: PrivateTable) -> Schema:
-    """The schema of a table; ValueError where the estimator's own arguments say something else than the table."""
-    for name, own, shared in (
-        ("state_names", estimator.state_names and Schema.coerce(estimator.state_names), table.schema),
-        ("n_records", estimator.n_records, table.n_records),
-    ):
-        if own is not None and own != shared:
-            raise ValueError(f"{name}={own!r} differs from the PrivateTable's {shared!r}; pass {name}=None")
-    if estimator.adjacency != table.adjacency:
-        raise ValueError(
-            f"adjacency={str(estimator.adjacency)!r} differs from the PrivateTable's {str(table.adjacency)!r}; "
-            f"pass adjacency={str(table.adjacency)!r}"
-        )
-    return table.schema
 
 
 def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyMarginals:
@@ -339,6 +311,29 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyM
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
     ).merged()
+
+
+def private_table(
+    estimator: Any, data: Any, budget: Budget, check: Callable[[Schema], None] | None = None
+) -> PrivateTable:
+    """The table that an estimator learns from: the one that was passed, or a new one with a ledger of its own.
+
+    Parameters
+    ----------
+    estimator : object
+        With attributes `state_names`, `n_records` and `adjacency`.
+    data : dataframe, path or PrivateTable
+    budget : Budget
+        Of the new table's ledger.
+    check : callable, optional
+        Refuses schemas that the estimator cannot use, before the data are opened.
+    """
+    schema, table = schema_and_table(estimator, data)
+    if check is not None:
+        check(schema)
+    if table is not None:
+        return table
+    return PrivateTable(data, schema, adjacency=estimator.adjacency, ledger=budget, n_records=estimator.n_records)
 
 
 def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | None]:

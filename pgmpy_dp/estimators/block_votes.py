@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
-from pgmpy_dp.private.learners.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.schema import Schema
 
 __all__ = ["BaseBlockVotes"]
@@ -21,7 +21,7 @@ class BaseBlockVotes(BaseGraphEstimator):
     n_workers: int | None
     random_state: int | None
 
-    def _check(self, schema: Schema) -> None:
+    def _check_schema(self, schema: Schema) -> None:
         plan_blocks(schema, self._blocks())
 
     def _blocks(self) -> BlockSettings:

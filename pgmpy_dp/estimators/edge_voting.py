@@ -10,11 +10,11 @@ import numpy as np
 from pgmpy_dp.estimators.block_votes import BaseBlockVotes
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.plans import edge_voting
+from pgmpy_dp.plans.block_graphs import BlockSettings
+from pgmpy_dp.plans.edge_voting import VotingSettings, edge_frequencies
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import edge_voting
-from pgmpy_dp.private.learners.block_graphs import BlockSettings
-from pgmpy_dp.private.learners.edge_voting import VotingSettings, edge_frequencies
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -62,7 +62,7 @@ class EdgeVoting(BaseBlockVotes):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.edge_voting`.
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.plans.edge_voting`.
     Method: this package's, from the blocks of Zhang, Kamath, Kulkarni and Wu (2020) and noisy counts (Dwork, McSherry,
     Nissim and Smith 2006; Canonne, Kamath and Steinke 2020).
 
@@ -134,9 +134,6 @@ class EdgeVoting(BaseBlockVotes):
             "frequency_sd_": noise.variance**0.5 / release.public["n_blocks"],
             "edge_scores_": shares.copy(),
             "n_blocks_": int(release.public["n_blocks"]),
-            "release_": release,
-            "privacy_": privacy,
-            "_is_fitted": True,
         }
 
     @classmethod

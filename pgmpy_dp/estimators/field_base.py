@@ -20,13 +20,13 @@ from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import RandomField, edge_scores
+from pgmpy_dp.plans import frank_wolfe, pseudo_likelihood
+from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.plans.pseudo_likelihood import PseudoLikelihoodSettings
+from pgmpy_dp.plans.public_graph import edge_positions
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners import frank_wolfe, pseudo_likelihood
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.private.learners.pseudo_likelihood import PseudoLikelihoodSettings
-from pgmpy_dp.private.learners.public_graph import edge_positions
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -101,14 +101,14 @@ class BaseFieldEstimator(BaseGraphEstimator):
         super()._check_release(release)
         if release.public.get("family", self._family) != self._family:
             raise ValueError(f"release is of family {release.public['family']!r}, this estimator of {self._family!r}")
-        self._check(release.schema)
+        self._check_schema(release.schema)
         if release.kind == "parities" and release.public["order"] != self._order:
             raise ValueError(f"release has order {release.public['order']!r}, this estimator {self._order!r}")
 
     def _chosen_method(self) -> str:
         return "moments" if self.method == "auto" else self.method
 
-    def _check(self, schema: Schema) -> None:
+    def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
         if self.method not in _METHODS:
             raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
@@ -164,7 +164,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
             return pseudo_likelihood.run(table, settings, budget, progress)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
         graph = self._regressions().graph
         fit = field_of(
             release,
@@ -185,14 +184,11 @@ class BaseFieldEstimator(BaseGraphEstimator):
             "model_": self._model(fit, release.schema, privacy),
             "edge_scores_": scores,
             "disagreement_": fit.disagreement,
-            "release_": release,
-            "privacy_": privacy,
             "n_records_": fit.n_records,
             "n_records_sd_": fit.n_records_sd,
             "converged_": fit.converged,
             "status_": fit.status,
             "n_iter_": fit.n_iter,
-            "_is_fitted": True,
         }
 
     def _graph(self, variables: tuple[Hashable, ...], scores: np.ndarray) -> UndirectedGraph:

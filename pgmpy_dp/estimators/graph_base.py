@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import networkx as nx
 from pgmpy.base import UndirectedGraph
 from pgmpy.metrics import _BaseSupervisedMetric
-from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.base import schema_and_table
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.base import private_table
+from pgmpy_dp.estimators.pgmpy_bases import StructureBase
+from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.metrics import list_metrics
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -22,12 +22,11 @@ from pgmpy_dp.schema import Schema
 __all__ = ["BaseGraphEstimator", "graph_on"]
 
 
-class BaseGraphEstimator(BaseEstimator):
+class BaseGraphEstimator(BasePrivateEstimator, StructureBase):
     """Graph of discrete variables, `graph_`, with or without parameters, from one release.
 
-    Abstract: a subclass names the `_release_kinds` that it can learn from, refuses bad public arguments in `_check`,
-    runs its learner in `_run` and makes everything it shows in `_learned`. The budget and the description of the data
-    are arguments of all of them.
+    Abstract: as :class:`BasePrivateEstimator`, but a subclass refuses bad public arguments in `_check_schema`. The
+    budget and the description of the data are arguments of all of them. It is one of pgmpy's structure learners.
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -39,8 +38,6 @@ class BaseGraphEstimator(BaseEstimator):
         "adjacency": ("add_remove", "replace_one"),
     }
 
-    _release_kinds: ClassVar[tuple[str, ...]]
-
     # Set by the constructors of the subclasses.
     epsilon: float | None
     delta: float
@@ -50,86 +47,14 @@ class BaseGraphEstimator(BaseEstimator):
     n_records: int | None
 
     @abstractmethod
-    def _check(self, schema: Schema) -> None:
+    def _check_schema(self, schema: Schema) -> None:
         """Refuse public arguments that cannot be used with this schema."""
 
-    @abstractmethod
-    def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        """The learner inside the boundary; refuses bad public arguments before it charges."""
-
-    @abstractmethod
-    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
-
-    def _budget(self) -> Budget:
-        """Of one fit."""
-        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Release what is needed under the budget, then learn from it.
-
-        Parameters
-        ----------
-        X : dataframe or PrivateTable
-            Anything narwhals reads; all variables of `state_names` are columns of it. A `PrivateTable` is charged to
-            its own ledger, which several fits can share.
-        y : None
-            Ignored; for pipelines.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For a public argument that cannot be used, before anything is spent.
-        BudgetExceeded
-            If the ledger of a `PrivateTable` does not allow the budget; nothing is spent.
-
-        Notes
-        -----
-        If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
-        ``release``, for :meth:`fit_release`.
-        """
-        budget = self._budget()
-        schema, table = schema_and_table(self, X)
-        self._check(schema)
-        if table is None:
-            table = PrivateTable(X, schema, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
-        release = self._run(table, budget)
-        with handed_over(release):
-            learned = self._learned(release, Privacy.of(release, table.ledger.entries))
-        self.__dict__.update(learned)
-        return self
-
-    def fit_release(self, release: Release) -> Self:
-        """Learn again from what was released before; needs no records and costs nothing.
-
-        Parameters
-        ----------
-        release : Release
-            As in ``release_``, or read by ``Release.load``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For what is no release of this estimator.
-        """
-        require_release(release)
-        self._check_release(release)
-        self.__dict__.update(self._learned(release, Privacy.of(release)))
-        return self
+    def _private(self, X: Any, budget: Budget) -> PrivateTable:
+        return private_table(self, X, budget, self._check_schema)
 
     def _check_release(self, release: Release) -> None:
-        """ValueError for a release of another learner."""
-        if release.kind not in self._release_kinds:
-            kinds = " or ".join(map(repr, self._release_kinds))
-            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
+        super()._check_release(release)
         if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:
             raise ValueError("state_names and the release have other variables or states; drop state_names")
 

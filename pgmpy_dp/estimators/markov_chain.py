@@ -12,11 +12,11 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from scipy.special import log_softmax
-from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_agreement, require_release
+from pgmpy_dp.estimators.privacy import Privacy, require_agreement
+from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.markov_chain import (
     ChainFit,
@@ -27,19 +27,18 @@ from pgmpy_dp.models.markov_chain import (
     segment_units,
 )
 from pgmpy_dp.models.maximum_likelihood import naive_mle
+from pgmpy_dp.plans import chain, chain_gradient
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
-from pgmpy_dp.private.learners import chain, chain_gradient
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
 __all__ = ["PrivateMarkovChain"]
 
 _METHODS = ("map", "em", "naive", "sgd")
-_KINDS = ("chain", "chain_logits")
 
 
-class PrivateMarkovChain(BaseEstimator):
+class PrivateMarkovChain(BasePrivateEstimator):
     """First-order, time-homogeneous Markov chain of users' sequences under user-level differential privacy.
 
     One table of initial states and one of transitions, summed over time, are released with noise; each user, however
@@ -74,7 +73,7 @@ class PrivateMarkovChain(BaseEstimator):
         Share of the budget of the initial table; with "sgd", of the squared weight of a user's gradient.
     method : {"map", "em", "naive", "sgd"}
         How the tables are learned from: `pgmpy_dp.models.markov_chain.map_chain`, `collective_em` or `naive_mle`. Or
-        "sgd": gradient ascent on users' clipped gradients (:mod:`pgmpy_dp.private.learners.chain_gradient`), which
+        "sgd": gradient ascent on users' clipped gradients (:mod:`pgmpy_dp.plans.chain_gradient`), which
         needs ``epsilon`` with ``delta`` (at most 1 over the number of users), or ``rho``, and releases the chain's
         logits instead of tables.
     stay : bool
@@ -89,7 +88,7 @@ class PrivateMarkovChain(BaseEstimator):
     clip_norm : float, optional
         Bound on the l2 norm of one user's gradient, at most 2. Default: 0.6.
     learning_rate : float, optional
-        Default: from the public noise level, see :func:`pgmpy_dp.private.learners.chain_gradient.run`.
+        Default: from the public noise level, see :func:`pgmpy_dp.plans.chain_gradient.run`.
     momentum : float
         In [0, 1).
     average_share : float
@@ -120,8 +119,8 @@ class PrivateMarkovChain(BaseEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.private.learners.chain`, or of
-    :mod:`pgmpy_dp.private.learners.chain_gradient`, which have the sensitivities; the rest is post-processing. The
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.chain`, or of
+    :mod:`pgmpy_dp.plans.chain_gradient`, which have the sensitivities; the rest is post-processing. The
     guarantee is per value of the column `unit`.
     Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.2; "sgd": Abadi, Chu, Goodfellow,
     McMahan, Mironov, Talwar and Zhang (2016), on the likelihood by shares, the one that the tables have. Counting by
@@ -149,6 +148,7 @@ class PrivateMarkovChain(BaseEstimator):
         "guarantees": ("pure", "zcdp", "approximate"),
         "adjacency": ("add_remove", "replace_one"),
     }
+    _release_kinds: ClassVar[tuple[str, ...]] = ("chain", "chain_logits")
 
     def __init__(
         self,
@@ -202,86 +202,6 @@ class PrivateMarkovChain(BaseEstimator):
         self.count_share = count_share
         self.random_state = random_state
         super().__init__()
-
-    def fit(self, X: Any, y: None = None) -> PrivateMarkovChain:
-        """Release the two tables under the budget, then learn from them; or, with "sgd", release the chain itself.
-
-        Parameters
-        ----------
-        X : dataframe or PrivateSequences
-            Anything narwhals reads. `PrivateSequences` are charged to their own ledger, which several fits can share.
-        y : None
-            Ignored; for pipelines.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a public argument that cannot be used, before anything is spent.
-        BudgetExceeded
-            If the ledger of `PrivateSequences` does not allow the budget; nothing is spent.
-        """
-        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        self._check_method()
-        settings = self._settings()
-        release_of = X if isinstance(X, PrivateSequences) else None
-        if release_of is None:
-            release_of = PrivateSequences(
-                X,
-                checked_schema(self.state_names, argument="state_names"),
-                unit=self.unit,
-                sequence=self.sequence,
-                order=self.order,
-                separator=self.separator,
-                adjacency=self.adjacency,
-                ledger=budget,
-                n_users=self.n_users,
-            )
-        else:
-            self._check_agrees(release_of)
-        if isinstance(settings, chain_gradient.ChainGradientSettings):
-            release = chain_gradient.run(release_of, settings, budget)
-        else:
-            release = chain.run(release_of, settings, budget)
-        with handed_over(release):
-            learned = self._learned(release, Privacy.of(release, release_of.ledger.entries))
-        self.__dict__.update(learned)
-        return self
-
-    def fit_release(self, release: Release) -> PrivateMarkovChain:
-        """Learn again from a release that was made before; needs no records and costs nothing.
-
-        Tables are learned from by `method`, which cannot be "sgd": that needs records. The logits that "sgd" released
-        are the chain, whatever `method` is.
-
-        Parameters
-        ----------
-        release : Release
-            As in ``release_``, or read by ``Release.load``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For what is no release of a chain, and for tables with ``method="sgd"``.
-        """
-        require_release(release)
-        if release.kind not in _KINDS:
-            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind 'chain'")
-        self._check_method()
-        if self.method == "sgd" and release.kind == "chain":
-            raise ValueError(
-                "method='sgd' learns from records, and this release holds noisy tables; use one of "
-                f"{tuple(m for m in _METHODS if m != 'sgd')}"
-            )
-        self.__dict__.update(self._learned(release, Privacy.of(release)))
-        return self
 
     def to_markov_network(self, length: int) -> MarkovNetwork:
         """The chain's first `length` states as a pgmpy model, with nodes ``(variable, 0)``, ``(variable, 1)``, ...
@@ -382,6 +302,42 @@ class PrivateMarkovChain(BaseEstimator):
         labels[:] = self.states_
         return pd.DataFrame(labels[codes], columns=range(length)).infer_objects()
 
+    def _check(self) -> None:
+        self._check_method()
+        self._settings()
+
+    def _private(self, X: Any, budget: Budget) -> PrivateSequences:
+        if isinstance(X, PrivateSequences):
+            self._check_agrees(X)
+            return X
+        return PrivateSequences(
+            X,
+            checked_schema(self.state_names, argument="state_names"),
+            unit=self.unit,
+            sequence=self.sequence,
+            order=self.order,
+            separator=self.separator,
+            adjacency=self.adjacency,
+            ledger=budget,
+            n_users=self.n_users,
+        )
+
+    def _run(self, data: PrivateSequences, budget: Budget) -> Release:
+        settings = self._settings()
+        if isinstance(settings, chain_gradient.ChainGradientSettings):
+            return chain_gradient.run(data, settings, budget)
+        return chain.run(data, settings, budget)
+
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        self._check_method()
+        # The logits that "sgd" released are the chain, whatever the method; tables are no records to learn from.
+        if self.method == "sgd" and release.kind == "chain":
+            raise ValueError(
+                "method='sgd' learns from records, and this release holds noisy tables; use one of "
+                f"{tuple(m for m in _METHODS if m != 'sgd')}"
+            )
+
     def _check_method(self) -> None:
         if self.method not in _METHODS:
             raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
@@ -435,7 +391,6 @@ class PrivateMarkovChain(BaseEstimator):
         return fit_chain(*tables, partial(collective_em if self.method == "em" else naive_mle, callback=progress))
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
         if release.kind == "chain_logits":
             learned = MarkovChain(*(log_softmax(logits, axis=-1) for logits in chain_gradient.parameters(release)))
             totals = [math.nan, math.nan]
@@ -452,13 +407,10 @@ class PrivateMarkovChain(BaseEstimator):
             "transition_": np.exp(learned.log_transition),
             "states_": release.schema.states[variable],
             "chain_": learned,
-            "release_": release,
-            "privacy_": privacy,
             "n_initial_": totals[0],
             "n_transition_": totals[1],
             "converged_": converged,
             "status_": status,
-            "_is_fitted": True,
         }
 
     @classmethod

@@ -258,7 +258,7 @@ def _learner(
 ) -> BaseMarginalsEstimator:
     """A copy of the estimator for this budget."""
     estimator = CollectiveMAP() if estimator is None else estimator
-    if not isinstance(estimator, BaseMarginalsEstimator) or estimator._release_kind != "marginals":
+    if not isinstance(estimator, BaseMarginalsEstimator) or estimator._release_kinds != ("marginals",):
         raise TypeError(
             f"estimator={estimator!r} does not learn from noisy tables; pass an instance of CollectiveMAP, "
             "CollectiveEM or NaiveMLE"

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 import pandas as pd
-from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.learners import block_exponential, noisy_power, randomised_response
@@ -20,7 +20,7 @@ __all__ = ["METHODS", "PrivateBlockModel"]
 METHODS = ("auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential")
 
 
-class PrivateBlockModel(BaseEstimator):
+class PrivateBlockModel(BasePrivateEstimator):
     """Communities of a stochastic block model, learned with differential privacy for the edges.
 
     Vertices are public; neighbours differ in one edge.
@@ -91,6 +91,7 @@ class PrivateBlockModel(BaseEstimator):
         "guarantees": ("pure", "zcdp", "approximate"),
         "adjacency": ("edge",),
     }
+    _release_kinds: ClassVar[tuple[str, ...]] = ("communities",)
 
     def __init__(
         self,
@@ -138,44 +139,10 @@ class PrivateBlockModel(BaseEstimator):
         ImportError
             If a method needs torch and it is not installed.
         """
-        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        self._check_arguments()
-        if not isinstance(graph, PrivateGraph):
-            graph = PrivateGraph(graph, nodes, ledger=budget)
-        elif nodes is not None:
-            raise ValueError("nodes was given beside a PrivateGraph, which has its own; pass nodes=None")
-        release = self._run(graph, budget)
-        with handed_over(release):
-            learned = _learned(release, Privacy.of(release, graph.ledger.entries))
-        self.__dict__.update(learned)
-        return self
-
-    def fit_release(self, release: Release) -> PrivateBlockModel:
-        """Read again what was released before; needs no graph and costs nothing.
-
-        Parameters
-        ----------
-        release : Release
-            As in ``release_``, or read by ``Release.load``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For what is no release of communities, or has another number of them.
-        """
-        require_release(release)
-        learned = _learned(release, Privacy.of(release))
-        if self.n_communities != release.public["n_communities"]:
-            raise ValueError(
-                f"n_communities={self.n_communities!r}, and the release has {release.public['n_communities']}; pass "
-                "the release's"
-            )
-        self.__dict__.update(learned)
-        return self
+        budget = self._budget()
+        self._check()
+        data = self._private(graph, budget, nodes)
+        return self._take(self._run(data, budget), data)
 
     def predict_table(self) -> pd.DataFrame:
         """The vertices with their labels and scores, one row each.
@@ -203,7 +170,22 @@ class PrivateBlockModel(BaseEstimator):
             table[f"score_{label}"] = self.scores_[:, label]
         return table
 
-    def _check_arguments(self) -> None:
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        if self.n_communities != release.public["n_communities"]:
+            raise ValueError(
+                f"n_communities={self.n_communities!r}, and the release has {release.public['n_communities']}; pass "
+                "the release's"
+            )
+
+    def _private(self, X: Any, budget: Budget, nodes: Iterable[Hashable] | None = None) -> PrivateGraph:
+        if not isinstance(X, PrivateGraph):
+            return PrivateGraph(X, nodes, ledger=budget)
+        if nodes is not None:
+            raise ValueError("nodes was given beside a PrivateGraph, which has its own; pass nodes=None")
+        return X
+
+    def _check(self) -> None:
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is not supported; use one of {METHODS}")
         if not isinstance(self.vote, bool):
@@ -214,20 +196,19 @@ class PrivateBlockModel(BaseEstimator):
                 "bias=None"
             )
 
-    def _run(self, graph: PrivateGraph, budget: Budget) -> Release:
-        """The learner inside the boundary."""
+    def _run(self, data: PrivateGraph, budget: Budget) -> Release:
         given: dict[str, Any] = {
             "n_communities": self.n_communities,
             "degree": self.degree,
             "random_state": self.random_state,
         }
-        method = _automatic(graph.n, self.vote, budget) if self.method == "auto" else self.method
+        method = _automatic(data.n, self.vote, budget) if self.method == "auto" else self.method
         if method == "noisy-power":
-            return noisy_power.run(graph, noisy_power.NoisyPowerSettings(**given), budget)
+            return noisy_power.run(data, noisy_power.NoisyPowerSettings(**given), budget)
         if method == "randomized-response":
-            return randomised_response.run(graph, randomised_response.ResponseSettings(**given, vote=self.vote), budget)
+            return randomised_response.run(data, randomised_response.ResponseSettings(**given, vote=self.vote), budget)
         if method == "exponential":
-            return block_exponential.run(graph, block_exponential.ExponentialSettings(**given), budget)
+            return block_exponential.run(data, block_exponential.ExponentialSettings(**given), budget)
         # Imported where it is used: the solvers behind it need torch.
         from pgmpy_dp.private.learners import block_sdp
 
@@ -237,7 +218,17 @@ class PrivateBlockModel(BaseEstimator):
             vote=self.vote,
             split=method == "sdp-exact",
         )
-        return block_sdp.run(graph, settings, budget)
+        return block_sdp.run(data, settings, budget)
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
+        found = communities(release)
+        return {
+            "labels_": dict(zip(found.nodes, found.labels.tolist(), strict=True)),
+            "scores_": found.scores,
+            "method_": release.public["settings"]["method"],
+            "degree_": found.degree,
+        }
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
@@ -257,17 +248,3 @@ def _automatic(n: int, vote: bool, budget: Budget) -> str:
     rounds = noisy_power.round_deviation(budget)
     pure = budget.rho is None and not budget.delta
     return "randomized-response" if answers < (2.0 if pure else 0.8) * rounds else "noisy-power"
-
-
-def _learned(release: Release, privacy: Privacy) -> dict[str, Any]:
-    """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
-    found = communities(release)
-    return {
-        "labels_": dict(zip(found.nodes, found.labels.tolist(), strict=True)),
-        "scores_": found.scores,
-        "method_": release.public["settings"]["method"],
-        "degree_": found.degree,
-        "release_": release,
-        "privacy_": privacy,
-        "_is_fitted": True,
-    }

@@ -159,11 +159,8 @@ class PrivateChowLiu(BaseStructureEstimator):
             edges = [edge for edge in edges if scores[edge] > 2.0 * chance[edge]]
         learned: dict[str, Any] = {
             "edge_scores_": {edge: max(scores[edge], 0.0) for edge in edges},
-            "release_": release,
-            "privacy_": privacy,
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
-            "_is_fitted": True,
         }
         if self.fit_parameters:
             learned["graph_"], learned["model_"], _ = network_on_edges(type(self).__name__, release, edges, privacy)

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_agreement, require_release
+from pgmpy_dp.estimators.privacy import Privacy, require_agreement
+from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -23,7 +23,7 @@ __all__ = ["PrivateGaussianMixture"]
 _METHODS = ("blocks", "sdp")
 
 
-class PrivateGaussianMixture(BaseEstimator):
+class PrivateGaussianMixture(BasePrivateEstimator):
     """Centres, weights and scale of k spherical Gaussians, with no bound on where the centres are.
 
     It has two outcomes: centres, or a `status_` that says why there are none (too few records, or a separation that is
@@ -115,6 +115,7 @@ class PrivateGaussianMixture(BaseEstimator):
         "guarantees": ("approximate",),
         "adjacency": ("add_remove", "replace_one"),
     }
+    _release_kinds: ClassVar[tuple[str, ...]] = ("mixture",)
 
     def __init__(
         self,
@@ -150,70 +151,6 @@ class PrivateGaussianMixture(BaseEstimator):
         self.device = device
         self.random_state = random_state
         super().__init__()
-
-    def fit(self, X: Any, y: None = None) -> PrivateGaussianMixture:
-        """Release the centres under the budget.
-
-        Parameters
-        ----------
-        X : array of shape (n, d), dataframe or PrivateVectors
-            Records with a value that is not a finite number are dropped, in silence. `PrivateVectors` are charged to
-            their own ledger, which several fits can share.
-        y : None
-            Ignored; for pipelines.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For a public argument that cannot be used, before anything is spent.
-        BudgetExceeded
-            If the ledger of `PrivateVectors` does not allow the budget; nothing is spent.
-        """
-        budget = Budget(epsilon=self.epsilon, delta=self.delta)
-        settings = self._settings()
-        data = X if isinstance(X, PrivateVectors) else None
-        if data is None:
-            data = PrivateVectors(X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
-        columns = None if self.columns is None else tuple(self.columns)
-        require_agreement(
-            data, self.adjacency, n_records=(self.n_records, data.n_records), columns=(columns, data.columns)
-        )
-        if isinstance(settings, ProgramSettings):
-            release = mixture_sdp.run(data, settings, budget)
-        else:
-            release = mixture.run(data, settings, budget)
-        with handed_over(release):
-            learned = self._learned(release, Privacy.of(release, data.ledger.entries))
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update(learned)
-        return self
-
-    def fit_release(self, release: Release) -> PrivateGaussianMixture:
-        """Read again what was released before; needs no records and costs nothing.
-
-        Parameters
-        ----------
-        release : Release
-            As in ``release_``, or read by ``Release.load``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For what is no release of a mixture.
-        """
-        require_release(release)
-        learned = self._learned(release, Privacy.of(release))
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update(learned)
-        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of each record.
@@ -316,6 +253,25 @@ class PrivateGaussianMixture(BaseEstimator):
         rng = np.random.default_rng(random_state)
         return sample_mixture(self.means_, self.weights_, self.scale_, n_samples, rng)
 
+    def _check(self) -> None:
+        self._settings()
+
+    def _private(self, X: Any, budget: Budget) -> PrivateVectors:
+        data = X if isinstance(X, PrivateVectors) else None
+        if data is None:
+            data = PrivateVectors(X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
+        columns = None if self.columns is None else tuple(self.columns)
+        require_agreement(
+            data, self.adjacency, n_records=(self.n_records, data.n_records), columns=(columns, data.columns)
+        )
+        return data
+
+    def _run(self, data: PrivateVectors, budget: Budget) -> Release:
+        settings = self._settings()
+        if isinstance(settings, ProgramSettings):
+            return mixture_sdp.run(data, settings, budget)
+        return mixture.run(data, settings, budget)
+
     def _settings(self) -> MixtureSettings | ProgramSettings:
         if self.method not in _METHODS:
             raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
@@ -340,7 +296,6 @@ class PrivateGaussianMixture(BaseEstimator):
         )
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
         found = mixture_estimate(release)
         columns = found.columns
         learned = {
@@ -352,9 +307,6 @@ class PrivateGaussianMixture(BaseEstimator):
             "scale_": found.scale,
             "n_features_in_": len(columns),
             "n_blocks_": release.public.get("n_blocks"),
-            "release_": release,
-            "privacy_": privacy,
-            "_is_fitted": True,
         }
         if all(isinstance(name, str) for name in columns):
             learned["feature_names_in_"] = np.array(columns, dtype=object)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from pgmpy.models import LinearGaussianBayesianNetwork
-from skbase.base import BaseEstimator
 
 from pgmpy_dp.estimators.precision_fits import fit_covariance, fit_precision
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_agreement, require_release
+from pgmpy_dp.estimators.privacy import Privacy, require_agreement
+from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.gaussian import linear_gaussian_network, partial_correlations, precision_graph
 from pgmpy_dp.models.gaussian_distribution import gaussian_log_likelihood
 from pgmpy_dp.private.budget import Budget
@@ -28,7 +28,7 @@ __all__ = ["PrivateGraphicalLasso"]
 _PERTURB = ("covariance", "output")
 
 
-class PrivateGraphicalLasso(BaseEstimator):
+class PrivateGraphicalLasso(BasePrivateEstimator):
     """Sparse inverse covariance under differential privacy (Wang, Huai and Xu 2018, with corrected mechanisms).
 
     Records are shortened to a public norm, their second moments released with noise, and a graphical lasso fitted to
@@ -124,6 +124,7 @@ class PrivateGraphicalLasso(BaseEstimator):
         "guarantees": ("pure", "zcdp", "approximate"),
         "adjacency": ("add_remove", "replace_one"),
     }
+    _release_kinds: ClassVar[tuple[str, ...]] = ("covariance", "precision")
 
     def __init__(
         self,
@@ -163,65 +164,6 @@ class PrivateGraphicalLasso(BaseEstimator):
         self.n_records = n_records
         self.random_state = random_state
         super().__init__()
-
-    def fit(self, X: Any, y: None = None) -> PrivateGraphicalLasso:
-        """Release the second moments under the budget, then fit.
-
-        Parameters
-        ----------
-        X : array of shape (n, d), dataframe or PrivateVectors
-            Anything narwhals reads. `PrivateVectors` are charged to their own ledger, which several fits can share.
-        y : None
-            Ignored; for pipelines.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For a public argument that cannot be used, before anything is spent. Nothing is raised because of a record.
-        BudgetExceeded
-            If the ledger of `PrivateVectors` does not allow the budget; nothing is spent.
-        """
-        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        settings = self._settings()
-        data = self._vectors(X, budget)
-        if isinstance(settings, CovarianceSettings):
-            release = covariance.run(data, settings, budget)
-        else:
-            release = precision.run(data, settings, budget)
-        with handed_over(release):
-            learned = self._learned(release, Privacy.of(release, data.ledger.entries))
-        self.__dict__.update(learned)
-        return self
-
-    def fit_release(self, release: Release) -> PrivateGraphicalLasso:
-        """Fit again to what was released before, with this object's `penalty` and `refit`; costs nothing.
-
-        Parameters
-        ----------
-        release : Release
-            As in ``release_``, or read by ``Release.load``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            For what is no release of this estimator, and a bad penalty.
-        """
-        require_release(release)
-        if release.kind not in ("covariance", "precision"):
-            raise ValueError(
-                f"release has kind {release.kind!r}, this estimator needs one of kind 'covariance' or 'precision'"
-            )
-        self._checked_penalty(release.kind)
-        self.__dict__.update(self._learned(release, Privacy.of(release)))
-        return self
 
     def partial_correlations(self) -> np.ndarray:
         """Correlation of each pair of columns given all others.
@@ -315,8 +257,20 @@ class PrivateGraphicalLasso(BaseEstimator):
             raise ValueError(f"penalty={self.penalty!r} is not supported; pass {choices}")
         checked_number("penalty", self.penalty, positive=kind == "precision")
 
-    def _vectors(self, X: Any, budget: Budget) -> PrivateVectors:
-        """The private data, with which the estimator's own arguments must agree."""
+    def _check(self) -> None:
+        self._settings()
+
+    def _run(self, data: PrivateVectors, budget: Budget) -> Release:
+        settings = self._settings()
+        if isinstance(settings, CovarianceSettings):
+            return covariance.run(data, settings, budget)
+        return precision.run(data, settings, budget)
+
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        self._checked_penalty(release.kind)
+
+    def _private(self, X: Any, budget: Budget) -> PrivateVectors:
         if not isinstance(X, PrivateVectors):
             return PrivateVectors(
                 X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records, unit=self.unit
@@ -332,7 +286,6 @@ class PrivateGraphicalLasso(BaseEstimator):
         return X
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
         if release.kind == "covariance":
             noisy = noisy_covariance(release)
             fit = fit_covariance(noisy, release.public["row_norm"], self.penalty, self.refit)
@@ -350,9 +303,6 @@ class PrivateGraphicalLasso(BaseEstimator):
             "n_records_": float(noisy.n_records),
             "n_iter_": fit.n_iter,
             "converged_": fit.converged,
-            "release_": release,
-            "privacy_": privacy,
-            "_is_fitted": True,
         }
 
     @classmethod

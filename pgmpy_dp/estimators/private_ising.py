@@ -87,7 +87,7 @@ class PrivateIsing(BaseFieldEstimator):
     Notes
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.plans.parities`,
-    :mod:`~pgmpy_dp.private.learners.frank_wolfe` or :mod:`~pgmpy_dp.private.learners.pseudo_likelihood`; the rest is
+    :mod:`~pgmpy_dp.plans.frank_wolfe` or :mod:`~pgmpy_dp.plans.pseudo_likelihood`; the rest is
     post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 2, with selections by Gumbel noise, is "frank-wolfe".
     Graph: with `min_edge_weight` this is a structure learner under rho, (epsilon, delta) or a pure epsilon. Theorem 3.8

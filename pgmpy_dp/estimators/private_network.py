@@ -169,11 +169,8 @@ class PrivateNetwork(BaseStructureEstimator):
             "edge_scores_": edge_strengths(fitted, edges),
             "report_": _report(release, pairs, noisy.n_records),
             "errors_": _errors(release, noisy, fitted),
-            "release_": release,
-            "privacy_": privacy,
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
-            "_is_fitted": True,
         }
 
 

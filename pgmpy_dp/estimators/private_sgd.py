@@ -15,9 +15,9 @@ from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans import gradient
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import gradient
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -50,7 +50,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     clip_norm : float, optional
         Bound on the l2 norm of one record's gradient. Default: sqrt(number of tables).
     learning_rate : float, optional
-        Default: from the public noise level, see :func:`pgmpy_dp.private.learners.gradient.run`.
+        Default: from the public noise level, see :func:`pgmpy_dp.plans.gradient.run`.
     momentum : float
         In [0, 1).
     average_share : float
@@ -78,8 +78,8 @@ class PrivateSGD(BaseMarginalsEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is :mod:`pgmpy_dp.private.learners.gradient`, whose ``gradient.md`` has the
-    proof; the rest is post-processing.
+    Privacy: the only access to the records is :mod:`pgmpy_dp.plans.gradient`, and ``private/curator/gradient.md`` has
+    the proof; the rest is post-processing.
     Method: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang (2016); compared with collective models by
     Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.
 
@@ -95,7 +95,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {"guarantees": ("zcdp", "approximate")}
-    _release_kind: ClassVar[str] = "log_potentials"
+    _release_kinds: ClassVar[tuple[str, ...]] = ("log_potentials",)
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Any) -> Fit:
         raise NotImplementedError("PrivateSGD learns from no tables; see _learned")
 
-    def _learned(self, graph: nx.Graph, release: Release, privacy: Privacy) -> dict[str, Any]:
+    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
         schema = release.schema
         variables = tuple(graph.nodes)
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
@@ -170,15 +170,12 @@ class PrivateSGD(BaseMarginalsEstimator):
         return {
             "parameters_": model.factors,
             "model_": model,
-            "release_": release,
-            "privacy_": privacy,
             "n_records_": max(float(n_records or 0), 1.0),
             "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
             "converged_": False,
             "status_": f"{n_steps} steps, as fixed before the first",
             "n_iter_": n_steps,
             "objective_": math.nan,
-            "_is_fitted": True,
         }
 
     @classmethod

@@ -9,10 +9,10 @@ import numpy as np
 from pgmpy_dp.estimators.block_votes import BaseBlockVotes
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.plans import stable_structure
+from pgmpy_dp.plans.stable_structure import StableSettings, stable_graph
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import stable_structure
-from pgmpy_dp.private.learners.stable_structure import StableSettings, stable_graph
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -71,7 +71,7 @@ class StableStructure(BaseBlockVotes):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.stable_structure`.
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.plans.stable_structure`.
     Method: Zhang, Kamath, Kulkarni and Wu (2020), Lemma 6.1.
 
     Examples
@@ -143,9 +143,6 @@ class StableStructure(BaseBlockVotes):
             "noisy_distance_": found.noisy_distance,
             "threshold_": found.threshold,
             "n_blocks_": found.n_blocks,
-            "release_": release,
-            "privacy_": privacy,
-            "_is_fitted": True,
         }
 
     @classmethod

@@ -36,7 +36,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
     def _settings(self) -> Any:
         """The settings of the learner inside the boundary, checked."""
 
-    def _check(self, schema: Schema) -> None:
+    def _check_schema(self, schema: Schema) -> None:
         self._settings()
         schema.require_discrete(argument="state_names")
 

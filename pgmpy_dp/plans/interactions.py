@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_moments import NOISES, interaction_cost, interaction_multipliers
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -34,7 +34,7 @@ class InteractionSettings:
         As in :class:`~pgmpy_dp.plans.marginals.MarginalSettings`.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only interactions of its edges are released, and get less noise as they are fewer. Kept as in
-        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`. Default: all pairs.
+        :class:`~pgmpy_dp.plans.frank_wolfe_plan.FrankWolfeSettings`. Default: all pairs.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
         `ReproducibleNoiseWarning` says so.

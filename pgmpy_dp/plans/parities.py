@@ -11,6 +11,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.plans.parity_rounds import default_rounds, pmw_answers, sepfem_answers
+from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_moments import (
@@ -24,7 +25,6 @@ from pgmpy_dp.private.curator.field_moments import (
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
@@ -60,7 +60,7 @@ class ParitySettings:
         public one is known. "noise" releases the count as one more parity.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only parities of its cliques are released, and get less noise as they are fewer. Kept as in
-        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`. Default: all parities.
+        :class:`~pgmpy_dp.plans.frank_wolfe_plan.FrankWolfeSettings`. Default: all parities.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
         `ReproducibleNoiseWarning` says so.

@@ -6,7 +6,7 @@ Rho-zCDP bounds the Renyi divergence of every order alpha > 1 by ``rho * alpha``
 finer than the library's default, whose spacing costs several percent of epsilon for small rho.
 
 The Poisson-subsampled Gaussian is accounted at *integer* orders only, because there the library's formula also bounds
-the discrete Gaussian; ``learners/gradient.md`` has the proof. Its fractional orders and its privacy loss distribution
+the discrete Gaussian; ``curator/gradient.md`` has the proof. Its fractional orders and its privacy loss distribution
 are those of the continuous Gaussian, which the discrete one can exceed.
 """
 
@@ -201,7 +201,7 @@ def subsampled_gaussian_epsilon(
     Returns
     -------
     float
-        Under ``add_remove``. See ``learners/gradient.md`` for why it covers the discrete Gaussian.
+        Under ``add_remove``. See ``curator/gradient.md`` for why it covers the discrete Gaussian.
 
     Notes
     -----

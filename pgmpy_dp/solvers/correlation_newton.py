@@ -43,8 +43,8 @@ def newton(target: np.ndarray, tolerance: float, start: np.ndarray | None, devic
 
     for the eigenpairs (l, Q) of Y + Diag(y), and is shortened until theta decreases (Armijo). V is positive definite
     at the solution, since the constraints are nondegenerate there (Qi and Sun 2006, Proposition 4.3), so the method
-    converges from every start, at the end quadratically. It stops early where theta no longer decreases in floating
-    point, after one undamped step.
+    converges from every start, at the end quadratically, in exact arithmetic. It stops early where three steps gain
+    nothing in floating point: on some graphs, half and threshold graphs among them, far from the solution.
     """
     torch = require_torch()
     n = len(target)

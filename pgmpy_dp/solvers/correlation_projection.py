@@ -16,8 +16,11 @@ with M_+ the part of M with positive eigenvalues; at its minimum X = (Y + Diag(y
 * *dual descent*: L-BFGS on theta, with the positive eigenpairs alone, by Lanczos. For graphs with communities there are
   5 to 30 of them, whatever n.
 * *Newton*: the semismooth Newton method of Qi and Sun (2006), in :mod:`pgmpy_dp.solvers.correlation_newton`, whose
-  eigendecomposition is complete. It converges from anywhere, quadratically at the end, and is the one for
+  eigendecomposition is complete. It converges quadratically at the end, and is the one for
   graphs on which the others fail: the empty one, a star, a clique with isolated vertices.
+
+On some graphs Newton's method stalls too, in floating point. The *central path*
+(:mod:`pgmpy_dp.solvers.correlation_path`) is slower and does not, which is proved.
 
 What they return is an approximation; how far from the projection it is, and a proof, is the business of
 :mod:`pgmpy_dp.private.learners.certificates`.

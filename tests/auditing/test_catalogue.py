@@ -27,9 +27,21 @@ CONFIDENCE = family_wise(1 - 1e-6, len(CASES))
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("name", CASES)
+# One end-to-end attack of each kind of noise, and the samplers alone; `make test-all` has the others. Whether an exact
+# statistic moves too far is what replay sees.
+QUICK = (
+    *("NaiveMLE(epsilon, add_remove)", "NaiveMLE(rho, replace_one)", "PrivateNetwork(epsilon, add_remove, n_rounds=1)"),
+    *[name for name, case in CASES.items() if case.subject not in {kind.__name__ for kind in list_estimators()}],
+)
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
 def test_claims_survive(name):
     assert CASES[name].run("small", CONFIDENCE).holds
+
+
+def test_what_is_quick_is_there():
+    assert set(QUICK) <= set(CASES)
 
 
 def test_small_costs_can_tell():

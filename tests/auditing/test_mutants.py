@@ -19,7 +19,11 @@ from pgmpy_dp.private.guarantee import PureDP
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def _slow(mutant):
+    return pytest.param(mutant, marks=pytest.mark.slow) if mutant.trials > 200 else mutant
+
+
+@pytest.mark.parametrize("mutant", [_slow(mutant) for mutant in MUTANTS], ids=lambda mutant: mutant.name)
 def test_mutants_are_caught(mutant):
     report = mutant.run(confidence=0.99)
     assert not report.holds and report.bound > 0

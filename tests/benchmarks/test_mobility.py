@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks import mobility
 from pgmpy_dp.models.markov_chain import chain_maximum_likelihood
+from pgmpy_dp.plans.chain_gradient import ChainGradientSettings
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, read_sequences
-from pgmpy_dp.private.learners.chain_gradient import ChainGradientSettings
 from pgmpy_dp.private.ledger import Budget
 
 

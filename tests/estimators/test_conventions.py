@@ -4,12 +4,11 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn.base
 from pgmpy.models import DiscreteMarkovNetwork
 from pgmpy.parameter_estimator import BaseParameterEstimator
 from skbase.testing.test_all_objects import TestAllObjects as _GenericTests
 
-from pgmpy_dp import Budget, MarkovNetwork, Schema, list_estimators
+from pgmpy_dp import Budget, MarkovNetwork, list_estimators
 from tests.estimators.shapes import budget_of
 
 STATES = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
@@ -66,31 +65,6 @@ def test_the_constructor_stores_its_arguments_untouched(estimator_class):
     assert estimator.epsilon == -3  # judged when used, not when stored
     assert estimator.state_names is states
     assert estimator.adjacency == "nonsense"
-
-
-@pytest.mark.parametrize("clone", [lambda e: e.clone(), sklearn.base.clone], ids=["skbase", "sklearn"])
-@pytest.mark.parametrize("states", [STATES, Schema(STATES)], ids=["dict", "Schema"])
-def test_clones_are_unfitted_and_have_the_same_parameters(estimator_class, data, clone, states):
-    estimator = estimator_class(**budget_of(estimator_class, 1.0), state_names=states).fit(
-        nx.Graph([("rain", "wet")]), data
-    )
-    copy = clone(estimator)
-    assert type(copy) is estimator_class
-    assert copy.get_params() == estimator.get_params()
-    assert not copy.is_fitted
-    assert not hasattr(copy, "parameters_")
-
-
-def test_fitting_sets_is_fitted_and_reset_undoes_it(estimator_class, data):
-    estimator = estimator_class(**budget_of(estimator_class, 1.0), state_names=STATES)
-    assert not estimator.is_fitted
-    assert estimator.fit(nx.Graph([("rain", "wet")]), data) is estimator
-    assert estimator.is_fitted
-    estimator.check_is_fitted()
-    estimator.reset()
-    assert not estimator.is_fitted
-    assert not hasattr(estimator, "release_")
-    assert estimator.epsilon == 1.0
 
 
 def test_what_is_protected_is_one_record(estimator_class, data):

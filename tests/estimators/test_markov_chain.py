@@ -14,6 +14,7 @@ from pgmpy.inference import VariableElimination
 from pgmpy_dp import Budget, MarkovNetwork, PrivateSequences, Release, Schema
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.estimators import markov_chain as module
+from pgmpy_dp.private.curator import base, gradients, schedule
 from pgmpy_dp.private.data.sequences import chain_tables
 from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators import test_nothing_leaks as leaks
@@ -285,11 +286,11 @@ def test_a_fit_that_fails_after_the_release_does_not_lose_it(monkeypatch):
     ("place", "charged"),
     [
         ((module.chain_gradient, "ChainGradientSettings"), False),
-        ((module.chain_gradient, "make_plan"), False),
-        ((module.chain_gradient, "UserShares"), True),
-        ((module.chain_gradient, "user_count"), True),
-        ((module.chain_gradient, "sampled_user_gradient_sum"), True),
-        ((module.chain_gradient, "Release"), True),
+        ((schedule, "sampled_schedule"), False),
+        ((gradients, "UserShares"), True),
+        ((gradients, "user_count"), True),
+        ((gradients, "sampled_user_gradient_sum"), True),
+        ((base, "Release"), True),
         ((module, "MarkovChain"), True),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",

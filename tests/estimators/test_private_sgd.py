@@ -8,8 +8,9 @@ import pytest
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema
 from pgmpy_dp.estimators import NaiveMLE, PrivateSGD, private_sgd
 from pgmpy_dp.models.divergence import kl_divergence
+from pgmpy_dp.plans import gradient
+from pgmpy_dp.private.curator import base, gradients, schedule
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.learners import ascent, gradient
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from tests.estimators.shapes import make_network
@@ -129,11 +130,11 @@ def raises(*_args, **_kwargs):
     [
         ((gradient, "GradientSettings"), False),
         ((gradient, "SumProduct"), False),
-        ((ascent.accounting, "subsampled_gaussian_multiplier"), False),
-        ((gradient, "record_count"), True),
+        ((schedule.accounting, "subsampled_gaussian_multiplier"), False),
+        ((gradients, "record_count"), True),
         ((samplers, "discrete_gaussian"), True),
-        ((gradient, "sampled_gradient_sum"), True),
-        ((gradient, "Release"), True),
+        ((gradients, "sampled_gradient_sum"), True),
+        ((base, "Release"), True),
         ((private_sgd, "LogLinearModel"), True),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",

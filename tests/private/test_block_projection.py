@@ -21,6 +21,7 @@ from pgmpy_dp.private.learners.certificates import CertifiedPoint
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise.fine_grid import on_grid, with_noise
 from pgmpy_dp.private.sensitive import Noise
+from pgmpy_dp.solvers.correlation_projection import Projection
 from tests.private import audit
 
 BUDGET = Budget(epsilon=4.0, delta=1e-6)
@@ -118,6 +119,96 @@ def test_large_awkward_graphs_take_the_other_solver(name):
     )
     program = BlockProjection(320, degree=20.0, bias=0.8)
     assert program.solve(matrix(graph)).distance <= program.distance
+
+
+def threshold(n: int, least: int) -> sp.csr_array:
+    """An edge where two numbers below n sum to `least` or more; a half graph where that is n."""
+    return without_loops(np.add.outer(np.arange(n), np.arange(n)) >= least)
+
+
+def interval(n: int, seed: int = 0) -> sp.csr_array:
+    ends = np.sort(np.random.default_rng(seed).random((n, 2)), axis=1)
+    return without_loops((ends[:, :1] <= ends[:, 1]) & (ends[:, 0] <= ends[:, 1:]))
+
+
+def without_loops(dense: np.ndarray) -> sp.csr_array:
+    return sp.csr_array((dense & ~np.eye(len(dense), dtype=bool)).astype(np.int32))
+
+
+# A degree and bias that are far from the graph's: Newton's method stalls on the first two, at 6,480 and 4,780 times the
+# distance that was promised.
+WRONG_DEGREES = {
+    "half": (threshold(240, 240), 1.0, 0.7),
+    "threshold": (threshold(240, 220), 120.0, 0.01),
+    "interval": (interval(240), 1.0, 0.7),
+    "half, other solver": (threshold(301, 301), 1.0, 0.7),
+    "interval, other solver": (interval(301), 2.0, 0.05),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_DEGREES)
+def test_graphs_of_other_degrees_are_certified(name):
+    graph, degree, bias = WRONG_DEGREES[name]
+    program = BlockProjection(graph.shape[0], degree, bias)
+    points = [program.solve(graph), program.fallback(graph)]
+    assert points[1].distance <= program.distance / 2
+    released = convex_program.certified_solution(program, graph)
+    assert any(np.array_equal(released, p.value) and p.distance <= program.distance for p in points)
+    # The two are solvers of their own: they agree where both say that they are near.
+    if points[0].distance <= program.distance:
+        assert np.linalg.norm(points[0].value - points[1].value) <= points[0].distance + points[1].distance
+    else:
+        assert name in ("half", "threshold")
+
+
+@pytest.mark.parametrize(("name", "edge"), [("threshold", (0, 239)), ("half", (0, 1))])
+def test_neighbours_of_such_graphs_move_no_further_than_claimed(name, edge):
+    """Released as Newton's method left it, the threshold graph was 1.06 times the claim away from this neighbour."""
+    graph, degree, bias = WRONG_DEGREES[name]
+    program = BlockProjection(240, degree, bias)
+    changed = graph.toarray()
+    changed[edge] = changed[edge[::-1]] = 1 - changed[edge]
+    first, second = (convex_program.certified_solution(program, g) for g in (graph, sp.csr_array(changed)))
+    assert np.linalg.norm(first - second) <= program.sensitivity + 2 * program.distance
+
+
+def test_a_solver_that_fails_leaves_it_to_the_path(monkeypatch):
+    """Whatever project_correlation returns, what is released is certified."""
+    graph = threshold(60, 60)
+    program = BlockProjection(60, degree=20.0, bias=0.5)
+    nothing = Projection(np.zeros(60), np.zeros((60, 0)), 0.0, True, "made up", 1)
+    monkeypatch.setattr(block_projection, "project_correlation", lambda *_, **__: nothing)
+    assert program.solve(graph).distance > program.distance
+    fallback = program.fallback(graph)
+    assert fallback.distance <= program.distance
+    assert np.array_equal(convex_program.certified_solution(program, graph), fallback.value)
+
+
+def test_where_lapack_gives_up_nothing_is_released(monkeypatch):
+    def fails(*_):
+        raise np.linalg.LinAlgError
+
+    program = BlockProjection(40, degree=8.0, bias=0.6)
+    monkeypatch.setattr(
+        block_projection, "project_correlation", lambda *_, **__: Projection(*UNKNOWN, 0.0, True, "", 1)
+    )
+    monkeypatch.setattr(block_projection, "central_path", fails)
+    subject = PrivateGraph(AWKWARD["path"], ledger=BUDGET)
+    with pytest.raises(convex_program.UncertifiedSolution):
+        convex_program.release(program, subject, BUDGET)
+    assert str(subject.ledger.spent) == "(4, 1e-06)-DP"
+
+
+UNKNOWN = np.full(40, np.nan), np.full((40, 1), np.nan)
+
+
+def test_settings_that_bury_any_graph_need_no_solver(monkeypatch):
+    """Where even I/n is near enough: it is within 1 of every feasible point."""
+    monkeypatch.setattr(block_projection, "central_path", None)
+    program = BlockProjection(10, degree=1e-15, bias=1.0)
+    assert program.distance * np.sqrt(2) >= 1
+    point = program.fallback(matrix(nx.path_graph(10)))
+    assert point.distance <= program.distance and not point.value.any()
 
 
 def test_an_uncertified_solution_is_replaced_in_silence(monkeypatch, recwarn, caplog):

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.private.learners import certificates
-from pgmpy_dp.private.learners.certificates import certified_projection, eigenvalue_floor
+from pgmpy_dp.private.learners.certificates import certified_pair, certified_projection, eigenvalue_floor
 from pgmpy_dp.solvers.correlation_newton import newton
+from pgmpy_dp.solvers.correlation_path import central_path
 
 GRAPHS = {
     "empty": nx.empty_graph(12),
@@ -102,6 +103,62 @@ def test_what_is_not_finite_certifies_nothing():
     assert certified_projection(target, y).distance == np.inf
     assert certified_projection(target, np.zeros(12), np.full((12, 2), np.inf)).distance == np.inf
     assert "0.0" not in repr(certified_projection(target, np.zeros(12)))
+
+
+def spectral_pair(target: np.ndarray, y: np.ndarray, smoothed: float) -> tuple[np.ndarray, np.ndarray]:
+    """Factors of the two parts of ``target + Diag(y)``, with a barrier where `smoothed` is positive."""
+    values, vectors = np.linalg.eigh(target + np.diag(y))
+    x = (values + np.sqrt(values**2 + 4 * smoothed)) / 2
+    return vectors * np.sqrt(np.maximum(x, 0)), vectors * np.sqrt(np.maximum(x - values, 0))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_pairs_are_never_below_the_true_distance(name):
+    target = centred(name)
+    best, exact = optimum(target)
+    rng = np.random.default_rng(len(name))
+    ratios = []
+    for attempt in range(80):
+        y = best + 10.0 ** rng.uniform(-9, 1) * rng.standard_normal(12)
+        factor, dual = spectral_pair(target, y, 10.0 ** rng.uniform(-12, 0) if attempt % 2 else 0.0)
+        if attempt % 4 == 2:
+            factor = factor + 10.0 ** rng.uniform(-8, 0) * rng.standard_normal(factor.shape)
+            dual = dual * (1 + 10.0 ** rng.uniform(-8, 0) * rng.standard_normal(dual.shape))
+        elif attempt % 4 == 3:
+            factor = rng.standard_normal((12, rng.integers(0, 5))) * (rng.random((12, 1)) > 0.2)
+            dual = dual[:, : rng.integers(0, 13)]
+        point = certified_pair(target, factor, dual)
+        assert np.array_equal(point.value, point.value.T) and np.all(np.diag(point.value) == 1 / 12)
+        assert np.linalg.eigvalsh(point.value)[0] > -1e-15
+        distance = np.linalg.norm(point.value - exact)
+        assert distance <= point.distance + 1e-9
+        ratios.append(point.distance / max(distance, 1e-9))
+    assert min(ratios) < 4
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_pairs_are_certified_far_below_the_floor_of_factorisations(name):
+    target = centred(name)
+    pair = central_path(target, 1e-9)
+    assert certified_pair(target, pair.factor, pair.dual_factor).distance < 1e-9
+
+
+def test_both_terms_of_a_pair_are_needed():
+    """J/n and N = 0 have b = 0, and J/n with the N that leaves nothing off the diagonal h = 0."""
+    target = centred("two cliques")
+    _, exact = optimum(target)
+    factor = np.full((12, 1), 12**-0.5)
+    assert np.linalg.norm(factor @ factor.T - exact) > 0.5
+    assert certified_pair(target, factor, np.zeros((12, 1))).distance > 0.5
+    rest = factor @ factor.T - target
+    dual = np.linalg.cholesky(rest - 1.1 * np.linalg.eigvalsh(rest)[0] * np.eye(12))
+    assert certified_pair(target, factor, dual).distance > 0.5
+
+
+def test_pairs_that_are_not_finite_certify_nothing():
+    target, wrong = centred("path"), np.full((12, 2), np.nan)
+    assert certified_pair(target, wrong, np.zeros((12, 1))).distance == np.inf
+    assert certified_pair(target, np.ones((12, 1)), wrong).distance == np.inf
 
 
 @pytest.mark.parametrize("size", [1, 3, 64, 65, 150])

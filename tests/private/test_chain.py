@@ -6,17 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.plans import marginals
+from pgmpy_dp.plans import chain, marginals
+from pgmpy_dp.plans.chain import ChainSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.curator import sequences as curators
 from pgmpy_dp.private.data import sequences
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners import chain
-from pgmpy_dp.private.learners.chain import ChainSettings, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
-from pgmpy_dp.private.noise import additive
+from pgmpy_dp.private.noise import additive, samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from tests.private import audit
@@ -58,13 +58,17 @@ class TestRelease:
 
     def test_check_charge_count_noise_in_this_order(self, monkeypatch):
         events = []
-        for name in ("_cost", "chain_tables", "laplace_release"):
-            true = getattr(chain, name)
-            monkeypatch.setattr(chain, name, lambda *a, n=name, f=true: events.append(n) or f(*a))
+        for place, name in (
+            (chain, "pair_table_cost"),
+            (curators, "chain_tables"),
+            (samplers, "discrete_laplace"),
+        ):
+            true = getattr(place, name)
+            monkeypatch.setattr(place, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
         run(private(), ChainSettings(), Budget(epsilon=1.0))
-        assert events == ["_cost", "charge", "chain_tables", "laplace_release"]
+        assert events == ["pair_table_cost", "charge", "chain_tables", *["discrete_laplace"] * 2]
 
     def test_a_refusal_changes_nothing(self):
         data = private(ledger=Budget(epsilon=1.0))
@@ -190,7 +194,7 @@ def test_uninformative_pairs_that_count_are_caught(monkeypatch):
 
 
 def test_users_that_are_not_bounded_are_caught(monkeypatch):
-    monkeypatch.setattr(sequences, "chosen_segments", lambda user, most, seed: np.ones(len(user), dtype=bool))
+    monkeypatch.setattr(sequences, "chosen_segments", lambda user, most, *_: np.ones(len(user), dtype=bool))
     rule = {"segment_length": 2, "max_segments": 1}
     assert audit_users(MANY, "add_remove", CLAIMS["gaussian"], 1_000, **rule) > CLAIMS["gaussian"].rho
 

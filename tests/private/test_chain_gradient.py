@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgmpy_dp.models.markov_chain import chain_maximum_likelihood
+from pgmpy_dp.plans.chain_gradient import ChainGradientSettings, parameters, run
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator import gradients as curators
+from pgmpy_dp.private.curator import schedule
 from pgmpy_dp.private.data import chain_gradients
 from pgmpy_dp.private.data.chain_gradients import (
     ChainGrid,
@@ -27,8 +30,6 @@ from pgmpy_dp.private.data.chain_gradients import (
 from pgmpy_dp.private.data.gradients import sensitivity
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.learners import chain_gradient
-from pgmpy_dp.private.learners.chain_gradient import ChainGradientSettings, parameters, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -53,12 +54,16 @@ def private(users, adjacency="add_remove", ledger=LARGE, n_users=None, states=ST
     return PrivateSequences(frame, states, adjacency=adjacency, ledger=ledger, n_users=n_users)
 
 
+def everybody(users) -> np.ndarray:
+    return np.arange(len(users))
+
+
 def logits(strength: float, seed: int = 0) -> np.ndarray:
     return strength * np.random.default_rng(seed).normal(size=(K + 1) * K)
 
 
 def whole_sum(users, theta, grid, adjacency="add_remove"):
-    return sampled_user_gradient_sum(UserShares(private(users, adjacency), grid), theta, grid, 1.0)
+    return sampled_user_gradient_sum(UserShares(private(users, adjacency), grid), theta, grid, everybody)
 
 
 def shares_of(sequences) -> tuple[np.ndarray, np.ndarray]:
@@ -275,11 +280,11 @@ class TestWhatIsReleased:
     def test_check_charge_count_noise_in_this_order(self, monkeypatch):
         events = []
         for place, name in (
-            (chain_gradient, "make_plan"),
-            (chain_gradient, "UserShares"),
-            (chain_gradient, "user_count"),
+            (schedule, "sampled_schedule"),
+            (curators, "UserShares"),
+            (curators, "user_count"),
             (samplers, "discrete_gaussian"),
-            (chain_gradient, "sampled_user_gradient_sum"),
+            (curators, "sampled_user_gradient_sum"),
         ):
             true = getattr(place, name)
             monkeypatch.setattr(place, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
@@ -287,10 +292,10 @@ class TestWhatIsReleased:
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
         run(private(USERS), ChainGradientSettings(n_steps=2), DELTA)
         step = ["sampled_user_gradient_sum", "discrete_gaussian"]
-        assert events == ["make_plan", "charge", "UserShares", "user_count", "discrete_gaussian", *step, *step]
+        assert events == ["sampled_schedule", "charge", "user_count", "discrete_gaussian", "UserShares", *step, *step]
 
     def test_other_kinds_have_no_logits(self):
-        from pgmpy_dp.private.learners import chain
+        from pgmpy_dp.plans import chain
 
         with pytest.raises(ValueError, match="kind 'chain'"):
             parameters(chain.run(private(USERS), chain.ChainSettings(), Budget(epsilon=1.0)))
@@ -356,7 +361,7 @@ class TestRefusals:
         ],
     )
     def test_before_the_charge(self, settings, budget, error, message, monkeypatch):
-        monkeypatch.setattr(chain_gradient, "UserShares", lambda *_: pytest.fail("looked at the users"))
+        monkeypatch.setattr(curators, "UserShares", lambda *_: pytest.fail("looked at the users"))
         subject = private(USERS, ledger=Ledger(DELTA), n_users=30)
         with pytest.raises(error, match=message):
             run(subject, ChainGradientSettings(**settings), budget)
@@ -385,7 +390,7 @@ def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) 
     grid = ChainGrid(CLIP, 2, 0.25)
     first, second = (
         sampled_user_gradient_sum(
-            UserShares(private(users, adjacency, n_users=1, states=TWO), grid), np.zeros(6), grid, 1.0
+            UserShares(private(users, adjacency, n_users=1, states=TWO), grid), np.zeros(6), grid, everybody
         ).value.astype(float)
         for users in NEIGHBOURS[adjacency]
     )

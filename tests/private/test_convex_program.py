@@ -16,6 +16,7 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners import convex_program
 from pgmpy_dp.private.learners.certificates import CertifiedPoint
 from pgmpy_dp.private.learners.convex_program import (
+    UncertifiedSolution,
     certified_solution,
     noise_plan,
     projection_sensitivity,
@@ -41,6 +42,7 @@ class ClippedMean:
     distance: float = 1e-6
     bound: float = 1.0
     failure: float = 0.0
+    fallback_off: float = 0.0
 
     def public(self) -> dict[str, Any]:
         return {"about_n_records": 100}
@@ -60,7 +62,7 @@ class ClippedMean:
 
     def fallback(self, records: PrivateVectors) -> CertifiedPoint:
         self.calls.append("fallback")
-        return CertifiedPoint(self._mean(records), 0.0)
+        return CertifiedPoint(self._mean(records), self.fallback_off)
 
 
 def vectors(**changes) -> PrivateVectors:
@@ -75,6 +77,20 @@ def test_the_fallback_takes_over_where_the_certificate_does_not_suffice(off, cal
     program = ClippedMean(off, [])
     value = certified_solution(program, vectors())
     assert program.calls == calls and (value > 0.9).all() == (len(calls) == 1)
+
+
+@pytest.mark.parametrize("off", [1.1e-6, np.inf, np.nan])
+def test_what_nobody_certified_is_not_released_and_the_error_says_nothing_of_the_records(off):
+    texts = set()
+    for rows in (np.zeros((100, 2)), np.full((3, 2), 1e300)):
+        program = ClippedMean(off, [], fallback_off=off)
+        data = PrivateVectors(rows, ledger=BUDGET)
+        with pytest.raises(UncertifiedSolution, match="nothing was released; the budget is spent") as raised:
+            release(program, data, BUDGET)
+        assert program.calls == ["solve", "fallback"] and str(data.ledger.spent) == "(1, 1e-06)-DP"
+        assert raised.value.__cause__ is None and raised.value.__context__ is None
+        texts.add(str(raised.value))
+    assert len(texts) == 1
 
 
 def test_release():

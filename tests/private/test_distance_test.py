@@ -50,6 +50,24 @@ class TestDistance:
         assert largest == min(voters - 1, 1)
 
     @pytest.mark.parametrize("voters", range(1, 7))
+    def test_a_null_vote_is_one_more_thing_to_change_to(self, voters):
+        """All multisets of votes and nulls, all changes of one of them."""
+
+        def read(votes):
+            return mode_and_distance([vote or None for vote in votes])
+
+        largest = 0
+        for votes in multisets(voters, voters + 1):
+            mode, distance = read(votes)
+            assert (mode is None) == (set(votes) == {0})
+            for other in neighbours(votes):
+                other_mode, other_distance = read(other)
+                largest = max(largest, abs(distance - other_distance))
+                if mode != other_mode:
+                    assert max(distance, other_distance) <= 0
+        assert largest == 1
+
+    @pytest.mark.parametrize("voters", range(1, 7))
     def test_it_never_exceeds_the_votes_that_must_change_less_one(self, voters):
         """Against a search: d + 1 changes at least lead to another mode, unless d < 0."""
         for votes in multisets(voters, 3):

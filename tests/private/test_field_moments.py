@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_moments
+from pgmpy_dp.private.curator import field_moments, fields
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.parities import checked_family
 from pgmpy_dp.private.data.table import PrivateTable
@@ -21,6 +21,8 @@ ASKED = {
     "worst_parity": lambda curator, share: curator.worst_parity(2, np.zeros(6), share),
     "interaction_sums": lambda curator, share: curator.interaction_sums(share, with_count=True),
 }
+
+COUNTS = ((field_moments, "table_codes"), (fields, "record_count"))
 
 
 def curator(states=2, budget=None, rows=40, **facts) -> TableCurator:
@@ -34,8 +36,9 @@ def curator(states=2, budget=None, rows=40, **facts) -> TableCurator:
 class TestEveryOperator:
     def test_debits_before_it_counts(self, operator, monkeypatch):
         asked, seen = curator(), []
-        true = field_moments.table_codes
-        monkeypatch.setattr(field_moments, "table_codes", lambda t: (seen.append(asked.left), true(t))[1])
+        for module, name in COUNTS:
+            true = getattr(module, name)
+            monkeypatch.setattr(module, name, lambda t, true=true: (seen.append(asked.left), true(t))[1])
         ASKED[operator](asked, Fraction(1, 4))
         assert seen == [Fraction(3, 4)]
 
@@ -50,7 +53,8 @@ class TestEveryOperator:
         ],
     )
     def test_refuses_shares_before_anything_is_spent_or_counted(self, operator, share, budget, error, monkeypatch):
-        monkeypatch.setattr(field_moments, "table_codes", lambda table: pytest.fail("counted"))
+        for module, name in COUNTS:
+            monkeypatch.setattr(module, name, lambda table: pytest.fail("counted"))
         asked = curator(budget=budget)
         with pytest.raises(error):
             ASKED[operator](asked, share)

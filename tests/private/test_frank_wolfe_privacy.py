@@ -16,12 +16,13 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import laplace
 
+from pgmpy_dp.plans import frank_wolfe_plan
+from pgmpy_dp.plans.frank_wolfe import FrankWolfeSettings, run
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator import fields, mechanism
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners import frank_wolfe_plan
-from pgmpy_dp.private.learners.frank_wolfe import FrankWolfeSettings, run
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.mathematics.regression_layout import regression_layout
 from pgmpy_dp.private.noise import samplers
@@ -91,8 +92,9 @@ def attack(adjacency: str, budget: Budget, releases: int, steps: int) -> float:
 
 
 def divide_the_noise(monkeypatch, divisor: float) -> None:
-    true = frank_wolfe_plan.selection_scale
-    monkeypatch.setattr(frank_wolfe_plan, "selection_scale", lambda *a: true(*a) / divisor)
+    true = mechanism.selection_scale
+    for place in (mechanism, fields):
+        monkeypatch.setattr(place, "selection_scale", lambda *a: true(*a) / divisor)
 
 
 def exact_loss(adjacency: str, budget: Budget, steps: int) -> float:

@@ -17,14 +17,14 @@ from scipy.stats import binom
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.plans.gradient import GradientSettings, parameters, run
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator import gradients as curators
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid, clipped_sum, sampled_gradient_sum, sensitivity
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.learners import gradient
-from pgmpy_dp.private.learners.gradient import GradientSettings, parameters, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -75,7 +75,7 @@ def naive_sum(rows, mu: np.ndarray, clip_norm: float) -> np.ndarray:
 
 
 def whole_sum(rows, mu: np.ndarray, grid: ClippingGrid, adjacency="add_remove"):
-    return sampled_gradient_sum(table(rows, adjacency), SCOPES, mu, grid, 1.0)
+    return sampled_gradient_sum(table(rows, adjacency), SCOPES, mu, grid, lambda codes: np.arange(len(codes)))
 
 
 class TestClippedSum:
@@ -365,6 +365,6 @@ class TestRefusals:
     @pytest.mark.parametrize("step", ["sampled_gradient_sum", "record_count"])
     def test_charged_before_anything_is_counted(self, step, monkeypatch):
         subject = table(RECORDS)
-        monkeypatch.setattr(gradient, step, lambda *a, **k: pytest.fail(f"charged {len(subject.ledger.entries)}"))
+        monkeypatch.setattr(curators, step, lambda *a, **k: pytest.fail(f"charged {len(subject.ledger.entries)}"))
         with pytest.raises(pytest.fail.Exception, match="charged 1"):
             run(subject, GradientSettings(SCOPES), DELTA)

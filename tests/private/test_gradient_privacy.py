@@ -13,6 +13,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy.special import logsumexp
 
+from pgmpy_dp.plans.gradient import GradientSettings, parameters, run
 from pgmpy_dp.private.accounting import (
     approx_to_zcdp,
     subsampled_gaussian_epsilon,
@@ -22,7 +23,6 @@ from pgmpy_dp.private.accounting import (
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners.gradient import GradientSettings, parameters, run
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from tests.private import audit

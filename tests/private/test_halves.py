@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.plans import halves
+from pgmpy_dp.plans.frank_wolfe import regression_weights
+from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.plans.halves import HalvesSettings, parities_part, regressions_part, run
 from pgmpy_dp.plans.parities import ParitySettings
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners import halves
-from pgmpy_dp.private.learners.frank_wolfe import regression_weights
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.private.learners.halves import HalvesSettings, parities_part, regressions_part, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
@@ -52,18 +52,23 @@ def test_halves_of_different_costs_are_refused_also_where_assertions_are_off(mon
     assert table.ledger.entries == ()
 
 
+def codes_of(half) -> np.ndarray:
+    """Of a curator of one half."""
+    return half._data._codes
+
+
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("budget", COSTS)
 @pytest.mark.parametrize("method", ["noise", "pmw"])
 def test_each_half_is_released_at_the_cost_that_is_charged_once(adjacency, budget, method, monkeypatch):
     plans, seen, events = [], [], []
-    for name, codes in (("descend", lambda part: part), ("ask_parities", lambda part: table_codes(part._data))):
+    for name in ("descend", "ask_parities"):
         true = getattr(halves, name)
         monkeypatch.setattr(
             halves,
             name,
-            lambda part, plan, *rest, f=true, codes=codes: (
-                events.append("count") or seen.append(codes(part)) or plans.append(plan) or f(part, plan, *rest)
+            lambda half, plan, *rest, f=true: (
+                events.append("count") or seen.append(codes_of(half)) or plans.append(plan) or f(half, plan, *rest)
             ),
         )
     charge = Ledger.charge
@@ -86,7 +91,7 @@ def test_halves_are_new_coins_each_time(monkeypatch):
     seen = []
     true = halves.descend
     monkeypatch.setattr(
-        halves, "descend", lambda codes, plan, *rest: seen.append(len(codes)) or true(codes, plan, *rest)
+        halves, "descend", lambda half, plan, *rest: seen.append(len(codes_of(half))) or true(half, plan, *rest)
     )
     for _ in range(8):
         run(private(), settings(n_iter=3), Budget(rho=1.0))

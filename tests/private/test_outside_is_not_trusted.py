@@ -14,6 +14,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from pgmpy_dp.private.learners.block_graphs import BlockSettings, plan_blocks
 
 import pgmpy_dp.models
 import pgmpy_dp.solvers
@@ -28,7 +29,6 @@ from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners import mixture_sdp, precision
-from pgmpy_dp.private.learners.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.learners.convex_program import certified_solution
 from pgmpy_dp.private.learners.mixture_sdp import MembershipProgram, ProgramSettings
 from pgmpy_dp.private.learners.mixture_sdp_plan import plan_program

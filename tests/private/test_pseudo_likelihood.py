@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.models.random_fields import BinaryField, Pairwise
+from pgmpy_dp.plans.pseudo_likelihood import PseudoLikelihoodSettings, parameters, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.curator import fields as learner
 from pgmpy_dp.private.data import pseudo_likelihood as sums
 from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners import pseudo_likelihood as learner
-from pgmpy_dp.private.learners.pseudo_likelihood import PseudoLikelihoodSettings, parameters, run
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded
 from pgmpy_dp.private.mathematics.field_design import FieldDesign, field_scopes
 from pgmpy_dp.private.noise import samplers

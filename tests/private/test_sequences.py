@@ -13,11 +13,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from pgmpy_dp.plans.chain import ChainSettings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import contributions
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments, contribution_sensitivity, share_table
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, read_sequences
-from pgmpy_dp.private.learners.chain import ChainSettings
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.schema import Schema
 
@@ -245,7 +245,7 @@ class TestPublicFace:
     def test_nothing_but_public_facts(self):
         subject = private([[["a", "b"]]])
         public = [name for name in dir(subject) if not name.startswith("_")]
-        assert public == ["adjacency", "ledger", "n_users", "schema", "unit"]
+        assert public == ["adjacency", "handed_out", "in_other_hands", "ledger", "n_users", "schema", "unit"]
         assert {repr(private(users)) for users in ([], [[["a"]]], [[["a"] * 50]] * 9)} == {repr(subject)}
 
     @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])

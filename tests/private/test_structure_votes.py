@@ -14,17 +14,21 @@ from scipy.stats import chi2
 
 from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.plans import block_graphs, edge_voting, stable_structure
+from pgmpy_dp.plans.block_graphs import BlockLearner, BlockSettings, block_arguments, plan_blocks
+from pgmpy_dp.plans.edge_voting import VotingSettings, edge_frequencies
+from pgmpy_dp.plans.stable_structure import StableSettings, stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator import base as curator_module
+from pgmpy_dp.private.curator.base import Observer, observed
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.votes import vote_sensitivity
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.data.table import PrivateTable, random_parts, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners import block_graphs, edge_voting, stable_structure
-from pgmpy_dp.private.learners.block_graphs import BlockLearner, BlockSettings, plan_blocks
-from pgmpy_dp.private.learners.edge_voting import VotingSettings, edge_frequencies, vote_counts, vote_sensitivity
-from pgmpy_dp.private.learners.stable_structure import StableSettings, stable_graph
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.noise.distance_test import distance_test
 from pgmpy_dp.private.noise.subsampling import uniform_parts
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -54,6 +58,22 @@ def planned(learner="auto", sizes=(2, 2, 2, 2), **settings) -> BlockLearner:
 def named(learner: BlockLearner, graph: tuple[int, ...]) -> tuple:
     pairs = list(itertools.combinations(range(len(learner.cardinalities)), 2))
     return tuple(pairs[edge] for edge in graph)
+
+
+class Exact(Observer):
+    """Answers without noise, and draws of parts that are given."""
+
+    def __init__(self, part=None):
+        self.part = part
+
+    def answer(self, request, draw):
+        exact = request.mechanism
+        if request.operator == "agreed_graph":
+            return [np.array([exact.distance]), exact.members[list(exact.mode or ())]]
+        return [item.value for item in exact.exact]
+
+    def parts(self, records, n_parts, draw):
+        return draw() if self.part is None else self.part
 
 
 class TestParts:
@@ -180,10 +200,18 @@ class TestBlockLearners:
         if learner != "logistic" and len(set(map(tuple, codes))) < 2:
             assert graph == ()
 
-    def test_a_learner_that_fails_votes_for_no_edges(self, monkeypatch):
-        for outcome in (lambda codes: 1 / 0, lambda codes: np.full((4, 4), np.nan)):
-            monkeypatch.setattr(block_graphs, "_inverse_covariance_scores", outcome)
-            assert planned().graph(CODES) == ()
+    def test_scores_that_are_no_numbers_are_no_edges(self, monkeypatch):
+        monkeypatch.setattr(block_graphs, "_inverse_covariance_scores", lambda codes: np.full((4, 4), np.nan))
+        assert planned().graph(CODES) == ()
+
+    @pytest.mark.parametrize("settings", [StableSettings(BLOCKS, n_blocks=9), VotingSettings(BLOCKS, n_blocks=9)])
+    def test_a_learner_that_fails_is_a_null_vote(self, settings, monkeypatch):
+        monkeypatch.setattr(block_graphs, "_inverse_covariance_scores", lambda codes: 1 / 0)
+        with observed(Exact()):
+            plan = stable_structure if isinstance(settings, StableSettings) else edge_voting
+            release = plan.run(private(), settings, BUDGET)
+        # Nobody voted, not for the graph without edges either: one vote would make a mode.
+        assert release.values[0].tolist() == ([-1] if plan is stable_structure else [0] * 6)
 
     def test_graphs_are_cut_to_their_strongest_edges(self):
         weights = np.zeros((4, 4))
@@ -219,12 +247,14 @@ def test_counts_of_neighbouring_records_stay_within_it(adjacency):
                 changed, draws = np.delete(codes, k, axis=0), np.delete(part, k)
             else:
                 changed[k] = other
-            counts = [
-                vote_counts([c[d == b] for b in range(3)], learner, Adjacency(adjacency), 1)
-                for c, d in ((codes, part), (changed, draws))
-            ]
-            largest = max(largest, np.abs(counts[0].value - counts[1].value).sum())
-            assert largest <= counts[0].l1
+            counts = []
+            for c, d in ((codes, part), (changed, draws)):
+                subject = private(c, adjacency, states={name: [0, 1] for name in "abc"})
+                curator = TableCurator(subject, BUDGET, what="test", columns=[])
+                with observed(Exact(d)):
+                    counts.append(curator.edge_votes(**block_arguments(learner), n_blocks=3, share=1, n_workers=1))
+            largest = max(largest, np.abs(counts[0] - counts[1]).sum())
+            assert largest <= vote_sensitivity(3, 1)[0]
     assert largest > 0
 
 
@@ -240,9 +270,9 @@ class TestReleases:
     def test_charged_once_before_the_records_are_looked_at(self, mechanism, adjacency, monkeypatch):
         run, settings = MECHANISMS[mechanism]
         events = []
-        charge, parts = Ledger.charge, table_module.uniform_parts
+        charge, parts = Ledger.charge, curator_module.uniform_parts
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
-        monkeypatch.setattr(table_module, "uniform_parts", lambda *a, **k: events.append("draw") or parts(*a, **k))
+        monkeypatch.setattr(curator_module, "uniform_parts", lambda *a, **k: events.append("draw") or parts(*a, **k))
         subject = private(CODES[:200], adjacency)
         release = run(subject, settings(n_blocks=3), BUDGET)
         assert events == ["charge", "draw"]
@@ -323,7 +353,7 @@ class TestStable:
     def test_default_blocks_release_nine_in_ten_almost_surely(self):
         """Exact probability, for delta = 1e-6: the other tenth agrees on one other graph, the worst case."""
         n_blocks = math.ceil(4 * math.log(1e6))
-        test = stable_structure.distance_test(1.0, 1e-6)
+        test = distance_test(1.0, 1e-6)
         kept = round(0.9 * n_blocks)
         distance = -(-(2 * kept - n_blocks) // 2) - 1
         a = math.exp(-1 / test.scale)

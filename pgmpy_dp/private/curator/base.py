@@ -24,10 +24,13 @@ from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, checked_number
 from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.noise.subsampling import uniform_parts
+from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release
 
-__all__ = ["Answer", "Curator", "Observer", "Request", "cost_of", "observed"]
+__all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_share", "cost_of", "observed"]
+
+
+Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Request:
     share : Fraction
     eta : Fraction
         What it debits from the reserve.
-    cost : PureDP or ZCDP
+    cost : PureDP, ZCDP or ApproxDP
         The curator's.
     mechanism : Mechanism
     """
@@ -79,8 +82,8 @@ class Request:
     arguments: Mapping[str, Any]
     share: Fraction
     eta: Fraction
-    cost: PureDP | ZCDP
-    mechanism: Mechanism
+    cost: Any
+    mechanism: Any
 
 
 class Observer:
@@ -101,11 +104,23 @@ class Observer:
         """What a plan draws its own random numbers from."""
         return make()
 
+    def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
+        """A seed for the generator of each block of records."""
+        return draw()
+
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
         """Parts have what a curator had left."""
 
     def returned(self, curator: Curator, parts: Sequence[Curator]) -> None:
         """The curator has what the parts left."""
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        """Positions of the records or users that take part in a step; `units` has one row of integers for each."""
+        return draw()
+
+    def keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
+        """A random 64-bit number for each of some parts of users; `units` says what each is."""
+        return draw()
 
 
 _observer = Observer()
@@ -170,6 +185,14 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
     return ZCDP(accounting.approx_to_zcdp(budget.epsilon, converting))
 
 
+def checked_share(share: Fraction | float) -> Fraction:
+    """A share as an exact fraction; ValueError if it is not positive."""
+    exact = Fraction(share)
+    if exact <= 0:
+        raise ValueError(f"share={float(exact)!r} is not positive; pass the part of the curator's cost to spend")
+    return exact
+
+
 class Curator:
     """Private data with a budget of their own, of which every answer takes a share; abstract.
 
@@ -198,7 +221,7 @@ class Curator:
     left : Fraction
         Share of the cost that is not spent.
     cost : PureDP or ZCDP
-        Of all shares together.
+        Of all shares together. ApproxDP where operators are accounted jointly.
     answers : tuple of Answer
         What was released, oldest first.
 
@@ -220,6 +243,8 @@ class Curator:
     kind: type[PrivateData]
     """Of the data that it takes."""
 
+    cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
+
     def __init__(
         self,
         data: PrivateData,
@@ -232,7 +257,7 @@ class Curator:
         pure: bool = False,
         random_state: int | None = None,
     ) -> None:
-        cost = cost_of(budget, reserve, pure=pure)
+        cost = self._cost_of(budget, reserve, pure)
         self._start(data, cost, Fraction(reserve), seeded_generator(random_state))
         if data.in_other_hands:
             raise RuntimeError("a solver or a block function sees these records now; open the curator after it is done")
@@ -252,9 +277,11 @@ class Curator:
         data.ledger.charge(charged, unit=self.unit, **facts)
         _observer.opened(self, budget, facts)
 
-    def _start(
-        self, data: PrivateData, cost: PureDP | ZCDP, reserve: Fraction, seed: np.random.Generator | None
-    ) -> None:
+    @staticmethod
+    def _cost_of(budget: Budget, reserve: float, pure: bool) -> Cost:
+        return cost_of(budget, reserve, pure=pure)
+
+    def _start(self, data: PrivateData, cost: Cost, reserve: Fraction, seed: np.random.Generator | None) -> None:
         self._data, self.cost, self._seed = data, cost, seed
         self._left, self._reserve = Fraction(1), reserve
         self._answers: list[Answer] = []
@@ -293,6 +320,7 @@ class Curator:
         self,
         kind: str,
         public: Mapping[str, Any],
+        computed: Sequence[np.ndarray] = (),
         arrays: Iterable[tuple[np.ndarray, Noise | None]] | None = None,
     ) -> Release:
         """Everything that was released so far, with its noise and the guarantee.
@@ -304,8 +332,11 @@ class Curator:
         kind : str
         public : mapping
             The plan's own facts.
+        computed : sequence of ndarray of integers
+            What the plan computed from answers; they come first, and say of themselves that they have no noise of
+            their own.
         arrays : iterable of (ndarray of integers, Noise or None), optional
-            What the plan keeps instead of all answers, with the noise of each; None for what it computed from them.
+            What the plan keeps instead of all answers, with the noise of each.
         """
         if arrays is None:
             arrays = [
@@ -314,12 +345,12 @@ class Curator:
                 if answer.noise
                 for value, noise in zip(answer.values, answer.noise, strict=True)
             ]
-        arrays = list(arrays)
+        arrays = [*((value, None) for value in computed), *arrays]
         return Release(
             kind=kind,
             values=tuple(value for value, _ in arrays),
             noise=tuple(noise for _, noise in arrays),
-            public={**self._public(), **public},
+            public={**self._public(), **public, **self._marks()},
             adjacency=self.adjacency,
             guarantee=self._guarantee,
             mechanism=self._mechanism,
@@ -341,22 +372,33 @@ class Curator:
         """Public facts of the data."""
         return {}
 
+    def _marks(self) -> dict[str, Any]:
+        """What a release has to say of its answers, whatever the plan says."""
+        vouched = sorted({a.arguments["function"] for a in self._answers if a.arguments.get("vouched_for")})
+        return {"vouched_for": vouched} if vouched else {}
+
     def _answer(
         self,
         operator: str,
         arguments: Mapping[str, Any],
         share: Fraction | float,
-        mechanism: Callable[[PureDP | ZCDP, Fraction], Mechanism],
+        mechanism: Callable[[Any, Fraction], Mechanism],
         eta: Fraction | float = 0,
+        keep: bool = True,
     ) -> Any:
-        """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit."""
+        """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit.
+
+        Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end.
+        """
+        self._require_open()  # outside code that asks from another thread is refused, and does not wait for itself
         with self._lock:
             self._require_open()
             share, eta = self._debit(share, eta)
-            request = Request(self, operator, arguments, share, eta, self.cost, mechanism(self.cost, share))
+            exact = mechanism(self.cost, share)
+            request = Request(self, operator, arguments, share, eta, self.cost, exact)
             values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
-            answer = Answer(operator, arguments, share, request.mechanism.name, values, request.mechanism.noise)
-            self._answers.append(answer)
+            if keep:
+                self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
             return values
 
     def _require_open(self) -> None:
@@ -402,6 +444,24 @@ class Curator:
     def _random_parts(self, records: np.ndarray, n_parts: int) -> np.ndarray:
         """The part of each record, by a uniform draw of its own."""
         return _observer.parts(records, n_parts, lambda: uniform_parts(len(records), n_parts, seed=self._seed))
+
+    def _block_seeds(self, n_blocks: int) -> list[int]:
+        """A seed for each block's generator. With a random_state they leave the draws of noise as they are."""
+
+        def draw() -> list[int]:
+            if self._seed is None:
+                return [int.from_bytes(os.urandom(16), "little") for _ in range(n_blocks)]
+            return self._seed.spawn(1)[0].integers(0, 2**63, n_blocks).tolist()
+
+        return _observer.block_seeds(n_blocks, draw)
+
+    def _sample(self, units: Callable[[], np.ndarray], count: int, rate: float) -> np.ndarray:
+        """Positions of those of `count` records or users that take part, each by a coin of its own."""
+        return _observer.sample(units, rate, lambda: poisson_sample(count, rate, seed=self._seed))
+
+    def _random_keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
+        """A random 64-bit number for each of some parts of users."""
+        return _observer.keys(units, draw)
 
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:

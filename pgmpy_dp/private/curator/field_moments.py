@@ -10,7 +10,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, JointNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.data.interactions import (
     InteractionUnits,
@@ -126,7 +126,12 @@ def worst_parity_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fractio
 
 
 def record_count_noise(cost: PureDP | ZCDP, share: Fraction) -> Noise:
-    """The noise of :meth:`FieldMomentCurator.record_count`; ValueError where it would bury any count.
+    """The noise of :meth:`~pgmpy_dp.private.curator.fields.FieldCurator.record_count`: from public numbers.
+
+    Raises
+    ------
+    ValueError
+        Where it would bury any count.
 
     Examples
     --------
@@ -191,44 +196,6 @@ class FieldMomentCurator(Curator):
     _data: PrivateTable
     _parities: tuple[int | Subsets, Sensitive] | None = None
 
-    def record_count(self, share: Fraction | float) -> int:
-        """A noisy number of records inside the schema.
-
-        Parameters
-        ----------
-        share : Fraction or float
-            Of the curator's cost.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        BudgetExceeded
-            If less than the share is left; nothing is spent.
-        ValueError
-            For noise that would bury any count; nothing is spent.
-
-        Notes
-        -----
-        Privacy
-            *Sensitivity.* 1 under ``add_remove``, and 1 under ``replace_one``: a record that is replaced can leave or
-            enter the schema, or a random part.
-
-            *Guarantee.* The share s of the cost: Laplace noise of scale ``1/(s epsilon)``, or Gaussian noise of scale
-            ``sqrt(1/(2 s rho))``.
-
-            *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
-        """
-        record_count_noise(self.cost, _positive(share))
-
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            number = np.array([len(table_codes(self._data))], dtype=np.int64)
-            return AdditiveNoise.of([Sensitive(number, self.adjacency, 1.0, 1.0, 1.0)], cost, s)
-
-        return int(self._answer("record_count", {}, share, mechanism)[0][0])
-
     def parity_sums(
         self, family: int | Sequence[Sequence[int]], share: Fraction | float, *, with_count: bool = False
     ) -> list[np.ndarray]:
@@ -273,7 +240,7 @@ class FieldMomentCurator(Curator):
         checked = self._family(family)
         with_count = bool(with_count)
         p = len(self._data.schema)
-        parity_noise(checked, p, self.adjacency, with_count, self.cost, _positive(share))
+        parity_noise(checked, p, self.adjacency, with_count, self.cost, checked_share(share))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> JointNoise:
             order, subsets = (checked, None) if isinstance(checked, int) else (0, checked)
@@ -331,7 +298,7 @@ class FieldMomentCurator(Curator):
         wanted = (family_size(checked, len(self._data.schema)),)
         if public.shape != wanted:
             raise ValueError(f"expected has shape {public.shape}; pass {wanted[0]} numbers, one per parity")
-        worst_parity_scale(self.adjacency, self.cost, _positive(share))
+        worst_parity_scale(self.adjacency, self.cost, checked_share(share))
         signed = bool(signed)
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
@@ -394,7 +361,7 @@ class FieldMomentCurator(Curator):
         with_count = bool(with_count)
         weights = _interaction_weights(len(sizes), chosen, with_count)
         norms = _interaction_sensitivities(sizes, self.adjacency, chosen, with_count)
-        additive_scales(norms, self.cost, _positive(share), weights)
+        additive_scales(norms, self.cost, checked_share(share), weights)
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
             exact = interaction_sums(table_codes(self._data), InteractionUnits(sizes), self.adjacency, chosen)
@@ -429,10 +396,3 @@ def _interaction_weights(p: int, pairs: Pairs | None, with_count: bool) -> tuple
     # Weights are positive: a graph without edges leaves that of one pair unspent.
     n_pairs = math.comb(p, 2) if pairs is None else len(pairs)
     return (float(p), float(max(1, n_pairs)), 1.0)[: 2 + with_count]
-
-
-def _positive(share: Fraction | float) -> Fraction:
-    exact = Fraction(share)
-    if exact <= 0:
-        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
-    return exact

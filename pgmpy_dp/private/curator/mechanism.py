@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import additive, samplers
+from pgmpy_dp.private.noise import additive, distance_test, samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "additive_scales"]
+__all__ = ["AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableMode", "additive_scales"]
 
 
 def additive_scales(
@@ -169,3 +169,86 @@ class NoisyMax(Mechanism):
     def draw(self, seed: np.random.Generator | None) -> int:
         """A position."""
         return int(noisy_argmax([self.exact.value], self.scale, self.cost, seed)[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StableMode(Mechanism):
+    """The set that most votes are for, if it is far from changing, and how far, with noise.
+
+    Attributes
+    ----------
+    mode : tuple of int or None
+        Positions in `members`; None where all votes are null.
+    distance : int
+        Votes that have to change before the mode can, exact.
+    test : DistanceTest
+    members : ndarray
+        What the positions stand for, public; one row each.
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.distance_test` has the proof, for one changed vote. With a test that was made
+    for s epsilon and eta, `draw` costs the share s and eta of the reserve (``proof.md``, section 3).
+    """
+
+    mode: tuple[int, ...] | None
+    distance: int
+    test: distance_test.DistanceTest
+    members: np.ndarray
+
+    name = "distance_test"
+
+    @classmethod
+    def of(
+        cls, votes: Sequence[tuple[int, ...] | None], test: distance_test.DistanceTest, members: np.ndarray
+    ) -> StableMode:
+        """The mechanism that releases the mode of some votes."""
+        return cls(*distance_test.mode_and_distance(votes), test, members)
+
+    @property
+    def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
+        """Of the distance; the mode has none."""
+        return self.test.noise, None
+
+    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+        """The noisy distance, shape (1,), and the rows of the mode's members: none where it did not pass the test."""
+        noisy, mode = distance_test.released_mode(self.mode, self.distance, self.test, seed)
+        return [np.array([noisy]), self.members[list(mode or ())]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralNoisyMax(Mechanism):
+    """Positions of the noisily largest scores of several rows, which share what one of them could cost.
+
+    Notes
+    -----
+    Privacy: let the scores of row r move by at most D_r `unit`, in either direction. With noise of scale s one
+    selection costs ``(2 D_r unit/s)**2 / 8`` of rho with Gumbel noise, ``2 D_r unit/s`` of epsilon with exponential
+    noise (:mod:`pgmpy_dp.private.noise.selection`); given the scores the noises are independent, so costs add up.
+    Whoever makes one has proved ``sum D_r**2 <= weight`` (rho) or ``sum D_r <= weight`` (epsilon) between any
+    neighbours. With the scale of `of`, which is that of one selection of sensitivity `unit` for the share over the
+    weight, `draw` costs the share.
+    """
+
+    rows: tuple[np.ndarray, ...]
+    unit: float
+    weight: int
+    scale: float
+    cost: PureDP | ZCDP
+    noise: tuple[Noise, ...] = ()
+
+    @classmethod
+    def of(
+        cls, rows: Iterable[np.ndarray], unit: float, weight: int, cost: PureDP | ZCDP, share: Fraction
+    ) -> SeveralNoisyMax:
+        """The mechanism that makes all selections for a share of a cost."""
+        return cls(tuple(rows), unit, weight, selection_scale(unit, cost, share / weight), cost)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
+        return "gumbel_noisy_max" if isinstance(self.cost, ZCDP) else "exponential_noisy_max"
+
+    def draw(self, seed: np.random.Generator | None) -> np.ndarray:
+        """A position in each row."""
+        return noisy_argmax(self.rows, self.scale, self.cost, seed)

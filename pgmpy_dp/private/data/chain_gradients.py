@@ -22,6 +22,7 @@ gradient is longer than ``sqrt(2 w_0**2 + 2 w_1**2)``, however many visits there
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
@@ -33,7 +34,6 @@ from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.contributions import user_shares
 from pgmpy_dp.private.data.gradients import bounded_sum
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_events, sequence_owners
-from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = ["ChainGrid", "UserShares", "clipping_weights", "sampled_user_gradient_sum", "user_count"]
@@ -181,6 +181,10 @@ class UserShares:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("UserShares cannot be copied or pickled: it holds private records")
 
+    def rows(self) -> np.ndarray:
+        """What each user is, for audits: shares of beginnings, then of transitions, shape (users, cells)."""
+        return self._shares.toarray()
+
     def squared_norms(self, probabilities: np.ndarray) -> np.ndarray:
         """Squared norm of every user's gradient, in multiples of 2**-48; exact.
 
@@ -234,7 +238,7 @@ def clipping_weights(squared: np.ndarray, radius: int) -> np.ndarray:
 
 
 def sampled_user_gradient_sum(
-    users: UserShares, logits: np.ndarray, grid: ChainGrid, rate: float, *, seed: np.random.Generator | None = None
+    users: UserShares, logits: np.ndarray, grid: ChainGrid, sample: Callable[[UserShares], np.ndarray]
 ) -> Sensitive:
     """Clipped gradient sum over a Poisson sample of the users, with its sensitivities given the other coins.
 
@@ -244,10 +248,9 @@ def sampled_user_gradient_sum(
     logits : ndarray, shape (grid.n_cells,)
         Current parameters, public.
     grid : ChainGrid
-    rate : float
-        See :func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`.
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only: the coins are then not private.
+    sample : callable
+        From the users to the positions of those that take part, by a coin of each user's own
+        (:func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`).
 
     Returns
     -------
@@ -263,7 +266,7 @@ def sampled_user_gradient_sum(
     the user's own sequences and on public numbers alone. Clamping moves no two sums further apart.
     """
     probabilities = grid.rounded_probabilities(logits)
-    chosen = poisson_sample(len(users), rate, seed=seed)
+    chosen = sample(users)
     # Weights of all users, in the sample or not: time then tells nothing of the sample.
     weights = np.zeros(len(users), dtype=np.int64)
     weights[chosen] = clipping_weights(users.squared_norms(probabilities), grid.radius)[chosen]

@@ -28,7 +28,15 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = ["GRID", "chosen_segments", "contribution_sensitivity", "count_table", "share_table", "user_shares"]
+__all__ = [
+    "GRID",
+    "chosen_segments",
+    "contribution_sensitivity",
+    "count_table",
+    "segment_keys",
+    "share_table",
+    "user_shares",
+]
 
 GRID = 1 << 20
 """Integer units in one user's share. Fine enough that rounding down is far below any useful noise (G/epsilon units),
@@ -112,7 +120,19 @@ def count_table(cell: np.ndarray, informative: np.ndarray, n_cells: int) -> np.n
     return np.bincount(cell[informative].astype(np.intp), minlength=n_cells).astype(np.int64, copy=False)
 
 
-def chosen_segments(user: np.ndarray, most: int, seed: np.random.Generator | None = None) -> np.ndarray:
+def segment_keys(n: int, seed: np.random.Generator | None = None) -> np.ndarray:
+    """An independent random number of 64 bits for each of n segments, of the operating system's randomness.
+
+    With `seed` it is **not private**: for tests and benchmarks only.
+    """
+    if seed is None:
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+    return seed.integers(0, 1 << 63, size=n, dtype=np.uint64)
+
+
+def chosen_segments(
+    user: np.ndarray, most: int, seed: np.random.Generator | None = None, keys: np.ndarray | None = None
+) -> np.ndarray:
     """Choose `most` segments of each user at random, all of them where there are no more.
 
     Parameters
@@ -122,6 +142,8 @@ def chosen_segments(user: np.ndarray, most: int, seed: np.random.Generator | Non
     most : int
     seed : numpy.random.Generator, optional
         For tests and benchmarks only.
+    keys : ndarray, shape (segments,), optional
+        Random numbers, of :func:`segment_keys`; drawn here by default.
 
     Returns
     -------
@@ -139,10 +161,7 @@ def chosen_segments(user: np.ndarray, most: int, seed: np.random.Generator | Non
     >>> chosen_segments(np.array([0, 1, 0, 0]), 1).reshape(-1)[[1]].tolist()
     [True]
     """
-    if seed is None:
-        key = np.frombuffer(os.urandom(8 * len(user)), dtype=np.uint64)
-    else:
-        key = seed.integers(0, 1 << 63, size=len(user), dtype=np.uint64)
+    key = segment_keys(len(user), seed) if keys is None else keys
     order = np.lexsort((key, user))
     first = np.searchsorted(user[order], user[order], side="left")
     chosen = np.zeros(len(user), dtype=bool)

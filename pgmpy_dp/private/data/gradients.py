@@ -11,7 +11,7 @@ cells, and the clipped sum follows from weighted counts. No gradient is ever mad
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,6 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = ["ClippingGrid", "bounded_sum", "clipped_sum", "record_count", "sampled_gradient_sum", "sensitivity"]
@@ -138,9 +137,7 @@ def sampled_gradient_sum(
     scopes: Sequence[Sequence[Hashable]],
     marginals: np.ndarray,
     grid: ClippingGrid,
-    rate: float,
-    *,
-    seed: np.random.Generator | None = None,
+    sample: Callable[[np.ndarray], np.ndarray],
 ) -> Sensitive:
     """Clipped gradient sum over a Poisson sample of the records, with its sensitivities given the other coins.
 
@@ -152,10 +149,9 @@ def sampled_gradient_sum(
     marginals : ndarray, shape (n_cells,)
         Of the model at its current, public parameters.
     grid : ClippingGrid
-    rate : float
-        See :func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`.
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only: the coins are then not private.
+    sample : callable
+        From codes of all records, shape (n, p), to the positions of those that take part, by a coin of each record's
+        own (:func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`).
 
     Returns
     -------
@@ -173,7 +169,8 @@ def sampled_gradient_sum(
             f"the grid is for {grid.n_tables} tables of {grid.n_cells} cells, marginals have the shape "
             f"{np.shape(marginals)}, and the scopes give {len(scopes)} tables of {n_cells} cells"
         )
-    codes = table._codes[poisson_sample(len(table._codes), rate, seed=seed)]
+    codes = table._codes
+    codes = codes[sample(codes)]
     cells = np.zeros((len(codes), len(scopes)), dtype=np.int64)
     start = 0
     for c, scope in enumerate(scopes):
@@ -196,8 +193,11 @@ def bounded_sum(value: np.ndarray, adjacency: Adjacency, bound: int) -> Sensitiv
 
 
 def record_count(table: PrivateTable) -> Sensitive:
-    """The number of records inside the schema, which moves by at most 1 under ``add_remove``; not for others."""
-    if changed_records(table.adjacency) != 1:
+    """The number of records inside the schema; a replaced record can enter or leave it, so it moves by at most 1.
+
+    ValueError under ``replace_one`` where the number of all records is public.
+    """
+    if changed_records(table.adjacency) != 1 and table.n_records is not None:
         raise ValueError(f"adjacency={str(table.adjacency)!r} has a public number of records; use table.n_records")
     return Sensitive(np.array([len(table._codes)], dtype=np.int64), table.adjacency, 1.0, 1.0, 1.0)
 

@@ -25,8 +25,9 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from pgmpy import config
@@ -37,10 +38,9 @@ from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.regressions_torch import TorchSums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["RESIDUAL_UNIT", "GradientSums", "feature_rows", "residual_table", "selection_weight"]
+__all__ = ["RESIDUAL_UNIT", "GradientSums", "Regressions", "feature_rows", "residual_table", "selection_weight"]
 
 RESIDUAL_UNIT = 1 << 12
 """Residuals are multiples of its inverse: off by at most 2**-13, and by less than 2**-16 on average over logits."""
@@ -51,12 +51,98 @@ _DISTINCT_LIMIT = 1 << 20  # joint states up to which repeated records are count
 _THREADS = min(4, os.cpu_count() or 1)
 
 
-def selection_weight(layout: RegressionLayout, adjacency: Adjacency, cost: PureDP | ZCDP) -> int:
+@dataclass(frozen=True, eq=False)
+class Regressions:
+    """Which logistic regressions are descended, their labels and features: public, and checked here.
+
+    A layout of :mod:`pgmpy_dp.private.mathematics.regression_layout` in the form on which sensitivities rest. Fields
+    are as there.
+    """
+
+    family: str
+    cardinalities: tuple[int, ...]
+    features: tuple[tuple[int, ...], ...]
+    nodes: np.ndarray
+    pairs: np.ndarray
+    columns: np.ndarray
+
+    @classmethod
+    def checked(cls, layout: Any, cardinalities: Sequence[int]) -> Regressions:
+        """A public layout, if it is one of records with these cardinalities.
+
+        Raises
+        ------
+        ValueError
+            For features that are not those of the family, for labels that no variable has, for a regression that
+            occurs twice (its costs would be counted once), and for columns without a feature.
+
+        Examples
+        --------
+        >>> from pgmpy_dp.private.mathematics.regression_layout import regression_layout
+        >>> Regressions.checked(regression_layout("ising", [2, 2]), [2, 2]).n_regressions
+        2
+        """
+        sizes = tuple(int(k) for k in cardinalities)
+        own = cls(
+            str(layout.family),
+            tuple(int(k) for k in layout.cardinalities),
+            tuple(tuple(int(i) for i in feature) for feature in layout.features),
+            np.array(layout.nodes, dtype=np.int64),
+            np.array(layout.pairs, dtype=np.int64),
+            np.array(layout.columns, dtype=np.int64),
+        )
+        binary = own.family in ("ising", "binary")
+        if own.cardinalities != sizes or not (binary or own.family == "pairwise") or (binary and set(sizes) != {2}):
+            raise ValueError(
+                f"layout is of family {own.family!r} with cardinalities {own.cardinalities}; the records have {sizes}"
+            )
+        m = len(own.nodes)
+        if not (own._has_features() and own.pairs.shape == (m, 2) and own.columns.ndim == 2 and len(own.columns) == m):
+            raise ValueError(f"layout: its features, nodes, pairs and columns are none of family {own.family!r}")
+        inside = (own.nodes >= 0).all() and (own.nodes < len(sizes)).all()
+        states = np.array(sizes)[own.nodes] if inside else None
+        low, high = (own.pairs[:, 1], own.pairs[:, 0]) if binary else (own.pairs[:, 0], own.pairs[:, 1])
+        if states is None or not ((low >= 0) & (low < high) & (high < states)).all():
+            raise ValueError("layout: its nodes or pairs are of variables or states that the records do not have")
+        if len({(int(i), int(u), int(v)) for i, (u, v) in zip(own.nodes, own.pairs, strict=True)}) != m:
+            raise ValueError("layout: a regression of the same variable and pair of states occurs twice")
+        if (own.columns < -1).any() or (own.columns >= len(own.features)).any() or not (own.columns >= 0).any(1).all():
+            raise ValueError("layout: columns are numbers of features, or -1, and every regression has one at least")
+        return own
+
+    def _has_features(self) -> bool:
+        """Whether features are those that `feature_rows` computes, in -1, 0 and 1, and the constant is there once."""
+        if self.family == "pairwise":
+            return self.features == (*((j, a) for j, k in enumerate(self.cardinalities) for a in range(k)), ())
+        p = len(self.cardinalities)
+        if self.family == "ising":
+            return self.features == (*((j,) for j in range(p)), ())
+        seen: set[tuple[int, ...]] = {()}
+        for subset in self.features[1:]:
+            increasing = all(0 <= i < p for i in subset) and list(subset) == sorted(set(subset))
+            if not subset or not increasing or subset in seen or subset[:-1] not in seen:
+                return False
+            seen.add(subset)
+        return self.features[:1] == ((),)
+
+    @property
+    def n_regressions(self) -> int:
+        """Rows of the weights."""
+        return len(self.nodes)
+
+    @property
+    def active_nodes(self) -> tuple[int, ...]:
+        """Positions of the variables that have regressions."""
+        return tuple(int(node) for node in np.unique(self.nodes))
+
+
+def selection_weight(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP) -> int:
     """How many selections of sensitivity RESIDUAL_UNIT one step over all regressions costs as much as.
 
     Parameters
     ----------
-    layout : RegressionLayout
+    layout : Regressions
+        Or a public layout of the same form.
     adjacency : Adjacency
     cost : PureDP or ZCDP
         Costs of selections grow with the sensitivity in epsilon, with its square in rho.
@@ -92,7 +178,7 @@ def selection_weight(layout: RegressionLayout, adjacency: Adjacency, cost: PureD
     Examples
     --------
     >>> from pgmpy_dp.private.mathematics.regression_layout import regression_layout
-    >>> layout = regression_layout("pairwise", [3, 4])
+    >>> layout = Regressions.checked(regression_layout("pairwise", [3, 4]), [3, 4])
     >>> [selection_weight(layout, a, c) for a in Adjacency if a != "edge" for c in (PureDP(1.0), ZCDP(1.0))]
     [5, 5, 10, 14]
     """
@@ -105,7 +191,8 @@ def selection_weight(layout: RegressionLayout, adjacency: Adjacency, cost: PureD
         each = 2 * sizes if squared else 2 * (sizes - 1)
     else:
         each = np.full(len(sizes), 4 if squared else 2)
-    has_features = set(layout.nodes[(layout.columns >= 0).sum(axis=1) > 1].tolist())
+    others = (layout.columns >= 0) & (layout.columns != layout.features.index(()))
+    has_features = set(layout.nodes[others.any(axis=1)].tolist())
     constant = np.array([i not in has_features for i in layout.active_nodes], dtype=bool)
     return int(np.where(constant, 2 * sizes - 3, each).sum())
 
@@ -136,13 +223,14 @@ def residual_table(slope: float, reach: int) -> np.ndarray:
     return np.concatenate([up, up - RESIDUAL_UNIT, np.zeros_like(up)]).astype(np.float32)
 
 
-def feature_rows(codes: np.ndarray, layout: RegressionLayout) -> np.ndarray:
+def feature_rows(codes: np.ndarray, layout: Any) -> np.ndarray:
     """Features of some records, int8 in {-1, 0, 1}, shape (n_features, n): row f is ``layout.features[f]``.
 
     Parameters
     ----------
     codes : ndarray of unsigned integers, shape (n, p)
-    layout : RegressionLayout
+    layout : Regressions
+        Or a public layout of the same form.
     """
     by_variable = codes.T
     rows = np.empty((len(layout.features), len(codes)), dtype=np.int8)
@@ -174,7 +262,7 @@ class GradientSums:
     ----------
     codes : ndarray of unsigned integers, shape (n, p)
         Not changed.
-    layout : RegressionLayout
+    layout : Regressions
     adjacency : Adjacency
     reach : int
         Bound on the sum of the absolute steps of any regression.
@@ -187,7 +275,7 @@ class GradientSums:
     (``pgmpy.config.set_backend("torch")``), on a GPU if that is its device, returns the same integers.
     """
 
-    def __init__(self, codes: np.ndarray, layout: RegressionLayout, adjacency: Adjacency, reach: int) -> None:
+    def __init__(self, codes: np.ndarray, layout: Regressions, adjacency: Adjacency, reach: int) -> None:
         codes, repeats = _distinct(codes, layout.cardinalities)
         self._layout, self._adjacency, self.reach = layout, adjacency, reach
         start = _initial_logits(codes, layout, reach)
@@ -268,7 +356,7 @@ class _BlockSums:
         return residuals @ features.astype(self._dtype).T
 
 
-def _features_of_block(codes: np.ndarray, layout: RegressionLayout, start: int, end: int) -> np.ndarray:
+def _features_of_block(codes: np.ndarray, layout: Regressions, start: int, end: int) -> np.ndarray:
     return feature_rows(codes[start:end], layout)
 
 
@@ -282,7 +370,7 @@ def _distinct(codes: np.ndarray, cardinalities: Sequence[int]) -> tuple[np.ndarr
     return distinct.T, table.ravel()[cells].astype(np.float64)
 
 
-def _initial_logits(codes: np.ndarray, layout: RegressionLayout, reach: int) -> np.ndarray:
+def _initial_logits(codes: np.ndarray, layout: Regressions, reach: int) -> np.ndarray:
     """Zero logits as positions in a residual table, shape (n_regressions, n): which third of it tells the label."""
     third = 2 * reach + 1
     logits = np.empty((layout.n_regressions, len(codes)), dtype=np.int16 if 3 * third <= 1 << 15 else np.int32)

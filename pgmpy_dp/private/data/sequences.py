@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ __all__ = [
     "chain_tables",
     "checked_schema",
     "read_sequences",
+    "segment_identities",
     "sequence_owners",
 ]
 
@@ -149,6 +151,28 @@ def sequence_owners(data: PrivateSequences) -> np.ndarray:
     return _read(data)[0]
 
 
+def segment_identities(data: PrivateSequences, owner: np.ndarray) -> list[bytes]:
+    """What each segment is, whoever else is in the data: all visits of its user, and its place among that user's.
+
+    Parameters
+    ----------
+    data : PrivateSequences
+    owner : ndarray of integers, shape (segments,)
+        Whose each segment is, as :func:`chain_events` hands it on.
+    """
+    owners, lengths, codes = _read(data)
+    visits = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
+    content: dict[int, bytes] = {}
+    for user, part in zip(owners.tolist(), visits, strict=True):
+        content[user] = content.get(user, b"") + len(part).to_bytes(8, "little") + part.tobytes()
+    seen: Counter[int] = Counter()
+    found = []
+    for user in owner.tolist():
+        found.append(content[user] + seen[user].to_bytes(8, "little"))
+        seen[user] += 1
+    return found
+
+
 def _read(data: PrivateSequences) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What :func:`read_sequences` gives, fetched the first time."""
     if data._read is None:
@@ -163,6 +187,7 @@ def chain_tables(
     segment_length: int | None = None,
     max_segments: int | None = None,
     seed: np.random.Generator | None = None,
+    keys: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> list[Sensitive]:
     """Beginnings and pairs of all segments, summed over time, each user's contribution bounded.
 
@@ -177,6 +202,9 @@ def chain_tables(
         counted by shares (:mod:`pgmpy_dp.private.data.contributions`).
     seed : numpy.random.Generator, optional
         For tests and benchmarks only.
+    keys : callable, optional
+        From whose each segment is to a random number for each, by which they are chosen. Default:
+        :func:`~pgmpy_dp.private.data.contributions.segment_keys`.
 
     Returns
     -------
@@ -212,7 +240,7 @@ def chain_tables(
         most = (GRID, GRID)
     else:
         assert segment_length is not None
-        beginnings, pairs = chain_events(data, segment_length, max_segments, seed)
+        beginnings, pairs = chain_events(data, segment_length, max_segments, seed, keys)
         tables = [count_table(*beginnings[1:], n_states), count_table(*pairs[1:], n_states**2)]
         most = (max_segments, max_segments * (segment_length - 1))
     return [
@@ -226,6 +254,7 @@ def chain_events(
     segment_length: int | None = None,
     max_segments: int | None = None,
     seed: np.random.Generator | None = None,
+    keys: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Beginnings and pairs one by one; arguments and what counts as for :func:`chain_tables`.
 
@@ -248,7 +277,8 @@ def chain_events(
     seen[segment[known if null is None else known & (codes != null)]] = True
     if max_segments is not None:
         kept = np.flatnonzero(seen)
-        seen[kept] = chosen_segments(owner[first[kept]], max_segments, seed)
+        whose = owner[first[kept]]
+        seen[kept] = chosen_segments(whose, max_segments, seed, None if keys is None else keys(whose))
     # Pairs (i, i + 1) of visits; the last visit of all begins none.
     second = np.flatnonzero(~begins)
     informative = _informative(codes[second - 1], codes[second], null) & seen[segment[second]]

@@ -63,7 +63,12 @@ class PrivateData:
 
     @contextmanager
     def handed_out(self) -> Iterator[None]:
-        """Outside code sees records in this block: no curator of these data answers meanwhile, or is opened."""
+        """Outside code sees records in this block: no curator of these data answers meanwhile, or is opened.
+
+        Returns
+        -------
+        context manager
+        """
         self._hands.append(None)
         try:
             yield

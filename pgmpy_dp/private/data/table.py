@@ -91,7 +91,16 @@ class PrivateTable(PrivateData):
             self._records = PushedRecords(source, self._schema)
 
     def of_codes(self, codes: np.ndarray) -> PrivateTable:
-        """Some of these records, with the same ledger and schema; their number is private. For the boundary alone."""
+        """Some of these records, with the same ledger and schema; their number is private. For the boundary alone.
+
+        Parameters
+        ----------
+        codes : ndarray of integers, shape (n, p)
+
+        Returns
+        -------
+        PrivateTable
+        """
         part = object.__new__(PrivateTable)
         part._schema, part._adjacency, part._ledger = self._schema, self._adjacency, self._ledger
         part._hands, part._n_records, part._records = self._hands, None, codes

@@ -39,7 +39,7 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
 from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners.certificates import CertifiedPoint, certified_projection, rounding_floor
+from pgmpy_dp.private.learners.certificates import CertifiedPoint, certified_pair, certified_projection, rounding_floor
 from pgmpy_dp.private.learners.convex_program import (
     projection_sensitivity,
     released_solution,
@@ -48,6 +48,7 @@ from pgmpy_dp.private.learners.convex_program import (
 from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.solvers.correlation_newton import require_torch
+from pgmpy_dp.solvers.correlation_path import central_path, least_accuracy
 from pgmpy_dp.solvers.correlation_projection import project_correlation
 
 __all__ = ["ANALYSES", "BlockProjection", "released_matrix"]
@@ -79,21 +80,22 @@ class BlockProjection:
         twice this share. What rounding allows for the worst graph, nearly a clique, is a lower limit: 4e-3 at 4,000
         vertices of degree 40, for instance.
     device : str, default "cpu"
-        Torch device of the fallback, and of the solver if it is not the CPU.
+        Torch device of Newton's method. What follows it where it fails runs on the CPU.
 
     Raises
     ------
     ImportError
-        If torch is not installed, which the fallback needs.
+        If torch is not installed, which Newton's method needs.
     TypeError, ValueError
         For arguments out of range.
 
     Notes
     -----
     Privacy: under ``edge``. The solver's points are certified by
-    :func:`~pgmpy_dp.private.learners.certificates.certified_projection`. The fallback is Newton's method, which
-    converges on every graph in exact arithmetic (Qi and Sun 2006); that its rounding stays below `distance` is not
-    proved, but tested on graphs of every extreme.
+    :func:`~pgmpy_dp.private.learners.certificates.certified_projection`, the fallback's by
+    :func:`~pgmpy_dp.private.learners.certificates.certified_pair`. The fallback ends certified on every graph after a
+    public number of steps, in floating point, where ``n^2`` times the largest row sum of abs(Y) is at most 4e10:
+    ``pgmpy_dp/solvers/correlation_path.md`` has the proof and what it assumes of LAPACK.
 
     Examples
     --------
@@ -175,7 +177,9 @@ class BlockProjection:
         """Of the entries above the diagonal, from those of the exact projection."""
         # Of the complete graph, N has the eigenvalue n s, up to 1.
         reachable = 2.0 * rounding_floor(self.n, self.n * self.scale + 1.0)
-        return max(self.tolerance * self._tight, reachable) * math.sqrt(0.5)
+        constant = self.scale * self.degree / self.n
+        proved = least_accuracy(self.n, (self.n - 1) * max(constant, abs(self.scale - constant))) or 0.0
+        return max(self.tolerance * self._tight, reachable, proved) * math.sqrt(0.5)
 
     @property
     def bound(self) -> float:
@@ -200,18 +204,28 @@ class BlockProjection:
 
     def solve(self, records: PrivateGraph | csr_array) -> CertifiedPoint:
         """Descent, and Newton where it stops early; half the distance is left for what the certificate adds."""
-        return self._certified(records, 0.5, "auto")
+        target = self._target(records)
+        exact = target.toarray()  # before the solver has the target: what is certified is not its to change
+        found = project_correlation(target, tolerance=0.5 * self.distance * math.sqrt(2.0), device=self.device)
+        return self._released(certified_projection(exact, found.y, found.factor))
 
     def fallback(self, records: PrivateGraph | csr_array) -> CertifiedPoint:
-        """Newton's method to the floor of its arithmetic."""
-        return self._certified(records, 1e-4, "newton")
+        """The central path, whose number of steps has a public bound."""
+        accuracy = self.distance * math.sqrt(2.0)
+        if accuracy >= 1.0:  # for settings that bury any graph: I/n is within 1 of every point of the set
+            return self._released(CertifiedPoint(np.eye(self.n) / self.n, 1.0))
+        target = self._target(records).toarray()
+        try:
+            pair = central_path(target.copy(), accuracy)
+        except ValueError:  # LAPACK gave up, of which LinAlgError is one: nothing is known
+            return self._released(CertifiedPoint(np.eye(self.n) / self.n, math.inf))
+        return self._released(certified_pair(target, pair.factor, pair.dual_factor))
 
-    def _certified(self, records: PrivateGraph | csr_array, share: float, method: str) -> CertifiedPoint:
+    def _target(self, records: PrivateGraph | csr_array) -> SparseMinusConstant:
         matrix = adjacency_matrix(records) if isinstance(records, PrivateGraph) else records
-        target = SparseMinusConstant(csr_matrix(matrix), self.scale, self.scale * self.degree / self.n)
-        tolerance = share * self.distance * math.sqrt(2.0)
-        found = project_correlation(target, tolerance=tolerance, method=method, device=self.device)
-        point = certified_projection(target.toarray(), found.y, found.factor)
+        return SparseMinusConstant(csr_matrix(matrix), self.scale, self.scale * self.degree / self.n)
+
+    def _released(self, point: CertifiedPoint) -> CertifiedPoint:
         entries = np.triu_indices(self.n, 0 if self.analysis == "published" else 1)
         # X and the projection have the same diagonal: above it is half of the squared distance.
         return CertifiedPoint(point.value[entries], point.distance * math.sqrt(0.5) * (1.0 + 2.0**-50))

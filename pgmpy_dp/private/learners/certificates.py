@@ -51,7 +51,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-__all__ = ["CertifiedPoint", "certified_projection", "eigenvalue_floor", "rounding_floor"]
+__all__ = ["CertifiedPoint", "certified_pair", "certified_projection", "eigenvalue_floor", "rounding_floor"]
 
 _U = 2.0**-53
 _BLOCK = 64  # columns of a step of the factorisation
@@ -133,6 +133,66 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray |
     b += _g(_SUMMED + 2) * size_n * size_x + error_n + size_n * error_x
     r = error_n - eigenvalue_floor(rest)
     eta = 0.5 * (a + math.sqrt(a * a + 4.0 * max(0.0, b + r)))
+    return CertifiedPoint(x, (eta + error_x) * (1.0 + 16 * _U))
+
+
+def certified_pair(target: np.ndarray, factor: np.ndarray, dual_factor: np.ndarray) -> CertifiedPoint:
+    """The same from factors of X and of N, where a solver has both: without a factorisation, and far below its floor.
+
+    Parameters
+    ----------
+    target : ndarray, shape (n, n)
+        Y, symmetric; its diagonal plays no part.
+    factor : ndarray, shape (n, k)
+        P. X_f is P P' with its rows and columns scaled to a diagonal of 1/n.
+    dual_factor : ndarray, shape (n, m)
+        G. The bound holds for any; it is small where ``P P' - Y - G G'`` is nearly diagonal and ``G' P`` nearly 0.
+
+    Returns
+    -------
+    CertifiedPoint
+        `value` is X, symmetric with a diagonal of 1/n. Factors that are not finite have the distance infinity.
+
+    Notes
+    -----
+    *Proof.* As in the module, with t = ||X_f - X*||_F, ``t^2 <= <X_f - Y, X_f - X*>``. X_f - X* is 0 on the diagonal,
+    so only the rest of X_f - Y = (X_f - Y - G G') + G G' counts: h is the Frobenius norm of what is in brackets, off
+    the diagonal. And ``<G G', X_f - X*> <= <G G', X_f> = ||G' F||_F^2 = b``, as X* and G G' are semidefinite. So
+    t^2 <= h t + b, and ``t <= (h + sqrt(h^2 + 4 b))/2``.
+
+    *Rounding.* Constants as in the module. The entries of G G' add ``g(K) ||G||_F^2`` to h, two subtractions u times
+    their results, X for X_f dX. In the root of b the product of G' with the computed F adds ``g(n) ||G||_F ||F||_F``,
+    and F, whose rows are wrong by a relative g(K/2 + 8), as much times ||G||_F. None of these stands under a root,
+    unlike those of :func:`certified_projection`.
+
+    Examples
+    --------
+    >>> target = np.array([[0.0, 2.0, -2.0], [2.0, 0.0, -2.0], [-2.0, -2.0, 0.0]])
+    >>> labels = np.array([[1.0], [1.0], [-1.0]]) / np.sqrt(3)  # X = labels labels', which N has to be orthogonal to
+    >>> dual = np.sqrt(5) * (np.eye(3) - labels @ labels.T)  # a projection is its own square
+    >>> certified_pair(target, labels, dual).distance < 1e-6 < certified_pair(target, labels, 2 * dual).distance
+    True
+    """
+    n, m = dual_factor.shape
+    if not (np.all(np.isfinite(factor)) and np.all(np.isfinite(dual_factor))):
+        return CertifiedPoint(np.eye(n) / n, math.inf)
+    k = factor.shape[1]
+    rows = _unit_rows(factor, _row_squares(factor)) / math.sqrt(n)
+    x = _symmetric_product(rows)
+    np.fill_diagonal(x, 1.0 / n)
+    count, dual_count = (min(c, _COLUMNS) + -(-c // _COLUMNS) + 2 for c in (k, m))
+    error_x = _g(2 * count + 20)
+    dual_square = float(np.sum(dual_factor * dual_factor)) * (1.0 + _g(n * m + 4))
+    rest = x - target
+    np.fill_diagonal(rest, 0.0)
+    h = _U * float(np.linalg.norm(rest))
+    rest -= _symmetric_product(dual_factor)
+    np.fill_diagonal(rest, 0.0)
+    h += (1.0 + _U) * float(np.linalg.norm(rest))
+    h = h * (1.0 + _g(n * n + 8)) + _g(dual_count) * dual_square + error_x
+    root = float(np.linalg.norm(dual_factor.T @ rows)) * (1.0 + _g(m * k + 8))
+    root += (_g(n + 8) + _g(count + 16)) * math.sqrt(dual_square) * (1.0 + 2.0**-20)
+    eta = 0.5 * (h + math.sqrt(h * h + 4.0 * root * root))
     return CertifiedPoint(x, (eta + error_x) * (1.0 + 16 * _U))
 
 

@@ -16,10 +16,12 @@ certificate proves depends on the records; it is compared with the one stated an
 What if it is not reached
 -------------------------
 A refusal, a flag or another scale of noise would tell the adversary something about the records. So nothing shows: the
-program's `fallback`, slow and exact, takes over, and what it returns is released with the same noise. Where
-`fallback` could not certify either, the guarantee would not hold for that dataset. Whether this can happen is for the
-program's author to show: a deterministic solver either reaches its distance on a dataset or does not, and no delta pays
-for that. A solver that draws random numbers can state a probability, `failure`, for which delta pays.
+program's `fallback`, slow and exact, takes over, and what it returns is released with the same noise. What neither
+certifies is never released: :func:`certified_solution` raises :class:`UncertifiedSolution`, with the same text for all
+records. That this happened would itself tell of the records, and so would a call that never returns. That neither can
+happen, on any dataset, is for the program's author to prove: a deterministic solver either reaches its distance or does
+not, and no delta pays for that. A solver that draws random numbers can state a probability, `failure`, for which delta
+pays.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from pgmpy_dp.private.sensitive import Release
 __all__ = [
     "CertifiedProgram",
     "StableProgram",
+    "UncertifiedSolution",
     "certified_solution",
     "noise_plan",
     "projection_sensitivity",
@@ -74,7 +77,7 @@ class CertifiedProgram(Protocol[Records]):
         ...
 
     def fallback(self, records: Records) -> CertifiedPoint:
-        """The same by a solver that reaches `distance` on every dataset, however long it takes."""
+        """The same by a solver that is proved to reach `distance` on every dataset."""
         ...
 
 
@@ -140,18 +143,35 @@ def noise_plan(program: StableProgram, budget: Budget) -> FineGrid:
     return fine_grid(size, moved, program.bound, budget, failure=program.failure)
 
 
+class UncertifiedSolution(RuntimeError):
+    """No solver of a program certified its distance: the proof that one always does, or what it assumes, is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no solver certified its solution, so nothing was released; the budget is spent, as the outcome itself may "
+            "tell of the records. It is a fault of the package or of the machine's linear algebra: please report it, "
+            "with the settings and without the records"
+        )
+
+
 def certified_solution(program: CertifiedProgram[Records], records: Records) -> np.ndarray:
     """A point within ``program.distance`` of the optimum, exact and **to be noised**, shape (m,).
 
     The solver's where it certifies that; else the fallback's. For mechanisms with noise of their own; :func:`release`
     adds Gaussian noise.
+
+    Raises
+    ------
+    UncertifiedSolution
+        If neither certifies it.
     """
     # A warning about a division would be about the records.
     with np.errstate(all="ignore"):
-        point = program.solve(records)
-        if not point.distance <= program.distance:  # also for NaN
-            point = program.fallback(records)
-    return point.value
+        for solver in (program.solve, program.fallback):
+            point = solver(records)
+            if point.distance <= program.distance:  # false for NaN
+                return point.value
+    raise UncertifiedSolution
 
 
 def release(

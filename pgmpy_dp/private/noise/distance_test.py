@@ -1,7 +1,7 @@
 """The mode of votes, released only where it is far from changing: propose-test-release by distance to instability.
 
-M voters vote; between neighbours at most one vote changes. With c1 >= c2 the two highest counts (0 for an option that
-nobody voted for),
+M voters vote, or have a null vote, which counts for no option; between neighbours at most one vote changes, null
+included. With c1 >= c2 the two highest counts (0 for an option that nobody voted for),
 
     d = ceil((c1 - c2) / 2) - 1,        the mode is released iff  d + Z >= k,
 
@@ -14,8 +14,8 @@ Why this is (epsilon, delta)-DP
 ceil((x + 2)/2) = ceil(x/2) + 1. So the noisy distance alone is epsilon-DP for noise of scale 1/epsilon.
 
 *The mode changes only where d <= 0.* If c1 - c2 >= 3, then after one change the mode still has at least one vote more
-than any other option. So if neighbours have different modes (ties are broken by a fixed order), both have
-c1 - c2 <= 2, that is d <= 0.
+than any other option. So if neighbours have different modes (ties are broken by a fixed order; all votes null is a
+mode of its own, with c1 = c2 = 0), both have c1 - c2 <= 2, that is d <= 0.
 
 *Noise exceeds the threshold with probability at most delta.* Discrete Laplace noise of scale b has
 P(Z = z) = (1 - a)/(1 + a) a^abs(z) with a = exp(-1/b), so for an integer k >= 1
@@ -37,6 +37,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import laplace_scales
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["DistanceTest", "distance_test", "mode_and_distance", "noisy_mode"]
+__all__ = ["DistanceTest", "distance_test", "mode_and_distance", "noisy_mode", "released_mode"]
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ class DistanceTest:
         return Noise("discrete_laplace", self.scale)
 
 
-def distance_test(epsilon: float, delta: float) -> DistanceTest:
+def distance_test(epsilon: float | Fraction, delta: float) -> DistanceTest:
     """The test that is (epsilon, delta)-DP.
 
     Parameters
     ----------
-    epsilon : float
+    epsilon : float or Fraction
         Positive.
     delta : float
         In (0, 1).
@@ -100,16 +101,22 @@ def mode_and_distance(votes: Sequence[Hashable]) -> tuple[Any, int]:
     Parameters
     ----------
     votes : sequence
-        One or more, of one type with an order.
+        Of one type with an order; None is a null vote. Where all are null, so is the mode.
 
     Examples
     --------
-    >>> mode_and_distance(["a", "b", "b", "b"]), mode_and_distance(["b", "a"])
-    (('b', 0), ('a', -1))
+    >>> mode_and_distance(["a", "b", "b", "b"]), mode_and_distance(["b", "a"]), mode_and_distance([None])
+    (('b', 0), ('a', -1), (None, -1))
     """
-    ranked = sorted(Counter(votes).items(), key=lambda item: (-item[1], item[0]))
-    runner_up = ranked[1][1] if len(ranked) > 1 else 0
-    return ranked[0][0], -(-(ranked[0][1] - runner_up) // 2) - 1
+    counted = Counter(vote for vote in votes if vote is not None)
+    ranked = [*sorted(counted.items(), key=lambda item: (-item[1], item[0])), (None, 0), (None, 0)]
+    return ranked[0][0], -(-(ranked[0][1] - ranked[1][1]) // 2) - 1
+
+
+def released_mode(mode: Any, distance: int, test: DistanceTest, seed: np.random.Generator | None) -> tuple[int, Any]:
+    """The noisy distance, and the mode where that passes the test, else None; see :func:`noisy_mode`."""
+    noisy = int(samplers.discrete_laplace(np.array([distance]), test.scale, seed=seed)[0])
+    return noisy, mode if noisy >= test.threshold else None
 
 
 def noisy_mode(
@@ -120,7 +127,7 @@ def noisy_mode(
     Parameters
     ----------
     votes : sequence
-        As in :func:`mode_and_distance`; None is no vote.
+        As in :func:`mode_and_distance`.
     test : DistanceTest
     seed : numpy.random.Generator, optional
         For tests and benchmarks only: the result is then not private.
@@ -129,6 +136,4 @@ def noisy_mode(
     -----
     Privacy: (epsilon, delta)-DP with respect to one vote, for the test of :func:`distance_test`; see the module.
     """
-    mode, distance = mode_and_distance(votes)
-    noisy = int(samplers.discrete_laplace(np.array([distance]), test.scale, seed=seed)[0])
-    return noisy, mode if noisy >= test.threshold else None
+    return released_mode(*mode_and_distance(votes), test, seed)

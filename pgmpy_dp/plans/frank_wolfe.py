@@ -1,7 +1,7 @@
 """Private Frank-Wolfe on all logistic regressions of a Markov random field (Zhang, Kamath, Kulkarni and Wu 2020).
 
 Algorithm 1 with the regressions of Algorithms 2 (Ising), 3 (pairwise) and 4 (binary of any order), as many steps at
-once as there are regressions. What differs from the paper, and why: ``frank_wolfe.md`` beside this file.
+once as there are regressions. What differs from the paper, and why: ``private/curator/frank_wolfe.md``.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
+from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.plans.public_graph import encoded_graph, released_edges
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
+from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
-from pgmpy_dp.private.learners.public_graph import encoded_graph, released_edges
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.mathematics.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout
-from pgmpy_dp.private.noise.additive import gaussian_release, laplace_release
-from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.noise.selection import noisy_argmax
-from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
+from pgmpy_dp.private.sensitive import Noise, Release
 
 __all__ = ["Descent", "FrankWolfePlan", "FrankWolfeSettings", "descend", "regression_weights", "regressions_of", "run"]
 
@@ -77,7 +75,7 @@ def run(
     BudgetExceeded
         If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        As :func:`~pgmpy_dp.private.learners.frank_wolfe_plan.frank_wolfe_plan`. All depend on public arguments only and
+        As :func:`~pgmpy_dp.plans.frank_wolfe_plan.frank_wolfe_plan`. All depend on public arguments only and
         come before the charge.
 
     Notes
@@ -91,7 +89,8 @@ def run(
         each selection, epsilon-DP with exponential noise of scale ``2 W (T - 1)/epsilon``, W being
         :func:`~pgmpy_dp.private.data.regressions.selection_weight`: for binary variables p under ``add_remove``, 4 p
         (rho) or 2 p (epsilon) under ``replace_one``. An (epsilon, delta) budget takes the largest rho that
-        dp-accounting converts to it. A noisy count takes ``count_share`` of the budget. Proof: ``frank_wolfe.md``.
+        dp-accounting converts to it. A noisy count takes ``count_share`` of the budget. Proof:
+        ``private/curator/frank_wolfe.md``.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithms 1 to 4, after Talwar, Thakurta and Zhang 2015; Cesar
         and Rogers 2021 for the cost of a selection.
@@ -117,33 +116,22 @@ def run(
     """
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     made = frank_wolfe_plan(table.schema, table.adjacency, table.n_records, settings, budget)
-    mechanism = "gumbel_noisy_max" if isinstance(made.cost, ZCDP) else "exponential_noisy_max"
-    seed = seeded_generator(settings.random_state)
     names = table.schema.variables
-    table.ledger.charge(
-        made.cost,
+    curator = TableCurator(
+        table,
+        budget,
         what=f"Frank-Wolfe steps of {made.layout.n_regressions} logistic regressions",
         columns=[names[j] for j in _used_positions(made.layout)],
-        mechanism=mechanism,
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+        mechanism="gumbel_noisy_max" if isinstance(made.cost, ZCDP) else "exponential_noisy_max",
+        random_state=settings.random_state,
     )
-    found = descend(table._codes, made, seed, progress)
-    values: list[np.ndarray] = [found.vertices]
-    noise: list[Noise | None] = [None]
-    if found.count is not None:
-        values.append(found.count)
-        noise.append(found.count_noise)
-    return Release(
-        kind="regressions",
-        values=tuple(values),
-        noise=tuple(noise),
-        public={
-            "schema": table.schema.to_dict(),
+    found = descend(curator, made, progress)
+    return curator.release(
+        "regressions",
+        {
             "family": settings.family,
             "order": settings.order,
             "graph": encoded_graph(settings.graph),
-            "n_records": table.n_records,
             "radius": made.radius,
             "n_iter": found.n_iter,
             "step": settings.step,
@@ -156,60 +144,39 @@ def run(
                 "budget": budget.guarantee.to_dict(),
             },
         },
-        adjacency=table.adjacency,
-        guarantee=made.cost,
-        mechanism=mechanism,
-        reproducible=seed is not None,
+        computed=[found.vertices],
     )
 
 
-def descend(
-    codes: np.ndarray,
-    plan: FrankWolfePlan,
-    seed: np.random.Generator | None = None,
-    progress: Callable[[], None] | None = None,
-) -> Descent:
-    """The noisy descent itself, on codes of records, **without a charge**: for callers that have charged ``plan.cost``.
+def descend(curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None) -> Descent:
+    """The descent itself, for the whole cost of a curator that has answered nothing yet: of a table, or of a part.
 
     Parameters
     ----------
-    codes : ndarray of unsigned integers, shape (n, p)
-        Of a PrivateTable with the schema of the plan, or of some of its records, chosen independently of what they
-        hold.
+    curator : TableCurator
+        Its schema, adjacency and cost are those of the plan.
     plan : FrankWolfePlan
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only.
     progress : callable, optional
     """
     count, count_noise = None, None
     records = float(plan.n_records or 0)
     if plan.count_budget:
-        exact = Sensitive(np.array([len(codes)], dtype=np.int64), plan.adjacency, 1.0, 1.0, 1.0)
-        release = gaussian_release if isinstance(plan.cost, ZCDP) else laplace_release
-        (count,), (count_noise,) = release([exact], plan.count_budget, seed=seed)
-        records = float(count[0])
+        records = float(curator.record_count(plan.count_part))
+        ((count,), (count_noise,)) = curator.answers[-1].values, curator.answers[-1].noise
     n_iter = plan.iterations(records)
-    scale = plan.scale(n_iter)
+    share = plan.selection_part(n_iter)
     vertices = np.zeros((n_iter - 1, plan.layout.n_regressions), dtype=np.int64)
     columns, q = plan.layout.columns, plan.layout.n_columns
-    candidates = [np.flatnonzero(row >= 0) for row in columns]
     every = np.arange(len(columns))
-    sums = GradientSums(codes, plan.layout, plan.adjacency, denominator(plan.step, n_iter) - 1)
-    rows, steps = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
+    path = curator.regression_path(plan.layout, denominator(plan.step, n_iter) - 1)
+    rows, moves = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
     for t in range(1, n_iter):
-        table = residual_table(plan.radius / denominator(plan.step, t), sums.reach)
-        gradients = sums.after(rows, steps, table).value
-        # The vertex s with the smallest <s, gradient>: +R e_v scores -gradient_v, -R e_v scores gradient_v.
-        own = [gradient[chosen] for gradient, chosen in zip(gradients, candidates, strict=True)]
-        best = noisy_argmax([np.concatenate([-part, part]) for part in own], scale, plan.cost, seed)
-        sizes = np.array([len(chosen) for chosen in candidates])
-        negative = best >= sizes
-        column = np.array([chosen[b] for chosen, b in zip(candidates, best - sizes * negative, strict=True)])
-        vertices[t - 1] = column + q * negative
-        rows, steps = columns[every, column], np.where(negative, -1, 1) * step_units(plan.step, t)
+        chosen = path.vertices(rows, moves, plan.radius / denominator(plan.step, t), share)
+        vertices[t - 1] = chosen
+        rows, moves = columns[every, chosen % q], np.where(chosen >= q, -1, 1) * step_units(plan.step, t)
         if progress is not None:
             progress()
-    return Descent(vertices, scale, count, count_noise)
+    return Descent(vertices, plan.scale(n_iter), count, count_noise)
 
 
 def regressions_of(release: Release) -> RegressionLayout:

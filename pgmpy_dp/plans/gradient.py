@@ -1,7 +1,6 @@
 """Private stochastic gradient ascent on the likelihood of a log-linear model (Abadi et al. 2016).
 
-Each step draws a Poisson sample of the records, clips their gradients in l2 norm, adds discrete Gaussian noise to the
-sum, and moves the parameters. ``gradient.md`` beside this file proves the guarantee.
+Each step asks for the noisy sum of the clipped gradients of a Poisson sample of the records, and moves the parameters.
 """
 
 from __future__ import annotations
@@ -14,14 +13,12 @@ import numpy as np
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.gradients import GradientCurator
 from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
-from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.learners.ascent import PARAMETER_UNIT, AscentSettings, ascend, make_plan
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import encode_label
 
 __all__ = ["GradientSettings", "parameters", "run"]
 
@@ -41,7 +38,7 @@ class GradientSettings(AscentSettings):
     memory_limit : int
         Bytes that exact inference may take.
     n_steps, batch_rate, clip_norm, learning_rate, momentum, average_share, count_share, random_state
-        See :class:`~pgmpy_dp.private.learners.ascent.AscentSettings`; units are records. Default `clip_norm`:
+        See :class:`~pgmpy_dp.plans.ascent.AscentSettings`; units are records. Default `clip_norm`:
         sqrt(number of tables), the norm of a record's indicator. Default `learning_rate`: see `run`.
 
     Raises
@@ -89,9 +86,8 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     Notes
     -----
     Privacy
-        *Sensitivity.* A record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on the
-        current parameters, which are public, alone. Under ``add_remove`` the clipped sum moves by at most B, under
-        ``replace_one`` by at most 2B (:func:`~pgmpy_dp.private.data.gradients.clipped_sum`).
+        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.gradients.GradientCurator`: a record's clipped gradient
+        has l2 norm at most B, exactly.
 
         *Guarantee.* (epsilon, delta)-DP for such a budget: under ``add_remove`` by the Renyi divergences of the
         Poisson-subsampled Gaussian, composed over the steps and with the count; under ``replace_one``, a removal and an
@@ -100,7 +96,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         no smaller.
 
         *Source.* Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang 2016; Mironov, Talwar and Zhang 2019;
-        Canonne, Kamath and Steinke 2020. Proof for the discrete Gaussian: ``gradient.md``.
+        Canonne, Kamath and Steinke 2020. Proof for the discrete Gaussian: ``private/curator/gradient.md``.
 
         *Side channels.* Sampling and noise use the operating system's randomness. A step on an empty sample, or on a
         table without records, is noise like any other. Running time depends on the number of records, and shows the
@@ -126,47 +122,32 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     cliques = _cliques(table, settings)
     engine = SumProduct(cliques, memory_limit=settings.memory_limit)
-    clip_norm = math.sqrt(cliques.n_cliques) if settings.clip_norm is None else settings.clip_norm
-    grid = ClippingGrid(clip_norm, cliques.n_cliques, cliques.n_cells)
-    plan = make_plan(settings, budget, table.adjacency, table.n_records, grid.bound, grid.unit)
-    seed = samplers.seeded_generator(settings.random_state)
-    used = set(cliques.variables)
-    table.ledger.charge(
-        plan.cost,
-        what=f"{settings.n_steps} gradient steps for {cliques.n_cliques} tables",
-        columns=[name for name in table.schema.variables if name in used],
-        mechanism="subsampled_discrete_gaussian",
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+    curator = GradientCurator(
+        table,
+        budget,
+        settings.scopes,
+        settings.clip_norm,
+        n_steps=settings.n_steps,
+        batch_rate=settings.batch_rate,
+        count_share=settings.count_share,
+        random_state=settings.random_state,
     )
     found = ascend(
         settings,
-        plan,
-        grid.n_cells,
+        curator,
+        cliques.n_cells,
         public_count=table.n_records,
-        exact_count=lambda: record_count(table),
-        exact_sum=lambda theta: sampled_gradient_sum(
-            table, settings.scopes, engine.calibrate(theta)[0], grid, plan.rate, seed=seed
-        ),
+        gradient=lambda theta: curator.step(engine.calibrate(theta)[0]),
         default_rate=lambda records, variance: _default_learning_rate(settings, cliques, records, variance),
-        seed=seed,
     )
-    return Release(
-        kind="log_potentials",
-        values=(found.parameters, *found.counts),
-        noise=(None, *found.noise),
-        public={
-            "schema": table.schema.to_dict(),
-            "scopes": [[encode_label(name) for name in scope] for scope in settings.scopes],
-            "n_records": table.n_records,
+    return curator.release(
+        "log_potentials",
+        {
             "parameter_unit": PARAMETER_UNIT,
             "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
             "path": found.path,
         },
-        adjacency=table.adjacency,
-        guarantee=plan.cost,
-        mechanism="subsampled_discrete_gaussian",
-        reproducible=seed is not None,
+        computed=[found.parameters],
     )
 
 

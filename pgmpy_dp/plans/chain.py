@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.contributions import GRID, contribution_sensitivity
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.sequences import NOISES, SequenceCurator, pair_table_cost, user_additions
+from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.subject import require_data_and_budget
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import NOISES, gaussian_release, laplace_release, noise_and_cost
-from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.schema import encode_label
+from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["ChainSettings", "run"]
 
@@ -75,9 +69,7 @@ class ChainSettings:
     @property
     def units(self) -> tuple[int, int]:
         """The most that one user adds to each table, in the integers of the release."""
-        if self.max_segments is None or self.segment_length is None:
-            return GRID, GRID
-        return self.max_segments, self.max_segments * (self.segment_length - 1)
+        return user_additions(self.segment_length, self.max_segments)
 
 
 def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Release:
@@ -108,18 +100,11 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
     Privacy
         *Unit.* A user: all rows with one value of the column ``data.unit``.
 
-        *Sensitivity.* By :func:`~pgmpy_dp.private.data.sequences.chain_tables` a user adds to table c non-negative
-        integers that sum to at most M_c (`ChainSettings.units`). So table c alone has l1 sensitivity M_c and l2
-        sensitivity M_c under ``add_remove``, 2 M_c and sqrt(2) M_c under ``replace_one``; in units of M_c the two
-        tables together have l1 sensitivity 2 or 4. Users of any number of visits are covered, informative or not.
-
-        *Guarantee.* With shares s_1 + s_2 = 1 of the budget: Laplace noise of scale ``(1 or 2) M_c/(s_c epsilon)``,
-        epsilon-DP. Gaussian noise of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``, rho-zCDP.
-
-        *Random choice of segments* (`max_segments`). Given the choices of all other users, the exact tables of
-        neighbours differ by one user's choice, whatever it was, so the guarantee holds for every such choice. The
-        choices of others have the same distribution under both neighbours, and averaging over it keeps the guarantee
-        (DP and zCDP are jointly quasi-convex). Every release chooses anew.
+        *Guarantee.* The budget goes to one request for both tables,
+        :meth:`~pgmpy_dp.private.curator.sequences.SequenceCurator.pair_tables`, which has their sensitivities. With
+        M_c the most that a user adds to table c (`ChainSettings.units`) and s_1 + s_2 = 1: Laplace noise of scale
+        ``(1 or 2) M_c/(s_c epsilon)``, epsilon-DP, or Gaussian noise of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``,
+        rho-zCDP.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020; the shares: Bernstein et al.
         2017, section 4.2, after He et al. 2015.
@@ -138,36 +123,22 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
     """
     require_data_and_budget(data, PrivateSequences, budget)
     (variable,) = data.schema.variables
-    n_states = data.schema.cardinality(variable)
     weights = (settings.initial_share, 1.0 - settings.initial_share)
-    cost = _cost(data.adjacency, settings, weights, n_states, budget)
-    mechanism = "discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian"
-    seed = seeded_generator(settings.random_state)
-    data.ledger.charge(
-        cost,
+    cost = pair_table_cost(
+        data.schema.cardinality(variable), settings.units, data.adjacency, budget, settings.noise, weights
+    )
+    curator = SequenceCurator(
+        data,
+        Budget(epsilon=cost.epsilon) if isinstance(cost, PureDP) else budget,
         what="initial and transition tables",
         columns=[variable],
-        mechanism=mechanism,
-        adjacency=data.adjacency,
-        reproducible=seed is not None,
-        unit=data.unit,
+        random_state=settings.random_state,
     )
-    exact = chain_tables(data, settings.segment_length, settings.max_segments, seed)
-    values: list[np.ndarray]
-    noise: list[Noise]
-    if isinstance(cost, PureDP):
-        values, noise = laplace_release(exact, cost.epsilon, weights, seed)
-    else:
-        values, noise = gaussian_release(exact, cost.rho, weights, seed)
-    return Release(
-        kind="chain",
-        values=tuple(values),
-        noise=tuple(noise),
-        public={
-            "schema": data.schema.to_dict(),
-            "unit": encode_label(data.unit),
+    curator.pair_tables(1, weights, settings.segment_length, settings.max_segments)
+    return curator.release(
+        "chain",
+        {
             "units": list(settings.units),
-            "n_users": data.n_users,
             "settings": {
                 "segment_length": settings.segment_length,
                 "max_segments": settings.max_segments,
@@ -176,16 +147,4 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
                 "budget": budget.guarantee.to_dict(),
             },
         },
-        adjacency=data.adjacency,
-        guarantee=cost,
-        mechanism=mechanism,
-        reproducible=seed is not None,
     )
-
-
-def _cost(
-    adjacency: Adjacency, settings: ChainSettings, weights: tuple[float, float], n_states: int, budget: Budget
-) -> PureDP | ZCDP:
-    """The guarantee to release under, from public numbers."""
-    l1, l2, _ = zip(*(contribution_sensitivity(adjacency, unit) for unit in settings.units), strict=True)
-    return noise_and_cost(l1, l2, (n_states, n_states**2), settings.noise, weights, budget)

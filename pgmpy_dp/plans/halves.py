@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.plans.frank_wolfe import descend
+from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.plans.parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.plans.public_graph import encoded_graph
+from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT
-from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.frank_wolfe import descend
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
-from pgmpy_dp.private.learners.public_graph import encoded_graph
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Noise, Release
 
@@ -127,7 +127,7 @@ def run(
         random_state=settings.regressions.random_state,
     )
     with curator.split(2) as (first, second):
-        found = descend(table_codes(first._data), descent_plan, first._seed, progress)
+        found = descend(first, descent_plan, progress)
         sums, method = ask_parities(second, parity_plan)
     values: list[np.ndarray] = [found.vertices, *(value for value, _ in sums)]
     noise: list[Noise | None] = [None, *(item for _, item in sums)]
@@ -171,7 +171,7 @@ def run(
 
 
 def regressions_part(release: Release) -> Release:
-    """The path of one half, of kind "regressions", which :mod:`~pgmpy_dp.private.learners.frank_wolfe` reads."""
+    """The path of one half, of kind "regressions", which :mod:`~pgmpy_dp.plans.frank_wolfe` reads."""
     return _part(release, "regressions", [0, *range(3, len(release.values))])
 
 

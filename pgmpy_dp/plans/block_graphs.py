@@ -1,8 +1,8 @@
-"""A graph for each of several disjoint blocks of records, by learners without noise: exact votes, **to be noised**.
+"""A graph for a block of records, by learners without noise: what blocks vote for when a curator asks them.
 
-Every learner here is a function of one block's records, without state, randomness, messages or warnings, so that a
-record changes the graph of its own block only. It gives each pair of variables a score, an estimate of the size of
-their interaction; pairs with at least eta/2 are edges. Three learners:
+:func:`block_graph` is registered as a block function: a function of one block's records and public numbers. A learner
+gives each pair of variables a score, an estimate of the size of their interaction; pairs with at least eta/2 are edges.
+Three learners:
 
 * "logistic": for each variable (and pair of its states) the logistic regression on all others (for order t on products
   of up to t - 1 of them) of smallest loss among those of l1 norm at most twice the width (times the largest number of
@@ -17,10 +17,7 @@ their interaction; pairs with at least eta/2 are edges. Three learners:
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,23 +25,27 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import expit, xlogy
-from threadpoolctl import ThreadpoolController
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import edge_scores
+from pgmpy_dp.private.curator.blocks import block_function
 from pgmpy_dp.private.data.regressions import feature_rows
-from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.solvers.proximal import minimize_proximal
 
-__all__ = ["LEARNERS", "MAX_BLOCKS", "BlockLearner", "BlockSettings", "block_graphs", "blocks_public", "plan_blocks"]
+__all__ = [
+    "LEARNERS",
+    "BlockLearner",
+    "BlockSettings",
+    "block_arguments",
+    "block_graph",
+    "blocks_public",
+    "plan_blocks",
+]
 
 LEARNERS = ("auto", "logistic", "inverse-covariance", "chow-liu")
-MAX_BLOCKS = 1 << 16
-"""More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""
-
 _MAX_WEIGHTS = 10**7
 _MAX_CELLS = 10**8
 _MAX_ITER, _STEP_TOL = 300, 1e-4
@@ -127,15 +128,9 @@ class BlockLearner:
         return regression_layout(family, self.cardinalities, self.order)
 
     def graph(self, codes: np.ndarray) -> tuple[int, ...]:
-        """The edges of a block's graph, as increasing pair numbers; none without records.
-
-        A block whose learner fails has no edges either: an exception would tell of its records.
-        """
-        try:
-            with np.errstate(all="ignore"):
-                return self._edges(self.scores(codes)) if len(codes) else ()
-        except Exception:
-            return ()
+        """The edges of a block's graph, as increasing pair numbers; none without records."""
+        with np.errstate(all="ignore"):
+            return self._edges(self.scores(codes)) if len(codes) else ()
 
     def scores(self, codes: np.ndarray) -> np.ndarray:
         """Score of each pair, shape (p, p), of one or more records."""
@@ -202,15 +197,19 @@ def blocks_public(learner: BlockLearner) -> dict[str, Any]:
     return {name: getattr(learner, name) for name in names}
 
 
-def block_graphs(blocks: Sequence[np.ndarray], learner: BlockLearner, n_workers: int | None = None) -> list[tuple]:
-    """The graph of each block, exact: **to be noised**.
+@block_function
+def block_graph(codes: np.ndarray, rng: np.random.Generator, **learner: Any) -> tuple[int, ...]:
+    """The graph of a block, a registered block function; `learner` as :func:`block_arguments` returns it."""
+    return BlockLearner(**learner).graph(codes)
 
-    Each is a function of its block alone: which thread works on it, and when, changes nothing, because a thread's
-    products of matrices run on one thread of their own.
-    """
-    workers = min(4, os.cpu_count() or 1) if n_workers is None else n_workers
-    with ThreadpoolController().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(learner.graph, blocks))
+
+def block_arguments(learner: BlockLearner) -> dict[str, Any]:
+    """What a curator is asked with: the function's name, its public arguments and the largest number of edges."""
+    return {
+        "function": f"{block_graph.__module__}.{block_graph.__name__}",
+        "arguments": asdict(learner),
+        "max_edges": learner.max_edges,
+    }
 
 
 def _inverse_covariance_scores(codes: np.ndarray) -> np.ndarray:

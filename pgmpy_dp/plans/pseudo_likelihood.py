@@ -10,28 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private import accounting
-from pgmpy_dp.private.adjacency import changed_records
-from pgmpy_dp.private.data.gradients import record_count
-from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
-from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
-from pgmpy_dp.private.guarantee import ZCDP, checked_number
-from pgmpy_dp.private.learners.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.private.learners.public_graph import edge_positions, encoded_graph
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.mathematics.field_design import FieldDesign, field_scopes
-from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import gaussian_scales
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.plans.public_graph import edge_positions, encoded_graph
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.fields import FieldDesign, ResidualGrid, gradient_multiplier
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.mathematics.field_design import field_scopes
+from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
 __all__ = ["PseudoLikelihoodSettings", "parameters", "run"]
 
-_LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
 _MOST_SCOPES = 200_000
 _PARAMETER_BITS = 32  # released log-potentials are multiples of 2**-32
 
@@ -50,7 +47,7 @@ class PseudoLikelihoodSettings:
         Largest number of variables of an interaction; above 2 for "binary" only.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only its cliques interact. Default: all sets of up to `order` variables. Kept as in
-        :class:`~pgmpy_dp.private.learners.frank_wolfe_plan.FrankWolfeSettings`.
+        :class:`~pgmpy_dp.plans.frank_wolfe_plan.FrankWolfeSettings`.
     sparse : bool, default True
         Keep, after a first part of the steps, only the interactions that stand out of the noise.
     n_steps : int, default 60
@@ -105,11 +102,11 @@ class PseudoLikelihoodSettings:
 class _Plan:
     """Everything that follows from public numbers."""
 
-    cost: ZCDP
     design: FieldDesign
     steps: tuple[int, ...]  # of each of the parts
+    parts: tuple[Fraction, ...]  # share of the cost of a step of each part
     multipliers: tuple[float, ...]  # noise of a step of each part, in units of the clip norm
-    count_scale: float | None
+    count_part: Fraction | None
 
 
 def run(
@@ -176,32 +173,22 @@ def run(
     """
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     plan = _plan(table, settings, budget)
-    seed = samplers.seeded_generator(settings.random_state)
-    table.ledger.charge(
-        plan.cost,
+    curator = TableCurator(
+        table,
+        budget,
         what=f"{settings.n_steps} gradient steps for {plan.design.n_parameters} parameters of a field",
         columns=list(table.schema.variables),
         mechanism="discrete_gaussian",
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+        random_state=settings.random_state,
     )
-    values, noise = [], []
-    records = float(table.n_records or 0)
-    if plan.count_scale is not None:
-        values.append(samplers.discrete_gaussian(record_count(table).value, plan.count_scale, seed=seed))
-        noise.append(Noise("discrete_gaussian", plan.count_scale))
-        records = float(values[0][0])
-    design, theta = _ascend(table, settings, plan, max(records, 1.0), seed, progress)
+    counted = table.n_records if plan.count_part is None else curator.record_count(plan.count_part)
+    design, theta = _ascend(curator, settings, plan, max(float(counted or 0), 1.0), progress)
     flat = _log_potentials(
         design, theta, field_scopes(len(table.schema), settings.order), settings.family == "pairwise"
     )
-    return Release(
-        kind="pseudo_likelihood",
-        values=(np.rint(np.ldexp(flat, _PARAMETER_BITS)).astype(np.int64), *values),
-        noise=(None, *noise),
-        public={
-            "schema": table.schema.to_dict(),
-            "n_records": table.n_records,
+    return curator.release(
+        "pseudo_likelihood",
+        {
             "family": settings.family,
             "order": settings.order,
             "graph": encoded_graph(settings.graph),
@@ -216,10 +203,7 @@ def run(
                 "n_interactions": [_interactions(plan.design), _interactions(design)],
             },
         },
-        adjacency=table.adjacency,
-        guarantee=plan.cost,
-        mechanism="discrete_gaussian",
-        reproducible=seed is not None,
+        computed=[np.rint(np.ldexp(flat, _PARAMETER_BITS)).astype(np.int64)],
     )
 
 
@@ -237,32 +221,31 @@ def parameters(release: Release) -> np.ndarray:
 
 
 def _ascend(
-    table: PrivateTable,
+    curator: TableCurator,
     settings: PseudoLikelihoodSettings,
     plan: _Plan,
     records: float,
-    seed: np.random.Generator | None,
     progress: Callable[[], None] | None,
 ) -> tuple[FieldDesign, np.ndarray]:
     """The interactions that are left, and averaged parameters. Between two noisy sums everything is post-processing."""
-    codes, counts = distinct(table_codes(table))
     design = plan.design
     theta = np.zeros(design.n_parameters)
     for part, (n_steps, multiplier) in enumerate(zip(plan.steps, plan.multipliers, strict=True)):
-        grid = ResidualGrid(settings.clip_norm * design.reference_norm, design)
-        scale = math.nextafter(multiplier * grid.bound, math.inf)
+        field = curator.pseudo_likelihood(design.scopes, settings.clip_norm * design.reference_norm)
         average, averaged = np.zeros_like(theta), (n_steps + 1) // 2
         for step in range(n_steps):
-            exact = gradient_sum(codes, counts, theta, grid, table.adjacency)
-            noisy = samplers.discrete_gaussian(exact.value, scale, seed=seed)
-            theta = _within(theta + settings.learning_rate / records * (noisy * grid.unit), design, settings.width)
+            noisy = field.gradient(theta, plan.parts[part])
+            theta = _within(
+                theta + settings.learning_rate / records * (noisy * field.unit_size), design, settings.width
+            )
             if step >= n_steps - averaged:
                 average += theta / averaged
             if progress is not None:
                 progress()
         theta = average
         if part < len(plan.steps) - 1:
-            design, theta = _without_hidden(design, theta, settings, scale * grid.unit / records, n_steps, records)
+            sd = math.nextafter(multiplier * field.bound, math.inf) * field.unit_size / records
+            design, theta = _without_hidden(design, theta, settings, sd, n_steps, records)
     return design, theta
 
 
@@ -312,28 +295,19 @@ def _plan(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budge
     # The grids between that of all interactions and that of none are finer than the first, with a norm above the last.
     for possible in (design, FieldDesign(design.cardinalities, field_scopes(design.n_variables, 1))):
         ResidualGrid(settings.clip_norm * possible.reference_norm, possible)
-    rho = budget.rho
-    if rho is None:
-        assert budget.epsilon is not None
-        rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
+    cost = cost_of(budget)
+    assert isinstance(cost, ZCDP)
     steps: tuple[int, ...] = (settings.n_steps,)
     shares = [1.0]
     if settings.sparse and _interactions(design):
         first = min(max(round(settings.first_share * settings.n_steps), 1), settings.n_steps - 1)
         steps, shares = (first, settings.n_steps - first), [settings.first_share, 1.0 - settings.first_share]
-    weights = [share / n for share, n in zip(shares, steps, strict=True) for _ in range(n)]
-    distances = [float(changed_records(table.adjacency))] * len(weights)
-    if table.n_records is None:
-        weights.append(settings.count_share / (1.0 - settings.count_share))
-        distances.append(1.0)
-    scales = gaussian_scales(distances, rho, weights)
-    multipliers = (scales[0],) if len(steps) == 1 else (scales[0], scales[steps[0]])
-    if max(multipliers) * LARGEST_BOUND > _LARGEST_SCALE:
-        raise ValueError(
-            f"{budget} needs noise of {max(multipliers):.3g} times the clip norm in each of n_steps="
-            f"{settings.n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
-        )
-    return _Plan(ZCDP(rho), design, steps, multipliers, scales[-1] if table.n_records is None else None)
+    weights = [Fraction(share / n) for share, n in zip(shares, steps, strict=True)]
+    count = Fraction(settings.count_share / (1.0 - settings.count_share)) if table.n_records is None else Fraction(0)
+    total = count + sum((weight * n for weight, n in zip(weights, steps, strict=True)), start=Fraction(0))
+    parts = tuple(weight / total for weight in weights)
+    multipliers = tuple(gradient_multiplier(table.adjacency, cost, part) for part in parts)
+    return _Plan(design, steps, parts, multipliers, count / total if count else None)
 
 
 def _design(schema: Schema, settings: PseudoLikelihoodSettings) -> FieldDesign:

@@ -1,7 +1,6 @@
 """Private stochastic gradient ascent on the likelihood of a time-homogeneous chain of users' sequences.
 
-Each step draws a Poisson sample of the users, clips their gradients in l2 norm, adds discrete Gaussian noise to the
-sum, and moves the logits of the chain. ``gradient.md`` beside this file proves the guarantee.
+Each step asks for the noisy sum of the clipped gradients of a Poisson sample of the users, and moves the logits.
 """
 
 from __future__ import annotations
@@ -11,15 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.private.data.chain_gradients import ChainGrid, UserShares, sampled_user_gradient_sum, user_count
+from pgmpy_dp.checks import checked_number
+from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.gradients import ChainGradientCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.subject import require_data_and_budget
-from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners.ascent import PARAMETER_UNIT, AscentSettings, ascend, make_plan
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import encode_label
 
 __all__ = ["ChainGradientSettings", "parameters", "run"]
 
@@ -39,7 +36,7 @@ class ChainGradientSettings(AscentSettings):
         Share of the beginnings in a user's squared weights; the transitions have the rest. The likelihood has the same
         maximum whatever it is: pi and P share no parameter.
     n_steps, batch_rate, clip_norm, learning_rate, momentum, average_share, count_share, random_state
-        See :class:`~pgmpy_dp.private.learners.ascent.AscentSettings`; units are users. Default `clip_norm`: 0.6; no
+        See :class:`~pgmpy_dp.plans.ascent.AscentSettings`; units are users. Default `clip_norm`: 0.6; no
         gradient is longer than 2. Default `learning_rate`: see `run`.
 
     Raises
@@ -88,17 +85,15 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
     Privacy
         *Unit.* A user: all rows with one value of the column ``data.unit``.
 
-        *Sensitivity.* A user's clipped gradient has l2 norm at most B, exactly, whatever the number of its visits, and
-        depends on that user and on the current logits, which are public, alone
-        (:func:`~pgmpy_dp.private.data.chain_gradients.sampled_user_gradient_sum`). Under ``add_remove`` the clipped sum
-        moves by at most B, under ``replace_one`` by at most 2B.
+        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.gradients.ChainGradientCurator`: a user's clipped
+        gradient has l2 norm at most B, exactly, whatever the number of its visits.
 
-        *Guarantee.* (epsilon, delta)-DP, or rho-zCDP, as :func:`~pgmpy_dp.private.learners.ascent.make_plan` derives
-        it, with users for records.
+        *Guarantee.* (epsilon, delta)-DP, or rho-zCDP, as
+        :func:`~pgmpy_dp.private.curator.schedule.sampled_schedule` derives it, with users for records.
 
         *Source.* Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang 2016; Mironov, Talwar and Zhang 2019;
-        Canonne, Kamath and Steinke 2020. Proof for the discrete Gaussian: ``gradient.md``. Shares: Bernstein, McKenna,
-        Sun, Sheldon, Hay and Miklau 2017, section 4.2, after He et al. 2015.
+        Canonne, Kamath and Steinke 2020. Proof for the discrete Gaussian: ``private/curator/gradient.md``. Shares:
+        Bernstein, McKenna, Sun, Sheldon, Hay and Miklau 2017, section 4.2, after He et al. 2015.
 
         *Side channels.* Sampling and noise use the operating system's randomness. A step on an empty sample, or
         without users, is noise like any other. Running time depends on the number of users and of their visits.
@@ -122,38 +117,27 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
     require_data_and_budget(data, PrivateSequences, budget, example="a Budget, e.g. Budget(rho=0.1)")
     (variable,) = data.schema.variables
     k = data.schema.cardinality(variable)
-    clip_norm = _CLIP_NORM if settings.clip_norm is None else settings.clip_norm
-    grid = ChainGrid(clip_norm, k, settings.initial_share)
-    plan = make_plan(settings, budget, data.adjacency, data.n_users, grid.bound, grid.unit)
-    seed = seeded_generator(settings.random_state)
-    data.ledger.charge(
-        plan.cost,
-        what=f"{settings.n_steps} gradient steps for a chain",
-        columns=[variable],
-        mechanism="subsampled_discrete_gaussian",
-        adjacency=data.adjacency,
-        reproducible=seed is not None,
-        unit=data.unit,
+    curator = ChainGradientCurator(
+        data,
+        budget,
+        _CLIP_NORM if settings.clip_norm is None else settings.clip_norm,
+        settings.initial_share,
+        n_steps=settings.n_steps,
+        batch_rate=settings.batch_rate,
+        count_share=settings.count_share,
+        random_state=settings.random_state,
     )
-    users = UserShares(data, grid)
     found = ascend(
         settings,
-        plan,
-        grid.n_cells,
+        curator,
+        curator.n_cells,
         public_count=data.n_users,
-        exact_count=lambda: user_count(data),
-        exact_sum=lambda theta: sampled_user_gradient_sum(users, theta, grid, plan.rate, seed=seed),
+        gradient=curator.step,
         default_rate=lambda _, variance: _default_learning_rate(settings, k, variance),
-        seed=seed,
     )
-    return Release(
-        kind="chain_logits",
-        values=(found.parameters[:k], found.parameters[k:].reshape(k, k), *found.counts),
-        noise=(None, None, *found.noise),
-        public={
-            "schema": data.schema.to_dict(),
-            "unit": encode_label(data.unit),
-            "n_users": data.n_users,
+    return curator.release(
+        "chain_logits",
+        {
             "parameter_unit": PARAMETER_UNIT,
             "settings": {
                 "initial_share": settings.initial_share,
@@ -162,10 +146,7 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
             },
             "path": found.path,
         },
-        adjacency=data.adjacency,
-        guarantee=plan.cost,
-        mechanism="subsampled_discrete_gaussian",
-        reproducible=seed is not None,
+        computed=[found.parameters[:k], found.parameters[k:].reshape(k, k)],
     )
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private.data.table import PrivateTable, random_parts, require_table_and_budget
-from pgmpy_dp.private.guarantee import ApproxDP
-from pgmpy_dp.private.learners.block_graphs import MAX_BLOCKS, BlockSettings, block_graphs, blocks_public, plan_blocks
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.distance_test import distance_test, noisy_mode
-from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.plans.block_graphs import BlockSettings, block_arguments, blocks_public, plan_blocks
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.votes import MAX_BLOCKS, agreement_test
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -77,12 +75,9 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
     Notes
     -----
     Privacy
-        *Sensitivity.* Under add_remove and replace_one one block's records change, by draws that are independent of the
-        records (:func:`~pgmpy_dp.private.data.table.random_parts`), and a block's graph is a function of its records,
-        so one vote changes, at most. Blocks have defined graphs whatever they hold, none at all included.
-
-        *Guarantee.* (epsilon, delta)-DP by the distance test on the votes, given the draws, and so on average over
-        them: :mod:`pgmpy_dp.private.noise.distance_test` has the proof.
+        *Guarantee.* (epsilon, delta)-DP, by one request for a graph that blocks agree on
+        (:meth:`~pgmpy_dp.private.curator.votes.VotingCurator.agreed_graph`), which takes all of epsilon, in a pure
+        share, and all of delta.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Lemma 6.1; Vadhan 2017, Proposition 3.4.
 
@@ -104,40 +99,36 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
             "edge votes, which take any budget"
         )
     learner = plan_blocks(table.schema, settings.blocks)
-    test = distance_test(budget.epsilon, budget.delta)
+    test = agreement_test(cost_of(budget, pure=True), 1, budget.delta)
     n_blocks = settings.n_blocks
     if n_blocks is None:
         n_blocks = math.ceil(min(4.0 * math.log(1.0 / budget.delta) / budget.epsilon, MAX_BLOCKS + 1))
     if n_blocks > MAX_BLOCKS:
         raise ValueError(f"n_blocks={settings.n_blocks!r} asks for more than {MAX_BLOCKS} blocks; raise epsilon")
-    seed = seeded_generator(settings.random_state)
-    cost = ApproxDP(budget.epsilon, budget.delta)
-    table.ledger.charge(
-        cost,
+    curator = TableCurator(
+        table,
+        budget,
         what=f"a stable graph of {len(table.schema)} variables, by the votes of {n_blocks} blocks",
         columns=table.schema.variables,
         mechanism="distance_test",
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+        reserve=budget.delta,
+        pure=True,
+        random_state=settings.random_state,
     )
-    votes = block_graphs(random_parts(table, n_blocks, seed), learner, settings.blocks.n_workers)
-    noisy, mode = noisy_mode(votes, test, seed)
-    pairs = np.transpose(np.triu_indices(len(table.schema), 1))
-    return Release(
-        kind="stable_structure",
-        values=(np.array([noisy]), pairs[list(mode or ())].reshape(-1, 2)),
-        noise=(test.noise, None),
-        public={
-            "schema": table.schema.to_dict(),
-            "n_records": table.n_records,
+    curator.agreed_graph(
+        **block_arguments(learner),
+        n_blocks=n_blocks,
+        share=1,
+        eta=budget.delta,
+        n_workers=settings.blocks.n_workers,
+    )
+    return curator.release(
+        "stable_structure",
+        {
             "n_blocks": n_blocks,
             "threshold": test.threshold,
             "settings": {**blocks_public(learner), "budget": budget.guarantee.to_dict()},
         },
-        adjacency=table.adjacency,
-        guarantee=cost,
-        mechanism="distance_test",
-        reproducible=seed is not None,
     )
 
 

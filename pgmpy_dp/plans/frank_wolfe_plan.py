@@ -11,23 +11,21 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private import accounting
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.plans.public_graph import checked_graph, edge_positions
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, selection_weight
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions
-from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.fields import LARGEST_REACH, selection_weight, vertex_scale
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.frank_wolfe_path import STEPS
 from pgmpy_dp.private.mathematics.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
-from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.schema import Schema
 
 __all__ = ["FrankWolfePlan", "FrankWolfeSettings", "frank_wolfe_plan"]
 
 _FEWEST = 10
 _MOST_AUTOMATIC = 10_000
-_LARGEST_REACH = 1 << 20  # of the integer logits: a table of residuals has six times as many entries
 _MOST_WEIGHTS = 20_000_000  # 32 bytes each during a pass
 # The share of the bound's number of steps that is best on made-up Ising models (p 10 to 100, n 1e4 to 1e6).
 _BOUND_SHARE = {
@@ -138,12 +136,19 @@ class FrankWolfePlan:
         most = min(_MOST_AUTOMATIC, _most_iterations(self.step))
         return round(min(max(_FEWEST, bound * _BOUND_SHARE[self.step, type(self.cost)]), most))
 
+    @property
+    def count_part(self) -> Fraction:
+        """Share of the cost for a noisy number of records."""
+        total = self.cost.rho if isinstance(self.cost, ZCDP) else self.cost.epsilon
+        return Fraction(self.count_budget) / Fraction(total)
+
+    def selection_part(self, n_iter: int) -> Fraction:
+        """Share of the cost for one step of T = n_iter."""
+        return (1 - self.count_part) / (n_iter - 1)
+
     def scale(self, n_iter: int) -> float:
         """Of the noise of each selection, in units of the gradient sums."""
-        weight = selection_weight(self.layout, self.adjacency, self.cost)
-        total = Fraction(self.cost.rho if isinstance(self.cost, ZCDP) else self.cost.epsilon)
-        rest = 1 - Fraction(self.count_budget) / total
-        return selection_scale(float(RESIDUAL_UNIT), self.cost, rest / (weight * (n_iter - 1)))
+        return vertex_scale(self.layout, self.adjacency, self.cost, self.selection_part(n_iter))
 
 
 def frank_wolfe_plan(
@@ -159,15 +164,8 @@ def frank_wolfe_plan(
     """
     layout = _layout(schema, settings)
     radius = 2.0 * settings.width * (max(layout.cardinalities) if settings.family == "pairwise" else 1)
-    cost: PureDP | ZCDP
-    if budget.rho is not None:
-        cost, total = ZCDP(budget.rho), budget.rho
-    else:
-        assert budget.epsilon is not None
-        cost, total = PureDP(budget.epsilon), budget.epsilon
-        if budget.delta:
-            total = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
-            cost = ZCDP(total)
+    cost = cost_of(budget)
+    total = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
     counted = settings.n_iter is None and n_records is None
     if counted and adjacency == Adjacency.REPLACE_ONE:
         raise ValueError("n_records=None with adjacency='replace_one', under which this number is public; pass it")
@@ -201,4 +199,4 @@ def _layout(schema: Schema, settings: FrankWolfeSettings) -> RegressionLayout:
 
 
 def _most_iterations(step: str) -> int:
-    return _LARGEST_REACH if step == STEPS[0] else math.isqrt(2 * _LARGEST_REACH) - 1
+    return LARGEST_REACH if step == STEPS[0] else math.isqrt(2 * LARGEST_REACH) - 1

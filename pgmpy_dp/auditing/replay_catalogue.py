@@ -1,0 +1,20 @@
+"""All cases of replay: every estimator, method, adjacency and kind of budget that asks a curator."""
+
+from __future__ import annotations
+
+from pgmpy_dp.auditing.replay_cases import ReplayCase
+from pgmpy_dp.auditing.replay_parities import parity_cases
+from pgmpy_dp.auditing.replay_tables import table_cases
+from pgmpy_dp.auditing.replay_votes import vote_cases
+
+__all__ = ["replay_catalogue"]
+
+
+def replay_catalogue() -> list[ReplayCase]:
+    """The cases of all subjects.
+
+    Returns
+    -------
+    list of ReplayCase
+    """
+    return [*table_cases(), *vote_cases(), *parity_cases()]

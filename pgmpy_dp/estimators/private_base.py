@@ -1,0 +1,121 @@
+"""What every estimator does: one release from private data under a budget, then everything from the release alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any, ClassVar, Self
+
+from skbase.base import BaseEstimator
+
+from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["BasePrivateEstimator", "PrivateFit"]
+
+
+class PrivateFit:
+    """From a release to fitted attributes, and nothing in between: a fit that fails leaves the estimator as it was."""
+
+    _release_kinds: ClassVar[tuple[str, ...]]
+
+    def _budget(self) -> Budget:
+        """Of one fit."""
+        return Budget(**{name: getattr(self, name) for name in ("epsilon", "delta", "rho") if hasattr(self, name)})
+
+    def _take(self, release: Release, data: PrivateData | None = None, **context: Any) -> Self:
+        """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
+
+        What an earlier fit has set and this one does not is gone too. If learning fails the exception has the release.
+        """
+        privacy = Privacy.of(release, () if data is None else data.ledger.entries)
+        with nullcontext() if data is None else handed_over(release):
+            learned = self._learned(release, privacy, **context)
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
+        self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
+        return self
+
+    @abstractmethod
+    def _learned(self, release: Release, privacy: Privacy) -> Mapping[str, Any]:
+        """All fitted attributes but `release_` and `privacy_`, from a release and public arguments."""
+
+    def _check_release(self, release: Release) -> None:
+        """TypeError, ValueError for what is no release of this estimator."""
+        require_release(release)
+        if release.kind not in self._release_kinds:
+            kinds = " or ".join(map(repr, self._release_kinds))
+            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
+
+
+class BasePrivateEstimator(PrivateFit, BaseEstimator):
+    """Learns from private data by one release; abstract.
+
+    A subclass names the `_release_kinds` that it can learn from, refuses bad public arguments in `_check`, makes
+    private data of what users pass in `_private`, asks for the release in `_run`, and makes all it shows in `_learned`.
+    """
+
+    @abstractmethod
+    def _private(self, X: Any, budget: Budget) -> PrivateData:
+        """Private data with a ledger of their own; those that are passed as such must agree with the arguments."""
+
+    @abstractmethod
+    def _run(self, data: Any, budget: Budget) -> Release:
+        """The plan: refuses bad public arguments before it charges."""
+
+    def _check(self) -> None:
+        """Refuse public arguments that are wrong whatever the data, before these are opened."""
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Release what is needed under the budget, then learn from it.
+
+        Parameters
+        ----------
+        X : dataframe, array, path, or private data
+            As the class says. Private data (`PrivateTable`, `PrivateSequences`, `PrivateVectors`) are charged to their
+            own ledger, which several fits can share; anything else gets a ledger with the budget of this fit.
+        y : None
+            Ignored; for pipelines.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent. Nothing is raised because of a record.
+        BudgetExceeded
+            If the ledger of private data does not allow the budget; nothing is spent.
+
+        Notes
+        -----
+        If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
+        ``release``, for :meth:`fit_release`.
+        """
+        budget = self._budget()
+        self._check()
+        data = self._private(X, budget)
+        return self._take(self._run(data, budget), data)
+
+    def fit_release(self, release: Release) -> Self:
+        """Learn again from what was released before; needs no records and costs nothing.
+
+        Parameters
+        ----------
+        release : Release
+            As in ``release_``, or read by ``Release.load``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no release of this estimator, and for bad public arguments.
+        """
+        self._check_release(release)
+        return self._take(release)

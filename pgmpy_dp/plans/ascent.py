@@ -1,0 +1,150 @@
+"""Private stochastic gradient ascent (Abadi et al. 2016): the noisy steps, whatever the likelihood.
+
+A curator answers noisy sums of clipped gradients of Poisson samples of the units of privacy, records or users; here are
+the steps and the averages that are made of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.private.curator.schedule import SampledCurator
+
+__all__ = ["PARAMETER_UNIT", "Ascent", "AscentSettings", "ascend"]
+
+_LARGEST_PARAMETER = 50.0  # log-potentials stay within +-50: a ratio of exp(100) between two cells of a table
+_PARAMETER_BITS = 32
+PARAMETER_UNIT = math.ldexp(1.0, -_PARAMETER_BITS)
+"""Released parameters are multiples of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AscentSettings:
+    """How to ascend, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    n_steps : int, default 200
+    batch_rate : float, optional
+        In (0, 1]: probability with which a unit takes part in a step, rounded to a multiple of 2**-16. Default: 1/4,
+        and 1 for a rho budget, where sampling does not save any.
+    clip_norm : float, optional
+        l2 norm that no unit's gradient exceeds. The default is the learner's.
+    learning_rate : float, optional
+        Of a step, for the mean gradient of a unit. Default: from the public noise level, see the learner.
+    momentum : float, default 0.9
+        In [0, 1): share of the last step's direction that the next one keeps.
+    average_share : float, default 0.5
+        In (0, 1]: the result is the mean of the parameters over this last part of the steps.
+    count_share : float, default 0.05
+        In (0, 1): part of the budget (of rho) for a noisy number of units, where no public one is known.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable samples and noise. The release is marked reproducible and **is not
+        private**.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the data.
+    """
+
+    n_steps: int = 200
+    batch_rate: float | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    momentum: float = 0.9
+    average_share: float = 0.5
+    count_share: float = 0.05
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+        if isinstance(self.n_steps, bool) or not isinstance(self.n_steps, int | np.integer):
+            raise TypeError(f"n_steps={self.n_steps!r} is a {type(self.n_steps).__name__}; pass a whole number above 0")
+        if not 1 <= self.n_steps <= 10**6:
+            raise ValueError(f"n_steps={self.n_steps!r} is out of range; pass a whole number from 1 to 1000000")
+        object.__setattr__(self, "n_steps", int(self.n_steps))
+        for name in ("batch_rate", "clip_norm", "learning_rate"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, checked_number(name, getattr(self, name), positive=True))
+        if self.batch_rate is not None and self.batch_rate > 1:
+            raise ValueError(f"batch_rate={self.batch_rate!r} is above 1; it is a probability: pass a number in (0, 1]")
+        for name in ("momentum", "count_share"):
+            number = checked_number(name, getattr(self, name), positive=name == "count_share", below_one=True)
+            object.__setattr__(self, name, number)
+        share = checked_number("average_share", self.average_share, positive=True)
+        if share > 1:
+            raise ValueError(f"average_share={share!r} is above 1; pass the part of the steps to average, in (0, 1]")
+        object.__setattr__(self, "average_share", share)
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """What came of the steps.
+
+    Attributes
+    ----------
+    parameters : ndarray of int64
+        Averaged, in units of `PARAMETER_UNIT`.
+    path : dict
+        How the parameters were found: public.
+    """
+
+    parameters: np.ndarray
+    path: dict[str, Any]
+
+
+def ascend(
+    settings: AscentSettings,
+    curator: SampledCurator,
+    n_parameters: int,
+    *,
+    public_count: int | None,
+    gradient: Callable[[np.ndarray], np.ndarray],
+    default_rate: Callable[[float, float], float],
+) -> Ascent:
+    """Take the noisy steps from parameters 0. Between two noisy sums everything is post-processing.
+
+    Parameters
+    ----------
+    settings : AscentSettings
+    curator : SampledCurator
+        Opened for the steps of `settings`.
+    n_parameters : int
+    public_count : int or None
+        The number of units, if it is public.
+    gradient : callable
+        From parameters, shape (n_parameters,), to the noisy sum of the curator's next step.
+    default_rate : callable
+        From the number of units and the variance of the mean of all steps' noises to a learning rate.
+    """
+    schedule = curator.schedule
+    n = max(float(curator.count() if public_count is None else public_count), 1.0)
+    to_mean = curator.unit_size / (schedule.rate * n)
+    variance = (curator.scale * curator.unit_size / (schedule.rate * n)) ** 2 / settings.n_steps
+    learning_rate = settings.learning_rate or default_rate(n, variance)
+    theta = np.zeros(n_parameters)
+    direction, average = np.zeros_like(theta), np.zeros_like(theta)
+    averaged = math.ceil(settings.average_share * settings.n_steps)
+    for step in range(settings.n_steps):
+        direction = settings.momentum * direction + (1.0 - settings.momentum) * (gradient(theta) * to_mean)
+        theta = np.clip(theta + learning_rate * direction, -_LARGEST_PARAMETER, _LARGEST_PARAMETER)
+        if step >= settings.n_steps - averaged:
+            average += theta / averaged
+    path = {
+        "n_steps": settings.n_steps,
+        "batch_rate": schedule.rate,
+        "clip_norm": curator.bound * curator.unit_size,
+        "noise_multiplier": schedule.multiplier,
+        "learning_rate": learning_rate,
+        "momentum": settings.momentum,
+        "average_share": settings.average_share,
+    }
+    return Ascent(np.rint(np.ldexp(average, _PARAMETER_BITS)).astype(np.int64), path)

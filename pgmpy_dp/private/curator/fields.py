@@ -1,0 +1,350 @@
+"""Questions about a table that fit a random field: gradients of its regressions and of its pseudo-likelihood."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax, additive_scales
+from pgmpy_dp.private.data.gradients import record_count
+from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
+from pgmpy_dp.private.data.regressions import (
+    RESIDUAL_UNIT,
+    GradientSums,
+    Regressions,
+    residual_table,
+    selection_weight,
+)
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.mathematics.field_design import FieldDesign
+from pgmpy_dp.private.noise.additive import gaussian_scales
+from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.private.sensitive import Noise
+
+__all__ = [
+    "LARGEST_REACH",
+    "RESIDUAL_UNIT",
+    "FieldCurator",
+    "FieldDesign",
+    "PseudoLikelihood",
+    "RegressionPath",
+    "ResidualGrid",
+    "gradient_multiplier",
+    "selection_weight",
+    "vertex_scale",
+]
+
+_LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
+
+LARGEST_REACH = 1 << 20
+"""Largest absolute value of integer logits: a table of residuals has six times as many entries."""
+
+
+def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
+    """Scale of the noise of :meth:`RegressionPath.vertices`, in units of the gradient sums: from public numbers.
+
+    Raises
+    ------
+    ValueError
+        Where it buries any gradient.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.private.mathematics.regression_layout import regression_layout
+    >>> layout = regression_layout("ising", [2, 2])
+    >>> vertex_scale(layout, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1)) / RESIDUAL_UNIT
+    4.0
+    """
+    return selection_scale(float(RESIDUAL_UNIT), cost, share / selection_weight(layout, adjacency, cost))
+
+
+def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> float:
+    """Scale of the noise of :meth:`PseudoLikelihood.gradient`, over the clip norm: from public numbers.
+
+    Raises
+    ------
+    ValueError
+        Where it would bury any gradient.
+
+    Examples
+    --------
+    >>> gradient_multiplier(Adjacency.REPLACE_ONE, ZCDP(0.5), Fraction(1, 4))
+    4.0
+    """
+    multiplier = gaussian_scales([float(changed_records(adjacency))], share * Fraction(cost.rho))[0]
+    if multiplier * LARGEST_BOUND > _LARGEST_SCALE:
+        raise ValueError(
+            f"a budget of {cost} leaves each step 1/{float(1 / share):.3g} of it, which needs noise of "
+            f"{multiplier:.3g} times the clip norm and would bury any gradient; raise the budget, or take fewer steps "
+            "(n_steps)"
+        )
+    return multiplier
+
+
+class FieldCurator(Curator):
+    """What a table answers about random fields; abstract, the operators of tables are in the class below it."""
+
+    kind = PrivateTable
+    _data: PrivateTable
+    _rows: tuple[np.ndarray, np.ndarray] | None = None
+
+    def _distinct_records(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._rows is None:
+            self._rows = distinct(self._data._codes)
+        return self._rows
+
+    def record_count(self, share: Fraction | float) -> int:
+        """A noisy number of records inside the schema.
+
+        Parameters
+        ----------
+        share : Fraction or float
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        ValueError
+            Under ``replace_one`` where the number of records is public, as it is but in random parts.
+
+        Notes
+        -----
+        Privacy: the number moves by at most 1 under ``add_remove``, and by at most 1 under ``replace_one``, where a
+        record that is replaced can enter or leave the schema, or a random part. Laplace noise of scale ``1/(s
+        epsilon)`` or Gaussian noise of scale ``sqrt(1/(2 s rho))`` costs the share s.
+        """
+        if changed_records(self.adjacency) != 1 and self._data.n_records is not None:
+            raise ValueError(
+                f"adjacency={str(self.adjacency)!r} has a public number of records; declare n_records instead"
+            )
+        additive_scales([(1.0, 1.0)], self.cost, checked_share(share))
+        (noisy,) = self._answer(
+            "record_count", {}, share, lambda cost, s: AdditiveNoise.of([record_count(self._data)], cost, s)
+        )
+        return int(noisy[0])
+
+    def regression_path(self, layout: Any, reach: int) -> RegressionPath:
+        """A walk over the weights of all regressions of a random field, from weights of 0; see :class:`RegressionPath`.
+
+        Parameters
+        ----------
+        layout : RegressionLayout
+            Of :mod:`pgmpy_dp.private.mathematics.regression_layout`, for the schema's cardinalities.
+        reach : int
+            At most 2**20: bound on the sum of the absolute moves of any regression's weights.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a layout that is none of this table, and for another reach. Nothing is spent, and nothing is counted.
+        """
+        reach = checked_integer("reach", reach, 0)
+        if reach > LARGEST_REACH:
+            raise ValueError(f"reach={reach!r} is more than {LARGEST_REACH}; take fewer or smaller steps")
+        sizes = [self._data.schema.cardinality(name) for name in self._data.schema.variables]
+        return RegressionPath(self, Regressions.checked(layout, sizes), reach)
+
+    def pseudo_likelihood(self, scopes: Sequence[Sequence[int]], clip_norm: float) -> PseudoLikelihood:
+        """Gradients of a field's joint pseudo-likelihood, see :class:`PseudoLikelihood`.
+
+        Parameters
+        ----------
+        scopes : sequence of sequences of int
+            Of the field's interactions: increasing positions of the schema's variables, each scope once.
+        clip_norm : float
+            l2 norm that no record's gradient exceeds.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For other scopes, and a norm that does not fit 64-bit integers. Nothing is spent, and nothing is counted.
+        """
+        schema = self._data.schema
+        checked = tuple(tuple(checked_integer("scopes", i, 0) for i in scope) for scope in scopes)
+        increasing = all(scope and list(scope) == sorted(set(scope)) for scope in checked)
+        if not increasing or len(set(checked)) != len(checked) or any(s[-1] >= len(schema) for s in checked):
+            raise ValueError(f"scopes must be different tuples of increasing positions of the {len(schema)} variables")
+        sizes = tuple(schema.cardinality(name) for name in schema.variables)
+        norm = checked_number("clip_norm", clip_norm, positive=True)
+        return PseudoLikelihood(self, ResidualGrid(norm, FieldDesign(sizes, checked)))
+
+
+class RegressionPath:
+    """Weights of all logistic regressions of a random field, moved by public steps, and where their gradients point.
+
+    Weights are integers times a slope that each request names, as
+    :mod:`pgmpy_dp.private.mathematics.frank_wolfe_path` makes them. Made by :meth:`FieldCurator.regression_path`; the
+    curator that made it pays.
+    """
+
+    def __init__(self, curator: FieldCurator, layout: Regressions, reach: int) -> None:
+        self._curator, self._layout, self._reach = curator, layout, reach
+        self._weight = selection_weight(layout, curator.adjacency, curator.cost)
+        self._candidates = [np.flatnonzero(row >= 0) for row in layout.columns]
+        self._moved = np.zeros(layout.n_regressions, dtype=np.int64)
+        self._sums: GradientSums | None = None
+
+    def vertices(self, rows: np.ndarray, moves: np.ndarray, slope: float, share: Fraction | float) -> np.ndarray:
+        """Move the weights, then select a vertex of the l1 ball for each regression along its noisy gradient.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (n_regressions,)
+            The feature (its position in ``layout.features``) whose weight moves in each regression.
+        moves : ndarray of int, shape (n_regressions,)
+            By how much, in units of the slope.
+        slope : float
+            Positive: what one unit of all weights moved so far is worth now.
+        share : Fraction or float
+
+        Returns
+        -------
+        ndarray of int, shape (n_regressions,)
+            v < q is +1 in column v of the layout, v >= q is -1 in column v - q: about the vertex of smallest product
+            with the gradient of the logistic loss.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        TypeError, ValueError
+            For features that a regression does not have, moves beyond the reach, and a slope that is not positive and
+            finite. Nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* A record's gradient has coordinates of at most 1 in absolute value, exactly, and depends on
+            the record and on the current weights, which are public, alone. Scores are sums of gradients, never means:
+            the number of records is nowhere in them (:mod:`pgmpy_dp.private.data.regressions`). Over all regressions
+            the coordinates' movements D_r, in units of RESIDUAL_UNIT, have a sum (epsilon), or a sum of squares (rho),
+            of at most W, :func:`~pgmpy_dp.private.data.regressions.selection_weight`: for binary variables p under
+            ``add_remove``, 4 p (rho) or 2 p (epsilon) under ``replace_one``.
+
+            *Guarantee.* The share s of the cost: Gumbel noise of scale ``sqrt(W/(2 s rho))``, or exponential noise of
+            scale ``2 W/(s epsilon)``, in units of RESIDUAL_UNIT. Proof: ``frank_wolfe.md``.
+
+            *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithms 1 to 4, after Talwar, Thakurta and Zhang 2015;
+            Cesar and Rogers 2021 for the cost of a selection.
+        """
+        curator, layout = self._curator, self._layout
+        slope = checked_number("slope", slope, positive=True)
+        rows, moves = self._checked(rows, moves)
+        cost: Any = curator.cost
+        vertex_scale(layout, curator.adjacency, cost, checked_share(share))  # refuses before anything is spent
+
+        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> SeveralNoisyMax:
+            if self._sums is None:
+                self._sums = GradientSums(curator._data._codes, layout, curator.adjacency, self._reach)
+            self._moved += np.abs(moves)
+            gradients = self._sums.after(rows, moves, residual_table(slope, self._reach)).value
+            # The vertex s with the smallest <s, gradient>: +e_v scores -gradient_v, -e_v scores gradient_v.
+            own = [gradient[chosen] for gradient, chosen in zip(gradients, self._candidates, strict=True)]
+            scores = [np.concatenate([-part, part]) for part in own]
+            return SeveralNoisyMax.of(scores, float(RESIDUAL_UNIT), self._weight, cost, s)
+
+        arguments = {"layout": layout, "rows": rows, "moves": moves, "slope": slope}
+        best = curator._answer("vertices", arguments, share, mechanism, keep=False)
+        sizes = np.array([len(chosen) for chosen in self._candidates])
+        negative = best >= sizes
+        column = [chosen[b] for chosen, b in zip(self._candidates, best - sizes * negative, strict=True)]
+        return np.array(column, dtype=np.int64) + layout.columns.shape[1] * negative
+
+    def _checked(self, rows: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        layout, m = self._layout, self._layout.n_regressions
+        rows, moves = np.asarray(rows), np.asarray(moves)
+        for name, value in (("rows", rows), ("moves", moves)):
+            if value.shape != (m,) or not np.issubdtype(value.dtype, np.integer):
+                raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {m} integers")
+        rows, moves = rows.astype(np.int64), moves.astype(np.int64)
+        # A regression on the constant alone stays one: what it knows of a record is its label (selection_weight).
+        own = (layout.columns == rows[:, np.newaxis]).any(axis=1) & (rows >= 0)
+        if not (own | ((moves == 0) & (rows >= 0) & (rows < len(layout.features)))).all():
+            raise ValueError("rows moves weights of features that their regressions do not have")
+        within = (moves >= -self._reach) & (moves <= self._reach)  # -2**63 is its own absolute value
+        if not within.all() or (self._moved + np.abs(moves) > self._reach).any():
+            raise ValueError(f"moves go beyond the reach of {self._reach} that the path was made with")
+        return rows, moves
+
+
+class PseudoLikelihood:
+    """Noisy sums of all records' clipped gradients of a field's joint pseudo-likelihood, in one set of coordinates.
+
+    Made by :meth:`FieldCurator.pseudo_likelihood`; the curator that made it pays.
+
+    Attributes
+    ----------
+    bound : int
+        B, in units of the grid: the l2 norm that no record's gradient exceeds.
+    unit_size : float
+        What one unit of the grid is.
+    """
+
+    def __init__(self, curator: FieldCurator, grid: ResidualGrid) -> None:
+        self._curator, self._grid = curator, grid
+        self.bound, self.unit_size = grid.bound, grid.unit
+
+    def gradient(self, theta: np.ndarray, share: Fraction | float) -> np.ndarray:
+        """A noisy sum of clipped gradients at public parameters.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (n_parameters,)
+            Of :class:`~pgmpy_dp.private.mathematics.field_design.FieldDesign`, rounded to a public grid here.
+        share : Fraction or float
+
+        Returns
+        -------
+        ndarray of int64, shape (n_parameters,)
+            In units of `unit_size`.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        TypeError, ValueError
+            For a pure budget, parameters of another shape or that are not finite, and noise that would bury any
+            gradient. Nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* A record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on
+            `theta` alone. The clipped sum moves by at most B under ``add_remove``, 2B under ``replace_one``
+            (:func:`~pgmpy_dp.private.data.pseudo_likelihood.gradient_sum`).
+
+            *Guarantee.* The share s of rho: discrete Gaussian noise of scale ``(1 or 2) B/sqrt(2 s rho)``.
+
+            *Source.* Bassily, Smith and Thakurta 2014 for the method; Canonne, Kamath and Steinke 2020, Theorem 4.
+        """
+        curator, grid = self._curator, self._grid
+        if not isinstance(curator.cost, ZCDP):
+            raise ValueError(
+                f"the cost is {curator.cost}: gradients with Gaussian noise have no pure guarantee; pass a delta or rho"
+            )
+        checked = np.array(theta, dtype=np.float64)
+        if checked.shape != (grid.design.n_parameters,) or not np.isfinite(checked).all():
+            raise ValueError(
+                f"theta has shape {checked.shape}; pass {grid.design.n_parameters} finite numbers, one per parameter"
+            )
+        multiplier = gradient_multiplier(curator.adjacency, curator.cost, checked_share(share))
+        noise = Noise("discrete_gaussian", math.nextafter(multiplier * grid.bound, math.inf))
+
+        def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
+            codes, counts = curator._distinct_records()
+            return AdditiveNoise((gradient_sum(codes, counts, checked, grid, curator.adjacency),), (noise,))
+
+        arguments = {"scopes": grid.design.scopes, "clip_norm": grid.clip_norm, "theta": checked}
+        return curator._answer("gradient", arguments, share, mechanism, keep=False)[0]

@@ -1,0 +1,249 @@
+"""Clipped gradients of log-likelihoods, summed over Poisson samples: of a table's records, and of users' sequences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.schedule import SampledCurator
+from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
+from pgmpy_dp.private.data.chain_gradients import ChainGrid, UserShares, sampled_user_gradient_sum, user_count
+from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
+from pgmpy_dp.private.data.sequences import PrivateSequences
+from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.schema import Schema, encode_label
+
+__all__ = ["ChainGradientCurator", "GradientCurator"]
+
+_EXAMPLE = "a Budget, e.g. Budget(rho=0.1)"
+
+
+class GradientCurator(SampledCurator):
+    """A table that answers noisy sums of clipped gradients of log-linear models, as many as are declared.
+
+    The parameters of a step are the marginals of the model at its current potentials, one table after the other, flat:
+    a record's gradient is one 1 per table at its own cell, less the marginals. They are rounded to a public grid.
+
+    Parameters
+    ----------
+    data : PrivateTable
+    budget : Budget
+        ``epsilon`` with ``delta``, or ``rho``.
+    scopes : sequence of sequences of variable names
+        The tables of the model.
+    clip_norm : float, optional
+        l2 norm that no record's gradient exceeds. Default: sqrt(number of tables), the norm of a record's indicator.
+    n_steps, batch_rate, count_share
+        See :func:`~pgmpy_dp.private.curator.schedule.sampled_schedule`.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable samples and noise. Nothing is protected then.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left.
+    TypeError, ValueError
+        For unknown variables, a clip norm that does not fit 64-bit integers, and as `sampled_schedule`. All depend on
+        public arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy: a record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on the marginals
+    alone (:func:`~pgmpy_dp.private.data.gradients.clipped_sum`). See :meth:`step` and ``gradient.md``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = PrivateTable(pd.DataFrame({"a": [0, 1, 1]}), {"a": [0, 1]}, ledger=Budget(rho=1.0))
+    >>> curator = GradientCurator(table, Budget(rho=1.0), [("a",)], n_steps=2)
+    >>> curator.step([0.5, 0.5]).shape, curator.left, dict(curator.schedule.requests)
+    ((2,), Fraction(2, 3), {'step': 2, 'count': 1})
+    """
+
+    kind = PrivateTable
+    _data: PrivateTable
+
+    def __init__(
+        self,
+        data: PrivateTable,
+        budget: Budget,
+        scopes: Sequence[Sequence[Hashable]],
+        clip_norm: float | None = None,
+        *,
+        n_steps: int,
+        batch_rate: float | None = None,
+        count_share: float = 0.05,
+        random_state: int | None = None,
+    ) -> None:
+        require_table_and_budget(data, budget, _EXAMPLE)
+        self.scopes = checked_scopes(scopes)
+        require_scopes(data.schema, self.scopes)
+        cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in self.scopes)
+        norm = math.sqrt(len(self.scopes)) if clip_norm is None else clip_norm
+        self._grid = ClippingGrid(norm, len(self.scopes), cells)
+        used = {name for scope in self.scopes for name in scope}
+        super().__init__(
+            data,
+            budget,
+            data.n_records,
+            self._grid.bound,
+            self._grid.unit,
+            n_steps=n_steps,
+            batch_rate=batch_rate,
+            count_share=count_share,
+            what=f"{n_steps} gradient steps for {len(self.scopes)} tables",
+            columns=[name for name in data.schema.variables if name in used],
+            random_state=random_state,
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """Public description of the variables."""
+        return self._data.schema
+
+    @property
+    def n_cells(self) -> int:
+        """Length of the parameters, and of what a step returns."""
+        return self._grid.n_cells
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self._grid.n_cells,)
+
+    def _exact_count(self) -> Sensitive:
+        return record_count(self._data)
+
+    def _exact_sum(self, parameters: np.ndarray) -> Sensitive:
+        return sampled_gradient_sum(self._data, self.scopes, parameters, self._grid, self._coins)
+
+    def _coins(self, codes: np.ndarray) -> np.ndarray:
+        return self._sample(lambda: codes, len(codes), self.schedule.rate)
+
+    def _public(self) -> dict[str, Any]:
+        return {
+            "schema": self.schema.to_dict(),
+            "scopes": [[encode_label(name) for name in scope] for scope in self.scopes],
+            "n_records": self._data.n_records,
+        }
+
+
+class ChainGradientCurator(SampledCurator):
+    """Users' sequences that answer noisy sums of clipped gradients of a chain, one for each user, as declared.
+
+    The parameters of a step are the current logits, flat: of the first state (K), then of the next one for each state
+    that is left (K * K).
+
+    Parameters
+    ----------
+    data : PrivateSequences
+    budget : Budget
+        ``epsilon`` with ``delta``, or ``rho``.
+    clip_norm : float
+        l2 norm that no user's gradient exceeds, see :class:`~pgmpy_dp.private.data.chain_gradients.ChainGrid`.
+    initial_share : float
+        In (0, 1): share of the beginnings in a user's squared weights.
+    n_steps, batch_rate, count_share
+        See :func:`~pgmpy_dp.private.curator.schedule.sampled_schedule`; units are users.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable samples and noise. Nothing is protected then.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left.
+    TypeError, ValueError
+        For numbers out of range, a ledger that protects another unit, and as `sampled_schedule`. All depend on public
+        arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy: protected is a user, all rows with one value of the column ``data.unit``. A user's clipped gradient has l2
+    norm at most B, exactly, whatever the number of its visits, and depends on that user and on the logits alone
+    (:func:`~pgmpy_dp.private.data.chain_gradients.sampled_user_gradient_sum`). See :meth:`step` and ``gradient.md``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
+    >>> data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(rho=1.0))
+    >>> ChainGradientCurator(data, Budget(rho=1.0), 0.6, 0.25, n_steps=2).step([0.0] * 6).shape
+    (6,)
+    """
+
+    kind = PrivateSequences
+    _data: PrivateSequences
+
+    def __init__(
+        self,
+        data: PrivateSequences,
+        budget: Budget,
+        clip_norm: float,
+        initial_share: float,
+        *,
+        n_steps: int,
+        batch_rate: float | None = None,
+        count_share: float = 0.05,
+        random_state: int | None = None,
+    ) -> None:
+        require_data_and_budget(data, PrivateSequences, budget, example=_EXAMPLE)
+        (variable,) = data.schema.variables
+        self._grid = ChainGrid(clip_norm, data.schema.cardinality(variable), initial_share)
+        super().__init__(
+            data,
+            budget,
+            data.n_users,
+            self._grid.bound,
+            self._grid.unit,
+            n_steps=n_steps,
+            batch_rate=batch_rate,
+            count_share=count_share,
+            what=f"{n_steps} gradient steps for a chain",
+            columns=[variable],
+            random_state=random_state,
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """Public description of the states."""
+        return self._data.schema
+
+    @property
+    def unit(self) -> Hashable:
+        """The column whose values are protected, each with all its rows."""
+        return self._data.unit
+
+    @property
+    def n_cells(self) -> int:
+        """Length of the parameters, and of what a step returns."""
+        return self._grid.n_cells
+
+    @cached_property
+    def _users(self) -> UserShares:
+        return UserShares(self._data, self._grid)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self._grid.n_cells,)
+
+    def _exact_count(self) -> Sensitive:
+        return user_count(self._data)
+
+    def _exact_sum(self, parameters: np.ndarray) -> Sensitive:
+        return sampled_user_gradient_sum(self._users, parameters, self._grid, self._coins)
+
+    def _coins(self, users: UserShares) -> np.ndarray:
+        return self._sample(users.rows, len(users), self.schedule.rate)
+
+    def _public(self) -> dict[str, Any]:
+        return {
+            "schema": self.schema.to_dict(),
+            "unit": encode_label(self.unit),
+            "n_users": self._data.n_users,
+        }

@@ -1,0 +1,312 @@
+"""Scheduled curators: steps on Poisson samples, declared at opening and accounted together.
+
+In the measures in which sampling pays, shares do not add up: what T steps cost together is no sum of what each costs.
+So everything that decides the cost, which operators, how many requests of each, the rate of the samples and the scales,
+is fixed from public numbers when the curator is opened. Arguments stay adaptive, as a step's divergences are bounded
+whatever they are. Nothing else is answered, and nothing beyond the schedule. ``gradient.md`` has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.private import accounting
+from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import Cost, Curator
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
+from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.noise.additive import gaussian_scales
+from pgmpy_dp.private.noise.subsampling import rounded_rate
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+
+__all__ = ["SampledCurator", "Schedule", "sampled_schedule"]
+
+_LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
+_MOST_STEPS = 10**6
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Noisy sums over Poisson samples, and perhaps a noisy number of units: all that a curator will be asked.
+
+    Attributes
+    ----------
+    cost : ApproxDP or ZCDP
+        Of everything together.
+    n_steps : int
+    rate : float
+        Probability with which a unit takes part in a step.
+    multiplier : float
+        Scale of the noise of a step, over the l2 norm that no unit's contribution exceeds.
+    count_share : float
+        Of the budget, in rho, for the number of units.
+    count_scale : float or None
+        Of its noise; None where the number is public, and nothing is counted.
+    """
+
+    cost: ApproxDP | ZCDP
+    n_steps: int
+    rate: float
+    multiplier: float
+    count_share: float
+    count_scale: float | None
+
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """How many of each operator."""
+        return {"step": self.n_steps} | ({"count": 1} if self.count_scale is not None else {})
+
+
+def sampled_schedule(
+    budget: Budget,
+    adjacency: Adjacency,
+    public_count: int | None,
+    n_steps: int,
+    batch_rate: float | None = None,
+    count_share: float = 0.05,
+) -> Schedule:
+    """Rates, scales and cost, from public numbers.
+
+    Parameters
+    ----------
+    budget : Budget
+        ``epsilon`` with ``delta``, or ``rho``.
+    adjacency : Adjacency
+    public_count : int or None
+        The number of units, if it is public; it is required under ``replace_one``.
+    n_steps : int
+        From 1 to 1,000,000.
+    batch_rate : float, optional
+        In (0, 1]: probability with which a unit takes part in a step, rounded to a multiple of 2**-16. Default: 1/4,
+        and 1 for a rho budget, where sampling does not save any.
+    count_share : float
+        In (0, 1): part of the budget (of rho) for a noisy number of units, where no public one is known.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For numbers out of range, and for a pure budget.
+
+    Notes
+    -----
+    Privacy
+        Under ``add_remove`` the exact sum of a step moves by at most B, under ``replace_one`` by at most 2B.
+        (epsilon, delta): under ``add_remove`` by the Renyi divergences of the Poisson-subsampled Gaussian, composed
+        over the steps and with the count; under ``replace_one``, a removal and an addition, by accounting for
+        (epsilon/2, delta/(1 + exp(epsilon/2))) under ``add_remove``. A rho budget: with the noise of steps on all
+        units, because the divergence of a sampled Gaussian of high order is no smaller.
+
+        Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang 2016; Mironov, Talwar and Zhang 2019;
+        Canonne, Kamath and Steinke 2020. Proof for the discrete Gaussian: ``gradient.md``.
+
+    Examples
+    --------
+    >>> schedule = sampled_schedule(Budget(rho=0.5), Adjacency.ADD_REMOVE, 100, n_steps=16)
+    >>> schedule.multiplier, schedule.rate, dict(schedule.requests)
+    (4.0, 1.0, {'step': 16})
+    """
+    n_steps = checked_integer("n_steps", n_steps, 1)
+    if n_steps > _MOST_STEPS:
+        raise ValueError(f"n_steps={n_steps!r} is out of range; pass a whole number from 1 to {_MOST_STEPS}")
+    count_share = checked_number("count_share", count_share, positive=True, below_one=True)
+    if batch_rate is not None:
+        batch_rate = checked_number("batch_rate", batch_rate, positive=True)
+        if batch_rate > 1:
+            raise ValueError(f"batch_rate={batch_rate!r} is above 1; it is a probability: pass a number in (0, 1]")
+    if budget.rho is None and not budget.delta:
+        raise ValueError(
+            f"delta=0 with epsilon={budget.epsilon!r}: gradients with Gaussian noise have no pure guarantee; "
+            "pass a delta above 0 (at most 1 over the number of records, or of users), or rho"
+        )
+    changed = changed_records(adjacency)
+    if public_count is None and changed == 2:
+        raise ValueError("no public number of units with adjacency='replace_one', under which it is public; pass it")
+    cost: ApproxDP | ZCDP
+    if budget.rho is not None:
+        cost, total = ZCDP(budget.rho), budget.rho
+    else:
+        assert budget.epsilon is not None
+        cost, total = ApproxDP(budget.epsilon, budget.delta), accounting.approx_to_zcdp(budget.epsilon, budget.delta)
+    count_rho = count_share * total if public_count is None else 0.0
+    count_scale = gaussian_scales([1.0], count_rho)[0] if count_rho else None
+    if isinstance(cost, ZCDP):
+        rate = rounded_rate(batch_rate or 1.0)
+        multiplier = gaussian_scales([float(changed)] * n_steps, total - count_rho)[0]
+    else:
+        rate = rounded_rate(batch_rate or 0.25)
+        epsilon, delta = cost.epsilon, cost.delta
+        if changed == 2:
+            epsilon, delta = epsilon / 2.0, delta / (1.0 + math.exp(epsilon / 2.0))
+        multiplier = accounting.subsampled_gaussian_multiplier(epsilon, delta, rate, n_steps, rho=count_rho)
+    return Schedule(cost, n_steps, rate, multiplier, count_share, count_scale)
+
+
+class SampledCurator(Curator):
+    """A curator that answers what :func:`sampled_schedule` declares, and nothing else; abstract.
+
+    Parameters
+    ----------
+    data : PrivateData
+    budget : Budget
+    public_count : int or None
+        The public number of units.
+    bound : int
+        B, in units of the grid: the l2 norm that no unit's contribution to a step exceeds.
+    unit_size : float
+        What one unit of the grid is.
+    n_steps, batch_rate, count_share
+        See :func:`sampled_schedule`.
+    facts
+        ``what``, ``columns`` and ``random_state`` of :class:`~pgmpy_dp.private.curator.base.Curator`.
+
+    Attributes
+    ----------
+    schedule : Schedule
+    bound : int
+    unit_size : float
+    scale : float
+        Of the noise of a step, in units of the grid.
+    left : Fraction
+        Of the requests of the schedule.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left.
+    TypeError, ValueError
+        For a schedule that the budget cannot give, or whose noise is beyond 64-bit integers; nothing is charged.
+    """
+
+    def __init__(
+        self,
+        data: PrivateData,
+        budget: Budget,
+        public_count: int | None,
+        bound: int,
+        unit_size: float,
+        *,
+        n_steps: int,
+        batch_rate: float | None = None,
+        count_share: float = 0.05,
+        **facts: Any,
+    ) -> None:
+        self.schedule = sampled_schedule(budget, data.adjacency, public_count, n_steps, batch_rate, count_share)
+        self.bound, self.unit_size = bound, unit_size
+        self.scale = math.nextafter(self.schedule.multiplier * bound, math.inf)
+        if self.scale > _LARGEST_SCALE:
+            raise ValueError(
+                f"{budget} needs noise of {self.schedule.multiplier:.3g} times the clip norm in each of n_steps="
+                f"{n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
+            )
+        self._asked = Counter[str]()
+        super().__init__(data, budget, mechanism="subsampled_discrete_gaussian", **facts)
+
+    def _cost_of(self, budget: Budget, reserve: float, pure: bool) -> Cost:  # type: ignore[override]  # the schedule's
+        if reserve or pure:
+            raise ValueError(f"reserve={reserve!r} and pure={pure!r} are for curators with shares; a schedule has none")
+        return self.schedule.cost
+
+    def count(self) -> int:
+        """A noisy number of units, once, where no public one is known.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it is not on the schedule, or was asked before; nothing is counted.
+
+        Notes
+        -----
+        Privacy: the number moves by at most 1 under ``add_remove``; discrete Gaussian noise of scale
+        ``sqrt(1/(2 s rho))``, s the count's share, rho that of the budget or the largest that converts to it.
+        """
+
+        def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
+            assert self.schedule.count_scale is not None
+            return AdditiveNoise((self._exact_count(),), (Noise("discrete_gaussian", self.schedule.count_scale),))
+
+        return int(self._scheduled("count", {}, mechanism)[0][0])
+
+    def step(self, parameters: np.ndarray) -> np.ndarray:
+        """A noisy sum of the clipped gradients of a Poisson sample of the units, at public parameters.
+
+        Parameters
+        ----------
+        parameters : ndarray
+            Of which kind and shape, the class says.
+
+        Returns
+        -------
+        ndarray of int64
+            In units of `unit_size`.
+
+        Raises
+        ------
+        BudgetExceeded
+            If all steps of the schedule were taken; nothing is counted.
+        ValueError
+            For parameters of another shape, or that are not finite; nothing is counted.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* A unit's contribution is an integer vector of l2 norm at most B, a function of the unit and
+            of `parameters` alone. For fixed coins of the others the exact sum moves by at most B under ``add_remove``,
+            2B under ``replace_one``.
+
+            *Guarantee.* Of the schedule, for all requests together: ``gradient.md``.
+        """
+        checked = np.array(parameters, dtype=np.float64)
+        if checked.shape != self._shape or not np.isfinite(checked).all():
+            raise ValueError(
+                f"parameters have shape {checked.shape}; pass {self._shape} finite numbers, one for each cell"
+            )
+
+        def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
+            return AdditiveNoise((self._exact_sum(checked),), (Noise("discrete_gaussian", self.scale),))
+
+        return self._scheduled("step", {"parameters": checked}, mechanism, keep=False)[0]
+
+    @property
+    @abstractmethod
+    def _shape(self) -> tuple[int, ...]:
+        """Of the parameters."""
+
+    @abstractmethod
+    def _exact_count(self) -> Sensitive: ...
+
+    @abstractmethod
+    def _exact_sum(self, parameters: np.ndarray) -> Sensitive: ...
+
+    def _scheduled(
+        self,
+        operator: str,
+        arguments: Mapping[str, Any],
+        mechanism: Callable[[Any, Fraction], Mechanism],
+        keep: bool = True,
+    ) -> Any:
+        requests = self.schedule.requests
+        with self._lock:
+            self._require_open()
+            most = requests.get(operator, 0)
+            if self._asked[operator] >= most:
+                raise BudgetExceeded(
+                    f"refused: request {self._asked[operator] + 1} of {operator!r} is not on the schedule, which has "
+                    f"{most}; what is asked how often is fixed when a scheduled curator is opened",
+                    spent=self.cost,
+                    asked=self.cost,
+                    left=PureDP(0.0),
+                )
+            self._asked[operator] += 1
+            return self._answer(operator, arguments, Fraction(1, sum(requests.values())), mechanism, keep=keep)

@@ -1,0 +1,351 @@
+"""Questions that blocks of records vote on: a graph that most agree on, and how many have each edge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode, additive_scales
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost, root_up
+from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+
+__all__ = [
+    "MAX_BLOCKS",
+    "NOISES",
+    "VotingCurator",
+    "agreement_test",
+    "edge_vote_cost",
+    "edge_vote_noise",
+    "vote_sensitivity",
+]
+
+MAX_BLOCKS = 1 << 16
+"""More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""
+
+Vote = tuple[int, ...] | None
+
+
+def vote_sensitivity(n_pairs: int, max_edges: int) -> tuple[float, float, float]:
+    """How far the counts of all edges move between neighbours, of either adjacency: l1, l2, l-infinity sensitivities.
+
+    Parameters
+    ----------
+    n_pairs : int
+        p(p-1)/2.
+    max_edges : int
+        s: no block's graph has more.
+
+    Notes
+    -----
+    Privacy: under add_remove and under replace_one the records of one block change, since the draws that make the
+    blocks do not look at them (:meth:`VotingCurator.edge_votes`). That block's graph G becomes G', a null vote being a
+    graph without edges here, and the counts move by the difference of their indicators: by 1 on the symmetric
+    difference, which has at most min(2s, n_pairs) pairs. Hence l1 is this number and l2 its root, rounded up. Where
+    draws of parts looked at content, a replacement would change two graphs, and both sensitivities would be larger.
+
+    Examples
+    --------
+    >>> vote_sensitivity(45, 8)
+    (16.0, 4.0, 1.0)
+    """
+    changed = min(2 * max_edges, n_pairs)
+    return float(changed), root_up(Fraction(changed)), 1.0
+
+
+def edge_vote_cost(n_variables: int, max_edges: int, budget: Budget, noise: str = "auto") -> PureDP | ZCDP:
+    """The cost under which :meth:`VotingCurator.edge_votes` has the least noise, where a budget leaves the choice.
+
+    Parameters
+    ----------
+    n_variables : int
+    max_edges : int
+    budget : Budget
+        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
+    noise : {"auto", "laplace", "gaussian"}
+        "auto" takes the smaller variance.
+
+    Raises
+    ------
+    ValueError
+        For noise that cannot give the budget, or that would bury any count.
+
+    Examples
+    --------
+    >>> edge_vote_cost(10, 8, Budget(rho=0.1))
+    ZCDP(rho=0.1)
+    """
+    n_pairs = math.comb(n_variables, 2)
+    l1, l2, _ = vote_sensitivity(n_pairs, max_edges)
+    return noise_and_cost([l1], [l2], [n_pairs], noise, None, budget)
+
+
+def edge_vote_noise(n_variables: int, max_edges: int, cost: PureDP | ZCDP, share: Fraction | float) -> Noise:
+    """The noise that :meth:`VotingCurator.edge_votes` adds to each count: from public numbers, without records.
+
+    Examples
+    --------
+    >>> edge_vote_noise(10, 8, PureDP(1.0), 1)
+    Noise(distribution='discrete_laplace', scale=16.0)
+    """
+    l1, l2, _ = vote_sensitivity(math.comb(n_variables, 2), max_edges)
+    return additive_scales([(l1, l2)], cost, Fraction(share))[0]
+
+
+def agreement_test(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float) -> DistanceTest:
+    """Noise and threshold of :meth:`VotingCurator.agreed_graph`: from public numbers, without records.
+
+    Parameters
+    ----------
+    cost : PureDP or ZCDP
+    share : Fraction or float
+        Of epsilon, or of rho: the test is then pure with epsilon ``sqrt(2 share rho)``.
+    eta : Fraction or float
+        In (0, 1): the probability with which it may fail.
+
+    Raises
+    ------
+    ValueError
+        For a share or eta outside of its range, and noise that would bury any number of votes.
+
+    Examples
+    --------
+    >>> agreement_test(PureDP(1.0), 1, 1e-6), agreement_test(ZCDP(0.5), 1, 1e-6)
+    (DistanceTest(scale=1.0, threshold=14), DistanceTest(scale=1.0, threshold=14))
+    """
+    part, failing = Fraction(share), Fraction(eta)
+    if part <= 0:
+        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
+    if not 0 < failing < 1:
+        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
+    if isinstance(cost, ZCDP):
+        square = 2 * part * Fraction(cost.rho)
+        root = math.sqrt(square)
+        while Fraction(root) ** 2 > square:
+            root = math.nextafter(root, 0.0)
+        epsilon = Fraction(root)
+    else:
+        epsilon = part * Fraction(cost.epsilon)
+    delta = float(failing)
+    return distance_test(epsilon, delta if Fraction(delta) <= failing else math.nextafter(delta, 0.0))
+
+
+class VotingCurator(Curator):
+    """A discrete table, blocks of whose records vote; abstract."""
+
+    _data: PrivateTable
+
+    def edge_votes(
+        self,
+        function: str | Callable[..., Any],
+        arguments: Mapping[str, Any],
+        n_blocks: int,
+        max_edges: int,
+        share: Fraction | float,
+        *,
+        n_workers: int | None = None,
+        vouched_for: bool = False,
+    ) -> np.ndarray:
+        """Of how many random blocks of records the graphs have each edge, with noise.
+
+        Parameters
+        ----------
+        function : str
+            Name of a registered block function (:func:`~pgmpy_dp.private.curator.blocks.block_function`), which is
+            called as ``function(codes, rng, **arguments)`` and returns the block's graph: a tuple of at most
+            `max_edges` pair numbers, Python's integers, no two the same. Pair e is that of the positions
+            ``np.triu_indices(p, 1)`` at e. Any other answer, and an `Exception`, is a null vote: no edges.
+        arguments : mapping
+            Public; of plain immutable values.
+        n_blocks : int
+            At most 65536. Blocks may be empty.
+        max_edges : int
+            s: no block's graph has more.
+        share : Fraction or float
+        n_workers : int, optional
+            Threads; default: up to 4. The result does not depend on it.
+        vouched_for : bool, default False
+            Whether `function` may be a callable that is not registered. Its caller then vouches that what it answers on
+            a block depends on that block alone, and the release says so (``public["vouched_for"]``).
+
+        Returns
+        -------
+        ndarray of int64, shape (p(p - 1)/2,)
+            Counts; they may be negative.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        MemoryError
+            If a block function runs out of memory. As after an interrupt, nothing is released, and the share is spent.
+        TypeError, ValueError
+            For public arguments that are wrong; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* Each record goes to a block by a uniform draw of its own. Give neighbours the same draws (an
+            added record brings its own, a replaced one keeps its draw): under ``add_remove`` and ``replace_one`` one
+            block's records differ. Its graph is a function of them and of the block's own random bits, so one vote
+            changes, null included: :func:`vote_sensitivity`, m = min(2s, p(p - 1)/2) in l1 and sqrt(m) in l2.
+
+            *Guarantee.* The share s of the cost given the draws, hence on average over them: Laplace noise of scale
+            ``m/(s epsilon)`` or Gaussian noise of scale ``sqrt(m/(2 s rho))``.
+
+            *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+
+            *Side channels.* While block functions run, no curator of the same data answers. Running time and memory
+            depend on the records.
+        """
+        called, plain = self._checked_call(function, arguments, n_blocks, max_edges, n_workers, vouched_for)
+        edge_vote_noise(self._n_variables, max_edges, self.cost, _checked_share(share))
+        n_pairs = math.comb(self._n_variables, 2)
+
+        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
+            votes = self._graphs(called, plain, n_workers)
+            edges = np.array([edge for vote in votes for edge in vote or ()], dtype=np.intp)
+            counts = np.bincount(edges, minlength=n_pairs).astype(np.int64)
+            exact = Sensitive(counts, self.adjacency, *vote_sensitivity(n_pairs, max_edges))
+            return AdditiveNoise.of([exact], cost, s)
+
+        return self._answer("edge_votes", plain, share, mechanism)[0]
+
+    def agreed_graph(
+        self,
+        function: str | Callable[..., Any],
+        arguments: Mapping[str, Any],
+        n_blocks: int,
+        max_edges: int,
+        share: Fraction | float,
+        eta: Fraction | float,
+        *,
+        n_workers: int | None = None,
+        vouched_for: bool = False,
+    ) -> tuple[int, np.ndarray]:
+        """The graph that most random blocks of records have, if one vote more or less is far from changing it.
+
+        Parameters
+        ----------
+        function, arguments, n_blocks, max_edges, share, n_workers, vouched_for
+            As in :meth:`edge_votes`; a null vote is for no graph, also not for the one without edges.
+        eta : Fraction or float
+            In (0, 1): what it takes of the curator's reserve.
+
+        Returns
+        -------
+        noisy_distance : int
+            About how many votes would have to change before the graph can.
+        edges : ndarray of int, shape (n_edges, 2)
+            Positions of variables; none where `noisy_distance` is below the threshold of :func:`agreement_test`.
+
+        Raises
+        ------
+        BudgetExceeded, MemoryError, TypeError, ValueError
+            As :meth:`edge_votes`; ValueError for an eta that the reserve does not have.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* As in :meth:`edge_votes` one vote changes, null included, so the distance moves by at most 1,
+            and the graph differs only where it is at most 0 on both sides.
+
+            *Guarantee.* The share of the cost and eta of the reserve, whether or not a graph is released
+            (:mod:`pgmpy_dp.private.noise.distance_test`, ``proof.md``, section 3): discrete Laplace noise of scale
+            1/epsilon', with epsilon' = s epsilon or sqrt(2 s rho), and a threshold above ln(1/eta)/epsilon'. With pure
+            shares it is (s epsilon, eta)-DP.
+
+            *Source.* Dwork and Lei 2009; Vadhan 2017, Proposition 3.4; Zhang, Kamath, Kulkarni and Wu 2020, Lemma 6.1.
+        """
+        called, plain = self._checked_call(function, arguments, n_blocks, max_edges, n_workers, vouched_for)
+        agreement_test(self.cost, share, eta)
+        pairs = np.transpose(np.triu_indices(self._n_variables, 1))
+
+        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> StableMode:
+            return StableMode.of(self._graphs(called, plain, n_workers), agreement_test(cost, s, eta), pairs)
+
+        noisy, edges = self._answer("agreed_graph", plain, share, mechanism, eta)
+        return int(noisy[0]), edges
+
+    @property
+    def _n_variables(self) -> int:
+        return len(self._data.schema)
+
+    def _checked_call(
+        self,
+        function: str | Callable[..., Any],
+        arguments: Mapping[str, Any],
+        n_blocks: int,
+        max_edges: int,
+        n_workers: int | None,
+        vouched_for: bool,
+    ) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """The function, and public arguments of the request."""
+        if self._n_variables < 2:
+            raise ValueError(f"the schema declares {self._n_variables} variables; a graph needs at least two")
+        checked_integer("max_edges", max_edges, 1)
+        if checked_integer("n_blocks", n_blocks, 1) > MAX_BLOCKS:
+            raise ValueError(f"n_blocks={n_blocks!r} asks for more than {MAX_BLOCKS} blocks; pass fewer")
+        if n_workers is not None:
+            checked_integer("n_workers", n_workers, 1)
+        if vouched_for and callable(function):
+            called: Callable[..., Any] = function
+            name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__name__)}"
+        else:
+            called, name, vouched_for = named_function(function), str(function), False  # type: ignore[arg-type]
+        return called, {
+            "function": name,
+            "arguments": plain_arguments(arguments),
+            "n_blocks": int(n_blocks),
+            "max_edges": int(max_edges),
+            "vouched_for": bool(vouched_for),
+        }
+
+    def _graphs(self, function: Callable[..., Any], plain: Mapping[str, Any], n_workers: int | None) -> list[Vote]:
+        """The graph of each block, exact: **to be noised**."""
+        n_blocks, most, n_pairs = plain["n_blocks"], plain["max_edges"], math.comb(self._n_variables, 2)
+        codes = self._data._codes
+        part = self._random_parts(codes, n_blocks)
+        blocks = _sorted_blocks(codes, part, n_blocks)
+        seeds = self._block_seeds(n_blocks)
+        with self._data.handed_out():
+            return run_blocks(
+                function, blocks, seeds, plain["arguments"], lambda a: _checked_graph(a, most, n_pairs), n_workers
+            )
+
+
+def _sorted_blocks(codes: np.ndarray, part: np.ndarray, n_blocks: int) -> list[np.ndarray]:
+    """The records of each block, in an order that depends on nothing but what they are.
+
+    Sums in floating point depend on the order, and that in which an engine hands out its rows may change with one more.
+    """
+    rows = np.ascontiguousarray(codes)
+    by_content = np.argsort(rows.view(f"S{rows.itemsize * rows.shape[1]}").ravel()) if len(rows) else part
+    order = by_content[np.argsort(part[by_content], kind="stable")] if len(rows) else by_content
+    return np.split(rows[order], np.cumsum(np.bincount(part, minlength=n_blocks))[:-1])
+
+
+def _checked_graph(answer: object, most: int, n_pairs: int) -> Vote:
+    """A graph as increasing pair numbers; None for anything else than a tuple of so many of Python's integers."""
+    if type(answer) is not tuple or len(answer) > most:
+        return None
+    if any(type(edge) is not int or not 0 <= edge < n_pairs for edge in answer) or len(set(answer)) < len(answer):
+        return None
+    return tuple(sorted(answer))
+
+
+def _checked_share(share: Fraction | float) -> Fraction:
+    exact = Fraction(share)
+    if exact <= 0:
+        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
+    return exact

@@ -1,0 +1,271 @@
+"""What every estimator promises, tried on every one with every mechanism: the gate that a new one goes through."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import pickle
+import types
+import warnings
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.base
+from pgmpy.causal_discovery._base import _BaseCausalDiscovery
+from pgmpy.parameter_estimator import BaseParameterEstimator
+
+from pgmpy_dp import Release, list_estimators
+from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
+from pgmpy_dp.estimators.private_base import PrivateFit
+from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.mechanism import Mechanism
+from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.sensitive import Sensitive
+from tests.estimators.cases import CASES, GRAPH, ORDINARY, Case
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+OF_EACH = list({case.estimator: case for case in CASES}.values())
+each_estimator = pytest.mark.parametrize("case", OF_EACH, ids=lambda case: case.name)
+
+
+def public(case: Case) -> dict:
+    return {"n_records": case.options["n_records"]} if "n_records" in case.options else {}
+
+
+def fit(case: Case, estimator=None):
+    data = case.data(ORDINARY[case.kind], **public(case))
+    return case.fit(case.make() if estimator is None else estimator, data)
+
+
+@functools.cache
+def fitted(number: int):
+    """A fit of a case, for tests that change nothing of it."""
+    return fit(CASES[number])
+
+
+def fit_release(case: Case, estimator, release):
+    if case.estimator.get_class_tag("task") == "parameters":
+        return estimator.fit_release(GRAPH, release)
+    return estimator.fit_release(release)
+
+
+def test_every_estimator_has_a_case_and_a_guarantee_in_the_docs():
+    missing = {kind.__name__ for kind in list_estimators()} - {case.estimator.__name__ for case in CASES}
+    assert not missing, f"tests/estimators/cases.py has no case for {sorted(missing)}"
+    page = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    unsaid = [kind.__name__ for kind in list_estimators() if kind.__name__ not in page]
+    assert not unsaid, f"docs/guarantees.md has nothing about {unsaid}"
+
+
+@every_case
+def test_fit_returns_itself_and_sets_attributes_that_end_in_an_underscore(case):
+    estimator = case.make()
+    before = dict(vars(estimator))
+    assert fit(case, estimator) is estimator and estimator.is_fitted
+    new = set(vars(estimator)) - set(before)
+    assert {"release_", "privacy_"} <= new
+    assert not [name for name in new if not name.endswith("_") and name not in ("_fit", "_is_fitted")]
+    assert {name: value for name, value in vars(estimator).items() if name in before and name != "_is_fitted"} == {
+        name: value for name, value in before.items() if name != "_is_fitted"
+    }
+    assert estimator.privacy_.guarantee == estimator.release_.guarantee
+    assert estimator.privacy_.entries[-1].cost == estimator.release_.guarantee
+
+
+@each_estimator
+@pytest.mark.parametrize("clone", [lambda e: e.clone(), sklearn.base.clone], ids=["skbase", "sklearn"])
+def test_clones_are_unfitted_and_have_the_same_parameters(case, clone):
+    estimator = fitted(CASES.index(case))
+    copy = clone(estimator)
+    assert type(copy) is case.estimator and not copy.is_fitted
+    assert copy.get_params() == estimator.get_params()
+    assert not [name for name in vars(copy) if name.endswith("_") and not name.startswith("_")]
+
+
+@each_estimator
+def test_reset_forgets_the_fit(case):
+    estimator = fit(case)
+    estimator.reset()
+    assert not estimator.is_fitted and not hasattr(estimator, "release_")
+    assert estimator.get_params() == case.make().get_params()
+
+
+# -- what is kept ------------------------------------------------------------------------------------------------------
+
+
+def reachable(root):
+    """Every object that can be reached, code and classes left aside."""
+    code = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType)
+    seen, pending = {}, [root]
+    while pending:
+        item = pending.pop()
+        if id(item) in seen or isinstance(item, code):
+            continue
+        seen[id(item)] = item
+        pending.extend(gc.get_referents(item))
+    return seen.values()
+
+
+def private_things(root, raw) -> list[str]:
+    """Private objects, exact statistics and the data themselves, anywhere in `root`."""
+    records = raw.to_numpy() if isinstance(raw, pd.DataFrame) else raw
+    found = []
+    for item in reachable(root):
+        if isinstance(item, PrivateData | Sensitive | Mechanism | Curator) or item is raw:
+            found.append(type(item).__name__)
+        elif isinstance(item, nx.Graph) and isinstance(raw, nx.Graph) and nx.utils.graphs_equal(item, raw):
+            found.append("the graph")
+        elif isinstance(item, np.ndarray) and not isinstance(raw, nx.Graph) and np.array_equal(item, records):
+            found.append("the records")
+    return found
+
+
+@every_case
+def test_fits_and_their_pickles_hold_nothing_private(case):
+    estimator, raw = fitted(CASES.index(case)), ORDINARY[case.kind]
+    assert private_things(estimator, raw) == []
+    again = pickle.loads(pickle.dumps(estimator))
+    assert private_things(again, raw) == []
+    assert again.release_ == estimator.release_ and again.get_params().keys() == estimator.get_params().keys()
+
+
+def test_the_search_finds_what_it_looks_for():
+    for case in OF_EACH:
+        estimator, raw = fit(case), ORDINARY[case.kind]
+        for secret in (case.data(raw), raw, [raw.copy()] if case.kind in ("graph", "vectors") else [raw]):
+            estimator.secret = secret
+            assert private_things(estimator, raw), case.name
+
+
+# -- fits that fail ----------------------------------------------------------------------------------------------------
+
+
+class Boom(RuntimeError):
+    pass
+
+
+@every_case
+def test_a_fit_that_fails_at_its_end_changes_nothing_and_hands_over_the_release(case, monkeypatch):
+    """Learning runs to its end and then fails: whatever it assigned on the way would be seen."""
+    estimator = fit(case)
+    before = dict(vars(estimator))
+    true = case.estimator._learned
+
+    def learned(self, *arguments, **context):
+        true(self, *arguments, **context)
+        raise Boom
+
+    monkeypatch.setattr(case.estimator, "_learned", learned)
+    with pytest.raises(Boom) as caught:
+        fit(case, estimator)
+    assert vars(estimator).keys() == before.keys()
+    assert all(vars(estimator)[name] is value for name, value in before.items())
+    assert isinstance(caught.value.release, Release) and caught.value.release.kind in case.estimator._release_kinds
+    with pytest.raises(Boom):
+        fit_release(case, estimator, caught.value.release)
+    assert all(vars(estimator)[name] is value for name, value in before.items())
+
+
+@each_estimator
+def test_the_gate_catches_a_fit_that_assigns_early(case, monkeypatch):
+    true = case.estimator._learned
+
+    def learned(self, *arguments, **context):
+        self.early_ = 1
+        return true(self, *arguments, **context)
+
+    monkeypatch.setattr(case.estimator, "_learned", learned)
+    with pytest.raises(AssertionError):
+        test_a_fit_that_fails_at_its_end_changes_nothing_and_hands_over_the_release(case, monkeypatch)
+
+
+@each_estimator
+def test_an_unusable_budget_is_refused_before_the_data_are_opened(case):
+    for wrong in ({"epsilon": -1.0, "rho": None}, {"epsilon": "much", "rho": None}):
+        options = {k: v for k, v in wrong.items() if k in case.make().get_params()}
+        estimator = case.make(**options)
+        with pytest.raises((TypeError, ValueError), match="epsilon"):
+            case.fit(estimator, object())
+        assert not estimator.is_fitted
+
+
+# -- releases of others ------------------------------------------------------------------------------------------------
+
+
+@every_case
+def test_its_own_release_will_do_and_costs_nothing(case):
+    estimator = fitted(CASES.index(case))
+    options = {"method": "map"} if case.options.get("method") == "sgd" else {}
+    if case.options.get("perturb") == "output":
+        options = {"epsilon": None}
+    again = fit_release(case, case.make(**options), estimator.release_)
+    assert again.release_ == estimator.release_ and again.privacy_.entries == ()
+    assert vars(again).keys() == vars(estimator).keys()
+
+
+@each_estimator
+def test_what_is_no_release_of_its_own_is_refused_and_changes_nothing(case):
+    others = {fitted(k).release_.kind: fitted(k).release_ for k in range(len(CASES))}
+    estimator = fit(case)
+    before = dict(vars(estimator))
+    for kind, release in others.items():
+        if kind not in case.estimator._release_kinds:
+            with pytest.raises(ValueError, match=r"kind|release"):
+                fit_release(case, estimator, release)
+    for wrong in (None, "model.npz", estimator):
+        with pytest.raises(TypeError, match="pass a Release"):
+            fit_release(case, estimator, wrong)
+    assert all(vars(estimator)[name] is value for name, value in before.items())
+
+
+@each_estimator
+def test_the_gate_catches_a_fit_release_that_checks_nothing(case, monkeypatch):
+    monkeypatch.setattr(case.estimator, "_check_release", lambda self, release: None)
+    if hasattr(case.estimator, "_checked_cliques"):
+        monkeypatch.setattr(case.estimator, "_checked_cliques", lambda *a: None)
+    # Whatever it then stumbles over is no answer to who passed the wrong file.
+    with pytest.raises((AssertionError, AttributeError, KeyError, IndexError, TypeError, pytest.fail.Exception)):
+        test_what_is_no_release_of_its_own_is_refused_and_changes_nothing(case)
+
+
+def test_attributes_of_an_earlier_fit_are_gone():
+    case = next(case for case in CASES if case.estimator.__name__ == "NaiveMLE")
+    estimator = fit(case)
+    estimator.of_before_ = 1
+    assert not hasattr(fit(case, estimator), "of_before_")
+
+
+# -- bases -------------------------------------------------------------------------------------------------------------
+
+
+def test_estimators_have_pgmpy_s_bases_where_there_are_any():
+    for kind in list_estimators():
+        assert issubclass(kind, PrivateFit)
+        assert issubclass(kind, BaseParameterEstimator) == (kind.get_class_tag("task") == "parameters")
+        assert issubclass(kind, _BaseCausalDiscovery) == issubclass(kind, BaseGraphEstimator)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in OF_EACH if issubclass(case.estimator, BaseGraphEstimator)], ids=lambda case: case.name
+)
+def test_structure_learners_never_use_what_reads_data_in_pgmpy_s_base(case, monkeypatch):
+    """Its checks raise because of records and keep names; ours stand before them."""
+
+    def never(*_arguments, **_options):
+        raise AssertionError("pgmpy's base read the data")
+
+    for name in ("_check_fit_data", "fit", "score"):
+        monkeypatch.setattr(_BaseCausalDiscovery, name, never)
+    for name in ("validate_data", "check_is_fitted"):
+        monkeypatch.setattr(f"pgmpy.causal_discovery._base.{name}", never)
+    estimator = fit(case)
+    for name in ("n_features_in_", "feature_names_in_", "causal_graph_", "states", "state_names_", "data"):
+        assert not hasattr(estimator, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tags = estimator.__sklearn_tags__()
+    assert tags.input_tags.categorical and not tags.target_tags.required
+    assert isinstance(estimator.get_tag("task"), str)

@@ -1,0 +1,336 @@
+"""Scheduled curators and operators of fields: what is declared, what is refused, and that refusals count nothing."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp.private import accounting
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import fields
+from pgmpy_dp.private.curator import gradients as curators
+from pgmpy_dp.private.curator.gradients import ChainGradientCurator, GradientCurator
+from pgmpy_dp.private.curator.schedule import sampled_schedule
+from pgmpy_dp.private.curator.sequences import SequenceCurator
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data.sequences import PrivateSequences
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
+from pgmpy_dp.private.mathematics.field_design import field_scopes
+from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout
+from tests.private.processes import everything, forked
+
+STATES = {"a": [0, 1], "b": [0, 1]}
+DELTA, RHO = Budget(epsilon=1.0, delta=1e-3), Budget(rho=0.5)
+FLAT = np.full(2, 0.5)
+
+
+def table(ledger=DELTA, adjacency="add_remove", n_records=None) -> PrivateTable:
+    frame = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 1, 1, 1]})
+    return PrivateTable(frame, STATES, adjacency=adjacency, ledger=ledger, n_records=n_records)
+
+
+def opened(budget=DELTA, data=None, **options) -> GradientCurator:
+    return GradientCurator(table(budget) if data is None else data, budget, [("a",)], **{"n_steps": 3, **options})
+
+
+def fail(*_args, **_kwargs):
+    raise AssertionError("records were counted")
+
+
+class TestSchedule:
+    def test_everything_together_costs_the_budget(self):
+        schedule = sampled_schedule(DELTA, Adjacency.ADD_REMOVE, None, 40, 0.1, 0.2)
+        rho = 0.2 * accounting.approx_to_zcdp(1.0, 1e-3)
+        spent = accounting.subsampled_gaussian_epsilon(schedule.multiplier, schedule.rate, 40, 1e-3, rho=rho)
+        assert schedule.cost == ApproxDP(1.0, 1e-3) and 0.98 < spent <= 1.0
+        assert schedule.count_scale == pytest.approx(math.sqrt(1 / (2 * rho)))
+        assert schedule.requests == {"step": 40, "count": 1}
+        # Sampling pays where the sum of what each step costs does not see it.
+        each = math.sqrt(40 / (2 * (1 - 0.2) * accounting.approx_to_zcdp(1.0, 1e-3)))
+        assert schedule.multiplier < each / 3
+
+    def test_a_public_number_is_not_counted(self):
+        schedule = sampled_schedule(RHO, Adjacency.REPLACE_ONE, 100, 16)
+        assert (schedule.cost, schedule.multiplier, schedule.count_scale) == (ZCDP(0.5), 8.0, None)
+        assert schedule.requests == {"step": 16}
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"n_steps": 0}, "n_steps=0"),
+            ({"n_steps": 10**7}, "n_steps=10000000"),
+            ({"n_steps": 2.5}, "n_steps=2.5"),
+            ({"batch_rate": 1.5}, "batch_rate=1.5"),
+            ({"count_share": 1.0}, "count_share=1.0"),
+            ({"adjacency": Adjacency.REPLACE_ONE}, "replace_one"),
+            ({"budget": Budget(epsilon=1.0)}, "no pure guarantee"),
+        ],
+    )
+    def test_refusals(self, arguments, message):
+        given = {"budget": DELTA, "adjacency": Adjacency.ADD_REMOVE, "public_count": None, "n_steps": 3, **arguments}
+        with pytest.raises((TypeError, ValueError), match=message):
+            sampled_schedule(**given)
+
+
+class TestScheduledCurators:
+    def test_opening_charges_everything_once_and_counts_nothing(self, monkeypatch):
+        for name in ("sampled_gradient_sum", "record_count"):
+            monkeypatch.setattr(curators, name, fail)
+        data = table()
+        curator = opened(data=data)
+        (entry,) = data.ledger.entries
+        assert entry.cost == curator.cost == ApproxDP(1.0, 1e-3) and curator.left == 1
+        assert entry.mechanism == "subsampled_discrete_gaussian" and entry.columns == ("a",)
+
+    def test_what_is_declared_is_answered_in_any_order_and_nothing_else(self, monkeypatch):
+        curator = opened()
+        curator.step(FLAT)
+        assert isinstance(curator.count(), int) and curator.left == Fraction(1, 2)
+        curator.step([0.1, 0.9])
+        curator.step(FLAT)
+        assert curator.left == 0
+        monkeypatch.setattr(curators, "sampled_gradient_sum", fail)
+        monkeypatch.setattr(curators, "record_count", fail)
+        for more in (lambda: curator.step(FLAT), curator.count):
+            with pytest.raises(BudgetExceeded, match="not on the schedule"):
+                more()
+        assert not hasattr(curator, "tables") and not hasattr(curator, "split")
+
+    def test_a_public_number_is_not_on_the_schedule(self):
+        curator = opened(data=table(n_records=4))
+        with pytest.raises(BudgetExceeded, match="request 1 of 'count' is not on the schedule, which has 0"):
+            curator.count()
+        assert curator.left == 1
+
+    @pytest.mark.parametrize("parameters", [[0.5], [0.5, math.nan], [math.inf, 0.0], [[0.5, 0.5]], [0.2, 0.3, 0.5]])
+    def test_other_parameters_count_nothing_and_take_no_step(self, parameters, monkeypatch):
+        curator = opened()
+        monkeypatch.setattr(curators, "sampled_gradient_sum", fail)
+        with pytest.raises(ValueError, match=r"pass \(2,\) finite numbers"):
+            curator.step(parameters)
+        assert curator.left == 1
+
+    def test_a_step_that_is_interrupted_is_spent(self, monkeypatch):
+        curator = opened(data=table(n_records=4))
+        with monkeypatch.context() as patch:
+            patch.setattr(curators, "sampled_gradient_sum", fail)
+            with pytest.raises(AssertionError, match="counted"):
+                curator.step(FLAT)
+        assert curator.left == Fraction(2, 3)
+        curator.step(FLAT)
+        curator.step(FLAT)
+        with pytest.raises(BudgetExceeded):
+            curator.step(FLAT)
+
+    def test_threads_together_take_no_more_than_declared(self):
+        curator = opened(data=table(n_records=4), n_steps=20)
+        taken = []
+
+        def ask():
+            for _ in range(10):
+                try:
+                    taken.append(curator.step(FLAT))
+                except BudgetExceeded:
+                    return
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(taken) == 20 and curator.left == 0
+
+    def test_copies_and_forks_are_refused(self):
+        curator = opened()
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="cannot be copied or pickled"):
+                copied(curator)
+
+        def ask(write):
+            try:
+                curator.step(FLAT)
+                write(b"answered")
+            except RuntimeError as refusal:
+                write(str(refusal).encode())
+
+        with forked(ask) as (_, reading):
+            assert b"copy in another process" in everything(reading)
+
+    def test_answers_come_between_those_of_other_curators_of_the_same_data(self):
+        data = table(Budget(epsilon=2.0, delta=1e-2))
+        steps = opened(Budget(epsilon=1.0, delta=1e-3), data)
+        others = TableCurator(data, Budget(epsilon=0.5), what="tables", columns=["a"])
+        steps.step(FLAT)
+        others.tables([("a",)], Fraction(1, 2))
+        steps.step(FLAT)
+        assert len(data.ledger.entries) == 2 and steps.left == others.left == Fraction(1, 2)
+
+    def test_users(self):
+        frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
+        data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=DELTA)
+        curator = ChainGradientCurator(data, DELTA, 0.6, 0.25, n_steps=2)
+        assert data.ledger.entries[0].unit == curator.unit == "user" and curator.n_cells == 6
+        assert curator.step(np.zeros(6)).shape == (6,) and isinstance(curator.count(), int)
+        with pytest.raises(ValueError, match=r"pass \(6,\) finite numbers"):
+            curator.step(np.zeros(5))
+
+
+class TestPairTables:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"max_segments": 2}, "without segment_length"),
+            ({"segment_length": 1}, "segment_length=1"),
+            ({"segment_length": 3, "max_segments": 0}, "max_segments=0"),
+            ({"weights": (1.0, -1.0)}, "weights"),
+            ({"weights": (1.0,)}, "weights"),
+            ({"share": 0}, "share=0"),
+            ({"share": 2}, "a share of 2"),
+        ],
+    )
+    def test_refusals_spend_and_count_nothing(self, arguments, message, monkeypatch):
+        frame = pd.DataFrame({"user": [1], "sequence": ["a b b"]})
+        data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=RHO)
+        curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
+        monkeypatch.setattr("pgmpy_dp.private.curator.sequences.chain_tables", fail)
+        with pytest.raises(ValueError, match=message):
+            curator.pair_tables(**{"share": 1, **arguments})
+        assert curator.left == 1
+
+
+def fields_of(budget=RHO, **arguments) -> TableCurator:
+    return TableCurator(table(budget, **arguments), budget, what="a field", columns=["a", "b"])
+
+
+class TestRegressionPath:
+    LAYOUT = regression_layout("ising", [2, 2])
+
+    def changed(self, **changes) -> RegressionLayout:
+        return RegressionLayout(**{**vars(self.LAYOUT), **changes})
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"cardinalities": (2, 3)},
+            {"family": "gaussian"},
+            {"features": ((0,), (1,), (0, 1))},
+            {"nodes": np.array([0, 2])},
+            {"nodes": np.array([0])},
+            {"nodes": np.array([1, 1]), "pairs": np.array([[1, 0], [1, 0]])},  # its cost would be counted once
+            {"pairs": np.array([[0, 1], [1, 0]])},
+            {"columns": np.array([[2, 1], [0, 3]])},
+            {"columns": np.array([[2, 1], [-1, -1]])},
+            {"columns": np.array([2, 1])},
+        ],
+        ids=str,
+    )
+    def test_layouts_that_are_none_of_the_table_are_refused(self, changes):
+        curator = fields_of()
+        with pytest.raises(ValueError, match="layout"):
+            curator.regression_path(self.changed(**changes), 3)
+        assert curator.left == 1
+
+    def test_a_regression_of_a_feature_alone_is_not_taken_for_one_of_the_constant(self):
+        """It knows more of a record than its label, so it costs what any other one does."""
+        alone = self.changed(columns=np.array([[-1, 1], [-1, 2]]))
+        assert fields.selection_weight(alone, Adjacency.REPLACE_ONE, ZCDP(1.0)) == 4 + 1
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"rows": [0, 1]}, "features that their regressions do not have"),
+            ({"rows": [-1, 0]}, "features"),
+            ({"rows": [2, 3]}, "features"),
+            ({"rows": [2.0, 2.0]}, "integers"),
+            ({"rows": [2]}, "2 integers"),
+            ({"moves": [4, 1]}, "reach of 3"),
+            ({"moves": [-(2**63), 1]}, "reach of 3"),
+            ({"slope": math.nan}, "slope=nan"),
+            ({"slope": 0.0}, "slope=0"),
+            ({"share": 0}, "share=0"),
+            ({"share": 1e-40}, "needs noise of scale"),
+            ({"share": 2}, "a share of 2"),
+        ],
+    )
+    def test_other_requests_spend_and_count_nothing(self, changes, message, monkeypatch):
+        monkeypatch.setattr(fields, "GradientSums", fail)
+        curator = fields_of()
+        path = curator.regression_path(self.LAYOUT, 3)
+        asked = {"rows": [2, 2], "moves": [1, -1], "slope": 1.0, "share": Fraction(1, 2), **changes}
+        with pytest.raises(ValueError, match=message):
+            path.vertices(np.array(asked.pop("rows")), np.array(asked.pop("moves")), **asked)
+        assert curator.left == 1
+
+    def test_a_walk_stays_within_its_reach(self):
+        curator = fields_of()
+        path = curator.regression_path(self.LAYOUT, 3)
+        for _ in range(3):
+            path.vertices(np.array([1, 0]), np.array([1, -1]), 1.0, Fraction(1, 8))
+        with pytest.raises(ValueError, match="reach"):
+            path.vertices(np.array([1, 0]), np.array([0, 1]), 1.0, Fraction(1, 8))
+        assert curator.left == Fraction(5, 8)
+
+    def test_reaches(self):
+        for reach in (-1, 2**20 + 1, 1.5):
+            with pytest.raises((TypeError, ValueError), match="reach"):
+                fields_of().regression_path(self.LAYOUT, reach)
+
+
+class TestPseudoLikelihood:
+    SCOPES = field_scopes(2, 2)
+
+    @pytest.mark.parametrize("scopes", [[(0, 0)], [(1, 0)], [(0,), (0,)], [(0, 2)], [()], [(-1,)], [(0.5,)]])
+    def test_scopes_that_are_none_are_refused(self, scopes):
+        with pytest.raises((TypeError, ValueError), match="scopes"):
+            fields_of().pseudo_likelihood(scopes, 1.0)
+
+    @pytest.mark.parametrize("norm", [0.0, math.nan, 1e-9, 1e12])
+    def test_norms_that_do_not_fit_are_refused(self, norm):
+        with pytest.raises(ValueError, match="clip_norm"):
+            fields_of().pseudo_likelihood(self.SCOPES, norm)
+
+    @pytest.mark.parametrize(
+        ("theta", "share", "message"),
+        [
+            ([0.0, 0.0], 1, "pass 3 finite numbers"),
+            ([0.0, 0.0, math.nan], 1, "pass 3 finite numbers"),
+            ([0.0] * 3, 0, "share=0"),
+            ([0.0] * 3, 1e-30, "bury any"),
+            ([0.0] * 3, 2, "a share of 2"),
+        ],
+    )
+    def test_other_requests_spend_and_count_nothing(self, theta, share, message, monkeypatch):
+        monkeypatch.setattr(fields, "gradient_sum", fail)
+        curator = fields_of()
+        with pytest.raises(ValueError, match=message):
+            curator.pseudo_likelihood(self.SCOPES, 1.0).gradient(theta, share)
+        assert curator.left == 1
+
+    def test_there_is_no_pure_guarantee(self):
+        curator = fields_of(Budget(epsilon=1.0))
+        with pytest.raises(ValueError, match="no pure guarantee"):
+            curator.pseudo_likelihood(self.SCOPES, 1.0).gradient([0.0] * 3, 1)
+        assert curator.left == 1
+
+
+class TestRecordCount:
+    def test_counts_of_a_public_number_are_refused(self, monkeypatch):
+        monkeypatch.setattr(fields, "record_count", fail)
+        with pytest.raises(ValueError, match="public number of records"):
+            fields_of(adjacency="replace_one", n_records=4).record_count(1)
+
+    def test_of_a_part(self):
+        curator = fields_of(Budget(epsilon=1e4))
+        with curator.split(2) as halves:
+            assert sum(half.record_count(1) for half in halves) == 4
+        assert curator.left == 0
