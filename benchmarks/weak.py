@@ -1,4 +1,4 @@
-"""CollectiveMAP against the uniform model where a release says little or nothing.
+"""CollectiveMAP, and the others, against the uniform model where a release says little or nothing.
 
 ::
 
@@ -29,6 +29,7 @@ import pgmpy_dp.models.collective_map as method
 from benchmarks.collective import SEEDS
 from benchmarks.populations import KINDS, make_population, noisy_tables, sample_counts
 from benchmarks.report import markdown_table
+from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import naive_mle
@@ -53,7 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"wrote {path}")
 
 
-_FITS = {"NaiveMLE (lambda*)": naive_mle, "CollectiveMAP": method.collective_map}
+_FITS = {
+    "NaiveMLE (lambda*)": naive_mle,
+    "CollectiveEM": collective_em,
+    "CollectiveMAP": method.collective_map,
+}
 
 
 def run(fit, seed: int, populations: int) -> dict[tuple[str, int, float], np.ndarray]:

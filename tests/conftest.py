@@ -1,4 +1,4 @@
-"""Hypothesis: the same examples in every run and no deadline, for a busy machine must not fail a test.
+"""Hypothesis: the same examples in every run and no clock, for a busy machine must not fail a test.
 
 HYPOTHESIS_PROFILE=thorough looks at ten times as many examples, other ones each time.
 """
@@ -7,7 +7,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
     "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

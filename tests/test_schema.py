@@ -9,7 +9,6 @@ import fractions
 import json
 import math
 import pickle
-import time
 
 import numpy as np
 import pandas as pd
@@ -275,11 +274,11 @@ class TestMatchKey:
                 continue
             assert not equal or match_key(converted) == match_key(value)
 
-    def test_a_long_text_takes_no_long_time(self):
-        started = time.perf_counter()
-        for text in ("1" * 10**6 + "x", "1." * 10**5, " " * 10**6 + "x", "1e" + "9" * 10**6):
-            match_key(text)
-        assert time.perf_counter() - started < 5  # about 0.02 s; an ambiguous pattern takes hours
+    def test_a_long_text_is_read_in_one_pass(self):
+        """An ambiguous pattern would take hours for the first two, and this test would not end."""
+        for text in ("1" * 10**6 + "x", "1." * 10**5, " " * 10**6 + "x"):
+            assert match_key(text) == ("text", text)
+        assert match_key("1e" + "9" * 10**6) == match_key(float("inf"))
 
     def test_odd_objects_do_not_raise(self):
         endless: list = []

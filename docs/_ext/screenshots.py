@@ -16,7 +16,7 @@ def shoot(browser: str, page: Path, picture: Path, size: tuple[int, int]) -> Non
     with tempfile.TemporaryDirectory() as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
         options += [f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}"]
-        subprocess.run([browser, *options, page.resolve().as_uri()], check=True, capture_output=True, timeout=120)
+        subprocess.run([browser, *options, page.resolve().as_uri()], check=True, capture_output=True)
     if not picture.read_bytes().startswith(b"\x89PNG"):
         raise RuntimeError(f"{browser} wrote no picture of {page}")
 

@@ -23,6 +23,7 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
+from pgmpy import config
 
 from pgmpy_dp.auditing.coins import Coins
 from pgmpy_dp.auditing.movements import invented_positions, selections_moved
@@ -287,6 +288,7 @@ class _Outcome:
 def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool) -> _Outcome:
     result, error, printed = None, "", io.StringIO()
     with (
+        _no_progress_bars(),  # they appear after a second, on a busy machine in one run alone
         observed(observer),
         warnings.catch_warnings(record=True) as caught,
         _logged() as logged,
@@ -304,6 +306,16 @@ def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool)
     stored = pickle.dumps(result) if public else None
     warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
     return _Outcome(stored, error, printed.getvalue(), warned, tuple(logged))
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    before = config.get_show_progress()
+    config.set_show_progress(False)
+    try:
+        yield
+    finally:
+        config.set_show_progress(before)
 
 
 @contextmanager

@@ -19,7 +19,10 @@ class CollectiveEM(BaseMarginalsEstimator):
     """Private parameters by expectation-maximisation for collective graphical models.
 
     The published method. Its limit is the projection of the noisy tables on the marginal polytope, which
-    fits the noise: stopping early is its only regulariser. :class:`CollectiveMAP` is more accurate.
+    fits the noise: stopping early is its only regulariser. Where to stop is estimated from the release. On the
+    package's 90 synthetic settings its divergence is 1.06 times that of :class:`NaiveMLE` in geometric mean and never
+    above the uniform model's, which it returns where the release says little. :class:`CollectiveMAP` is more accurate:
+    this one is for comparison with the paper.
 
     Parameters
     ----------
@@ -37,17 +40,18 @@ class CollectiveEM(BaseMarginalsEstimator):
         Share of the budget of each table.
     e_step : {"dual", "nlbp"}
         "dual" solves the E- and M-step exactly as one convex problem; "nlbp" is the published damped
-        non-linear belief propagation, which oscillates where there are many records.
-    n_iter : int
-        Iterations at most.
+        non-linear belief propagation, which ends at about the same model and takes far longer.
+    n_iter : int, optional
+        Iterations at most. The default is 40 for "dual", and for "nlbp" six times the scale of the noise.
     step : float, optional
-        How many published E-steps one "dual" iteration takes together.
-    stop : {"discrepancy", None}
-        Stop once the fitted tables are as far from the release as the noise is on average.
-    damping : float in (0, 1]
-        For "nlbp": weight of the new tables.
-    n_propagations : int
-        For "nlbp": propagations in each E-step.
+        How many published E-steps one "dual" iteration takes together. By default the iterations lengthen.
+    stop : {"risk", None}
+        With "risk" the model is the iterate with the smallest estimated divergence from the truth; with None the last.
+    damping : float in (0, 1], optional
+        For "nlbp": weight of the new tables. The default is small enough for the iterations to converge under
+        Laplace noise.
+    n_propagations : int, optional
+        For "nlbp": propagations in each E-step at most. The default is 4 / `damping`, at most 2000.
     memory_limit : int
         Bytes that inference may take.
     inference : {"exact", "loopy", "auto"} or LoopySettings
@@ -67,7 +71,7 @@ class CollectiveEM(BaseMarginalsEstimator):
     Privacy: the only access to the records is the release of
     :mod:`pgmpy_dp.plans.marginals`; the rest is post-processing.
     Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), algorithms 1 and 2; see
-    :func:`pgmpy_dp.models.collective_em.collective_em`.
+    :func:`pgmpy_dp.models.collective_em.collective_em`, also for the stopping rule, which is ours.
 
     Examples
     --------
@@ -92,11 +96,11 @@ class CollectiveEM(BaseMarginalsEstimator):
         noise: str = "auto",
         weights: list[float] | None = None,
         e_step: str = "dual",
-        n_iter: int = 40,
+        n_iter: int | None = None,
         step: float | None = None,
-        stop: str | None = "discrepancy",
-        damping: float = 0.1,
-        n_propagations: int = 100,
+        stop: str | None = "risk",
+        damping: float | None = None,
+        n_propagations: int | None = None,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         random_state: int | None = None,
         inference: Inference = "exact",

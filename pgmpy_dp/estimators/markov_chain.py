@@ -129,7 +129,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
 
     Examples
     --------
-    >>> data = pd.DataFrame({"user": range(2000), "sequence": ["a a b", "b b b a"] * 1000})
+    >>> data = pd.DataFrame({"user": range(10_000), "sequence": ["a a b", "b b b a"] * 5000})
     >>> estimator = PrivateMarkovChain(epsilon=1.0, state_names={"page": ["a", "b"]}).fit(data)
     >>> estimator.transition_.round(1)
     array([[0.5, 0.5],

@@ -112,7 +112,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> rows = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 1)] * 400 + [(0, 0, 0), (1, 1, 0), (0, 1, 1), (1, 0, 1)] * 100
+    >>> rows = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 1)] * 4000 + [(0, 0, 0), (1, 1, 0), (0, 1, 1), (1, 0, 1)] * 1000
     >>> data = pd.DataFrame(rows, columns=["a", "b", "c"])  # c says, mostly, whether a and b are equal
     >>> estimator = PrivateBinaryMRF(2.0, order=3, epsilon=2.0, state_names={name: [0, 1] for name in "abc"}).fit(data)
     >>> round(estimator.weights_["a", "b", "c"], 1)

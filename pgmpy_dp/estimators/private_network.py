@@ -101,8 +101,8 @@ class PrivateNetwork(BaseStructureEstimator):
     >>> data = pd.DataFrame({"rain": rain, "wet": wet, "coin": rng.random(5000) < 0.5})
     >>> states = {name: [False, True] for name in data}
     >>> estimator = PrivateNetwork(epsilon=1.0, delta=1e-6, state_names=states).fit(data)
-    >>> estimator.graph_.has_edge("rain", "wet"), round(estimator.edge_scores_["rain", "wet"], 1)
-    (True, 0.3)
+    >>> estimator.graph_.has_edge("rain", "wet"), bool(estimator.edge_scores_["rain", "wet"] > 0.2)
+    (True, True)
     >>> list(estimator.sample(2).columns)
     ['rain', 'wet', 'coin']
     """

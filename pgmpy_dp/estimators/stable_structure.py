@@ -82,7 +82,9 @@ class StableStructure(BaseBlockVotes):
     >>> b, c = (np.where(rng.random(12_000) < 0.85, a, ~a) for _ in range(2))
     >>> data = pd.DataFrame({"b": b, "a": a, "c": c})
     >>> states = {name: [False, True] for name in data}
-    >>> estimator = StableStructure(1.8, 0.6, epsilon=2.0, delta=1e-6, learner="chow-liu", state_names=states).fit(data)
+    >>> estimator = StableStructure(
+    ...     1.8, 0.6, epsilon=2.0, delta=1e-6, n_blocks=60, learner="chow-liu", state_names=states
+    ... ).fit(data)
     >>> estimator.stable_, sorted(sorted(edge) for edge in estimator.graph_.edges)
     (True, [['a', 'b'], ['a', 'c']])
     """

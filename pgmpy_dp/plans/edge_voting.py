@@ -91,7 +91,7 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 3000, "b": [0, 1] * 2900 + [1, 0] * 100, "c": [0, 0, 1, 1] * 1500})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(epsilon=2.0))
-    >>> release = run(table, VotingSettings(BlockSettings(2.5, 1.5, "chow-liu")), Budget(epsilon=2.0))
+    >>> release = run(table, VotingSettings(BlockSettings(2.5, 1.5, "chow-liu"), n_blocks=60), Budget(epsilon=2.0))
     >>> (edge_frequencies(release) > 0.5).tolist(), str(table.ledger.left)
     ([[False, True, False], [True, False, False], [False, False, False]], '0-DP')
     """

@@ -88,7 +88,8 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 3000, "b": [0, 1] * 2900 + [1, 0] * 100, "c": [0, 0, 1, 1] * 1500})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(epsilon=2.0, delta=1e-3))
-    >>> release = run(table, StableSettings(BlockSettings(2.5, 1.5, "chow-liu")), Budget(epsilon=2.0, delta=1e-3))
+    >>> settings = StableSettings(BlockSettings(2.5, 1.5, "chow-liu"), n_blocks=60)
+    >>> release = run(table, settings, Budget(epsilon=2.0, delta=1e-3))
     >>> release.values[1].tolist(), str(table.ledger.spent)
     ([[0, 1]], '(2, 0.001)-DP')
     """

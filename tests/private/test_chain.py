@@ -176,7 +176,8 @@ def limit(budget: Budget) -> float:
 )
 def test_worst_case_users_stay_below_the_claim_and_come_near_it(users, rule, claim, adjacency):
     bound = audit_users(users, adjacency, CLAIMS[claim], 3_000, **rule)
-    assert 0.2 * limit(CLAIMS[claim]) <= bound <= limit(CLAIMS[claim])
+    # An attack sees .35 to .7 of the claim, with deviations of .04: below a tenth of it less than once in a million.
+    assert 0.1 * limit(CLAIMS[claim]) <= bound <= limit(CLAIMS[claim])
 
 
 def test_uninformative_pairs_that_count_are_caught(monkeypatch):

@@ -36,6 +36,17 @@ def state(ledger: Ledger) -> tuple:
     return (ledger.budget, ledger.entries, ledger.spent, ledger.left, ledger.adjacency, ledger.conversion_delta)
 
 
+def n_calls(work) -> int:
+    """Calls and resumptions of functions, Python's and C's, while `work` runs."""
+    calls = []
+    sys.setprofile(lambda _, event, __: calls.append(event))
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return sum(event in ("call", "c_call") for event in calls)
+
+
 @pytest.fixture
 def path(tmp_path) -> Path:
     return tmp_path / "ledger.json"
@@ -251,13 +262,14 @@ class TestEditedInBetween:
         assert state(Ledger.load(path.with_name("copy.json"))) == state(ledger) and len(ledger.entries) == 1
 
     def test_reading_many_entries_is_linear(self, path):
-        kept = Ledger(Budget(rho=1.0))
+        kept, calls = Ledger(Budget(rho=1.0)), []
         entry = charge(kept, ZCDP(1e-5))
-        kept._filter = type(kept._filter)(kept.budget, entry.adjacency, None, (entry,) * 20_000)
-        kept.save(path)
-        begin = time.perf_counter()
-        assert len(Ledger.load(path).entries) == 20_000
-        assert time.perf_counter() - begin < 20.0  # a fifth of a second; quadratic, it would take minutes
+        for n in (1000, 2000):
+            kept._filter = type(kept._filter)(kept.budget, entry.adjacency, None, (entry,) * n)
+            kept.save(path)
+            calls.append(n_calls(lambda: Ledger.load(path)))
+            assert len(Ledger.load(path).entries) == n
+        assert calls[1] < 2.1 * calls[0]
 
 
 # -- threads and processes -----------------------------------------------------------------------
@@ -300,7 +312,7 @@ class TestSharing:
             subprocess.Popen([sys.executable, "-c", SPEND, str(path)], stdout=subprocess.PIPE, env=environment)
             for _ in range(3)
         ]
-        accepted = [int(child.communicate(timeout=300)[0]) for child in children]
+        accepted = [int(child.communicate()[0]) for child in children]
         assert sum(accepted) == len(ledger.entries) == 100
         assert len(Ledger.load(path).entries) == 100
 
@@ -347,7 +359,7 @@ class TestForks:
                     marginals.run(table, marginals.MarginalSettings((("a",),)), Budget(epsilon=1e-4))
 
             with forked(release) as (pid, reading):
-                drawn = os.read(reading, 1)  # it is at work
+                drawn = os.read(reading, 1) + os.read(reading, 1)  # it is at work
                 time.sleep(0.1 * rng.random())
                 os.kill(pid, signal.SIGKILL)
                 drawn += everything(reading)
@@ -358,4 +370,4 @@ class TestForks:
             before += 1
         others = {p.name for p in path.parent.iterdir()} - {"ledger.json", "ledger.json.lock"}
         assert all(name.endswith(".tmp") for name in others)
-        assert before == len(ledger.entries) > 16
+        assert before == len(ledger.entries) >= 8 * (2 + 1)

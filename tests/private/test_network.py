@@ -327,7 +327,7 @@ class TestWholeReleases:
         for name in ("laplace_scales", "gaussian_scales"):
             true = getattr(additive, name)
             monkeypatch.setattr(additive, name, lambda *a, true=true: tuple(scale / 3 for scale in true(*a)))
-        assert audit_run(adjacency, budget, 400, self.settings) > (budget.rho or budget.epsilon)
+        assert audit_run(adjacency, budget, 900, self.settings) > (budget.rho or budget.epsilon)
 
 
 def audit_selection(adjacency, cost, gap, releases, factor=1.0):

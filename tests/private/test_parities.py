@@ -271,7 +271,8 @@ class TestNoiseOnAll:
 
     @pytest.mark.parametrize("budget", [Budget(rho=0.1), Budget(epsilon=0.5)])
     def test_noise_has_its_distribution(self, budget):
-        data = table([], [f"x{j}" for j in range(24)])
+        """10,700 parities: with 2,324 noise of 1.3 times the scale was accepted in one run of fifty."""
+        data = table([], [f"x{j}" for j in range(40)])
         release = run(data, ParitySettings(order=3), budget)
         item, value = release.noise[0], np.concatenate(release.values)
         assert accepts(value, item.distribution, item.scale)
@@ -416,7 +417,8 @@ def audit_noise(adjacency: str, budget: Budget, releases: int) -> float:
 class TestAudit:
     def test_stays_below_the_claim_and_comes_near_it(self, adjacency, budget):
         claim = budget.rho or budget.epsilon
-        assert 0.2 * claim <= audit_noise(adjacency, budget, 1_500) <= claim
+        # It sees .3 to .6 of the claim, with deviations of .03 to .06 of it.
+        assert 0.1 * claim <= audit_noise(adjacency, budget, 1_500) <= claim
 
     def test_catches_a_forgotten_sensitivity(self, adjacency, budget, monkeypatch):
         monkeypatch.setattr(field_moments, "parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))

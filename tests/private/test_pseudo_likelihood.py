@@ -372,9 +372,9 @@ class TestAttacks:
 
     def test_too_little_noise_is_caught(self, adjacency, monkeypatch):
         true = samplers.discrete_gaussian
-        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / 2, seed=seed))
+        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / 3, seed=seed))
         assert attack(adjacency, 700) > 1.0
 
     def test_forgetting_to_clip_is_caught(self, adjacency, monkeypatch):
         monkeypatch.setattr(sums, "_weights", lambda codes, residuals, grid: np.full(len(codes), 256.0))
-        assert attack(adjacency, 500) > 1.0
+        assert attack(adjacency, 800) > 1.0

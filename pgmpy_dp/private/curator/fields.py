@@ -185,8 +185,8 @@ class RegressionPath:
     """Weights of all logistic regressions of a random field, moved by public steps, and where their gradients point.
 
     Weights are integers times a slope that each request names, as
-    :mod:`pgmpy_dp.private.mathematics.frank_wolfe_path` makes them. Made by :meth:`FieldCurator.regression_path`; the
-    curator that made it pays.
+    :mod:`pgmpy_dp.private.mathematics.frank_wolfe_path` makes them. Made by
+    :meth:`FieldCurator.regression_path`; the curator that made it pays.
     """
 
     def __init__(self, curator: FieldCurator, layout: Regressions, reach: int) -> None:

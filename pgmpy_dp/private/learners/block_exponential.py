@@ -111,7 +111,7 @@ def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> R
     >>> from pgmpy_dp.private.learners.communities import communities
     >>> cliques = nx.disjoint_union(nx.complete_graph(8), nx.complete_graph(8))
     >>> graph = PrivateGraph(cliques, ledger=Budget(epsilon=4.0))
-    >>> labels = communities(run(graph, ExponentialSettings(), Budget(epsilon=4.0))).labels
+    >>> labels = communities(run(graph, ExponentialSettings(degree=7.0), Budget(epsilon=4.0))).labels
     >>> sorted([labels[:8].tolist(), labels[8:].tolist()]) == [[0] * 8, [1] * 8], str(graph.ledger.left)
     (True, '0-DP')
     """
