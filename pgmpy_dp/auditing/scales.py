@@ -133,7 +133,8 @@ def _record_count(request: Request) -> tuple[list[float], list[float]]:
 
 def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
     """Over all sets of variables that one replacement can change; of many variables, for sums of all parities alone."""
-    family, p = request.arguments["family"], len(request.curator.schema)
+    curator: Any = request.curator
+    family, p = request.arguments["family"], len(curator.schema)
     if isinstance(family, int):
         # A change of d variables flips the sets that hold an odd number of them: by how many they hold, r of size.
         m = sum(math.comb(p, size) for size in range(1, family + 1))
@@ -154,7 +155,8 @@ def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
 
 def _interaction_sums(request: Request) -> tuple[list[float], list[float]]:
     """With A = 1 - 1/k, in units of L; replacements by the number or the set of variables that they change."""
-    schema, pairs, with_count = request.curator.schema, request.arguments["pairs"], request.arguments["with_count"]
+    curator: Any = request.curator
+    schema, pairs, with_count = curator.schema, request.arguments["pairs"], request.arguments["with_count"]
     sizes = [schema.cardinality(name) for name in schema.variables]
     p, unit = len(sizes), min(math.lcm(*sizes), 4096)
     largest = max(max(1, unit // k) * k for k in sizes)

@@ -221,7 +221,7 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
             "budget": budget.guarantee.to_dict(),
         },
     }
-    return curator.release("parities", public, arrays)
+    return curator.release("parities", public, arrays=arrays)
 
 
 def plan_parities(

@@ -321,6 +321,7 @@ class Curator:
         kind: str,
         public: Mapping[str, Any],
         computed: Sequence[np.ndarray] = (),
+        *,
         arrays: Iterable[tuple[np.ndarray, Noise | None]] | None = None,
     ) -> Release:
         """Everything that was released so far, with its noise and the guarantee.
