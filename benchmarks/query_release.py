@@ -29,14 +29,19 @@ if __name__ == "__main__":
     single_thread()  # before numpy is imported
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from benchmarks.report import markdown_table
+from pgmpy_dp.plans.parities import ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.parities import parity_count, parity_sums
-from pgmpy_dp.private.learners.parities import ParitySettings, plan_parities, release_parities
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.mathematics.walsh_hadamard import linear_values, masks_of, polynomial_values
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
 
 METHODS = ("noise", "pmw", "sepfem")
@@ -97,8 +102,14 @@ def measure(setting: Setting, method: str, seed: int) -> tuple[float, float, flo
     plan = plan_parities(
         schema, Adjacency.ADD_REMOVE, setting.n, ParitySettings(order=setting.order, method=method), setting.budget
     )
+    table = PrivateTable(pd.DataFrame(codes, columns=schema.variables), schema, ledger=setting.budget)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+        state = [seed, METHODS.index(method)]
+        pure = isinstance(plan.cost, PureDP)
+        curator = TableCurator(table, setting.budget, what=method, columns=[], pure=pure, random_state=state)
     started = time.perf_counter()
-    (sums, *_), _, _ = release_parities(codes, plan, np.random.default_rng([seed, METHODS.index(method)]))
+    ((sums, _), *_), _ = ask_parities(curator, plan)
     seconds = time.perf_counter() - started
     error = np.abs(np.clip(sums / setting.n, -1.0, 1.0) - exact)
     return float(error.max()), float(error.mean()), seconds

@@ -12,6 +12,7 @@ import hashlib
 import io
 import logging
 import pickle
+import secrets
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +30,14 @@ from pgmpy_dp.auditing.movements import invented_positions, selections_moved
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax, SeveralNoisyMax, StableMode
+from pgmpy_dp.private.curator.mechanism import (
+    AdditiveNoise,
+    JointNoise,
+    Mechanism,
+    NoisyMax,
+    SeveralNoisyMax,
+    StableMode,
+)
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
 
@@ -159,6 +167,14 @@ def _(mechanism: AdditiveNoise, other: Mechanism) -> float:
 
 
 @movement.register
+def _(mechanism: JointNoise, other: Mechanism) -> float:
+    """One array, wherever it is cut."""
+    assert isinstance(other, JointNoise)
+    whole = [AdditiveNoise((each.exact,), each.noise[:1]) for each in (mechanism, other)]
+    return movement(*whole)
+
+
+@movement.register
 def _(mechanism: NoisyMax, other: Mechanism) -> float:
     """Half the range of the scores' changes over the bound of one: the noise covers one that rises as another falls."""
     assert isinstance(other, NoisyMax)
@@ -227,6 +243,12 @@ def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.
         return [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
     value = {"zeros": 0, "negative": -1000, "huge": 10**12, "equal": 7}[kind]
     return [np.full(shape, value, dtype=np.int64) for shape in shapes]
+
+
+@invent.register
+def _(mechanism: JointNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    (whole,) = invent(AdditiveNoise((mechanism.exact,), mechanism.noise[:1]), kind, rng)
+    return np.split(whole, np.cumsum(mechanism.sizes)[:-1])
 
 
 @invent.register
@@ -334,6 +356,11 @@ class _Recorder(Observer):
         self.problems += stated_scales(request)
         self.problems += self.spending.answered(request)
         return values
+
+    def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
+        seed = secrets.randbits(64)
+        self.events.append(("generator", seed, None))
+        return np.random.default_rng(seed)
 
     def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
         seeds = draw()
@@ -453,6 +480,9 @@ class _Player(Observer):
             if not ratio <= 1.0 + _ROUNDING:
                 self.problems.append(f"{name}: exact statistics moved by {ratio:.4g} of what scaled the noise")
         return values
+
+    def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
+        return np.random.default_rng(self._next("generator")[1])
 
     def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
         _, parts, _ = self._next("parts")

@@ -23,10 +23,10 @@ from pgmpy_dp.models.random_fields import RandomField, edge_scores
 from pgmpy_dp.plans import frank_wolfe, pseudo_likelihood
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.plans.pseudo_likelihood import PseudoLikelihoodSettings
+from pgmpy_dp.plans.public_graph import edge_positions
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners.public_graph import edge_positions
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 

@@ -6,20 +6,19 @@ import itertools
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from pgmpy_dp.models.moment_matching import match_interactions, match_parities
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import BinaryField, Pairwise, RandomField
-from pgmpy_dp.plans import frank_wolfe, halves, pseudo_likelihood
-from pgmpy_dp.private.data.parities import Subsets, parity_count, parity_sensitivity
-from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.learners import interactions
-from pgmpy_dp.private.learners.parities import released_subsets
-from pgmpy_dp.private.learners.public_graph import edge_positions, released_edges
+from pgmpy_dp.plans import frank_wolfe, halves, interactions, pseudo_likelihood
+from pgmpy_dp.plans.parities import released_subsets
+from pgmpy_dp.plans.public_graph import edge_positions, released_edges
+from pgmpy_dp.private.curator.field_moments import Subsets, family_size, parity_noise
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import field_scopes
-from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.sensitive import Noise, Release
 
 __all__ = ["FieldFit", "field_of"]
@@ -147,11 +146,9 @@ def _of_parities(
 
 def _noise_of_all(release: Release, p: int, order: int, subsets: Subsets) -> Noise:
     """The noise that all sums would have had: answers of a query release were preferred to that."""
-    family = subsets if len(subsets) < parity_count(p, order) else None
-    l1, l2, _ = parity_sensitivity(p, order, release.adjacency, False, family)
-    if isinstance(release.guarantee, PureDP):
-        return Noise("discrete_laplace", laplace_scales([l1], release.guarantee.epsilon)[0])
-    return Noise("discrete_gaussian", gaussian_scales([l2], release.guarantee.rho)[0])  # type: ignore[union-attr]
+    family = subsets if len(subsets) < family_size(order, p) else order
+    assert isinstance(release.guarantee, PureDP | ZCDP)
+    return parity_noise(family, p, release.adjacency, False, release.guarantee, Fraction(1))
 
 
 def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, sparse: bool, width: float) -> FieldFit:

@@ -9,12 +9,11 @@ from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import BinaryField, RandomField
-from pgmpy_dp.plans import halves
+from pgmpy_dp.plans import halves, parities
 from pgmpy_dp.plans.halves import HalvesSettings
+from pgmpy_dp.plans.parities import ParitySettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import parities
-from pgmpy_dp.private.learners.parities import ParitySettings
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -104,7 +103,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.parities`,
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.plans.parities`,
     :mod:`~pgmpy_dp.plans.frank_wolfe`, :mod:`~pgmpy_dp.plans.halves` or
     :mod:`~pgmpy_dp.plans.pseudo_likelihood`; the rest is post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithms 4 ("l1") and 5 ("linf"), with selections by

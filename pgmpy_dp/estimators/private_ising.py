@@ -9,10 +9,10 @@ import numpy as np
 
 from pgmpy_dp.estimators.field_base import BaseFieldEstimator
 from pgmpy_dp.models.random_fields import Ising, RandomField
+from pgmpy_dp.plans import parities
+from pgmpy_dp.plans.parities import ParitySettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import parities
-from pgmpy_dp.private.learners.parities import ParitySettings
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["PrivateIsing"]
@@ -86,7 +86,7 @@ class PrivateIsing(BaseFieldEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.parities`,
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.plans.parities`,
     :mod:`~pgmpy_dp.plans.frank_wolfe` or :mod:`~pgmpy_dp.plans.pseudo_likelihood`; the rest is
     post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 2, with selections by Gumbel noise, is "frank-wolfe".

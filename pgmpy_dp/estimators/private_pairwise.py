@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from pgmpy_dp.estimators.field_base import BaseFieldEstimator
 from pgmpy_dp.models.random_fields import Pairwise, RandomField
+from pgmpy_dp.plans import interactions
+from pgmpy_dp.plans.interactions import InteractionSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.learners import interactions
-from pgmpy_dp.private.learners.interactions import InteractionSettings
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["PrivatePairwise"]
@@ -84,7 +84,7 @@ class PrivatePairwise(BaseFieldEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.interactions`,
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.plans.interactions`,
     :mod:`~pgmpy_dp.plans.frank_wolfe` or :mod:`~pgmpy_dp.plans.pseudo_likelihood`; the rest is
     post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 3, with selections by Gumbel noise, is "frank-wolfe".

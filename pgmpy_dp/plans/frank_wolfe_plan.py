@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.plans.public_graph import checked_graph, edge_positions
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.fields import LARGEST_REACH, selection_weight, vertex_scale
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions
 from pgmpy_dp.private.mathematics.frank_wolfe_path import STEPS
 from pgmpy_dp.private.mathematics.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.schema import Schema

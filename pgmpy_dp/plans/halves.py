@@ -14,12 +14,12 @@ import numpy as np
 
 from pgmpy_dp.plans.frank_wolfe import descend
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.plans.parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.plans.public_graph import encoded_graph
 from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners.parities import ParityPlan, ParitySettings, plan_parities, release_parities
-from pgmpy_dp.private.learners.public_graph import encoded_graph
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Noise, Release
 
@@ -123,14 +123,14 @@ def run(
         what=f"Frank-Wolfe steps and parities of up to {parity_plan.order} variables, on disjoint halves",
         columns=table.schema.variables,
         mechanism=mechanism,
+        pure=isinstance(descent_plan.cost, PureDP),
         random_state=settings.regressions.random_state,
     )
     with curator.split(2) as (first, second):
         found = descend(first, descent_plan, progress)
-        # Until parities are an operator of the curator: the only records that a plan looks at.
-        sums, sums_noise, method = release_parities(second._data._codes, parity_plan, second._seed)
-    values: list[np.ndarray] = [found.vertices, *sums]
-    noise: list[Noise | None] = [None, *sums_noise]
+        sums, method = ask_parities(second, parity_plan)
+    values: list[np.ndarray] = [found.vertices, *(value for value, _ in sums)]
+    noise: list[Noise | None] = [None, *(item for _, item in sums)]
     if found.count is not None:
         values.append(found.count)
         noise.append(found.count_noise)

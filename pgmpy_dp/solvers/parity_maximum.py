@@ -44,7 +44,7 @@ class Maximum:
 
 
 def maximise_polynomial(
-    subsets: Sequence[Sequence[int]], weights: np.ndarray, n_variables: int, seconds: float | None = None
+    subsets: Sequence[Sequence[int]], weights: np.ndarray, n_variables: int, nodes: int | None = None
 ) -> Maximum:
     """Largest value of ``sum_k weights[k] prod_{j in subsets[k]} z_j``, by whichever method fits.
 
@@ -55,8 +55,9 @@ def maximise_polynomial(
     weights : ndarray, shape (len(subsets),)
     n_variables : int
         At least 1.
-    seconds : float, optional
-        Time limit of the integer program; then the best point found so far is the answer.
+    nodes : int, optional
+        Largest number of nodes that the integer program branches at; then the best point found so far is the answer. A
+        limit of time would make the answer depend on the machine's speed.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def maximise_polynomial(
     """
     if n_variables <= TRANSFORM_LIMIT:
         return maximise_by_transform(subsets, weights, n_variables)
-    return maximise_by_milp(subsets, weights, n_variables, seconds)
+    return maximise_by_milp(subsets, weights, n_variables, nodes)
 
 
 def maximise_by_transform(subsets: Sequence[Sequence[int]], weights: np.ndarray, n_variables: int) -> Maximum:
@@ -77,7 +78,7 @@ def maximise_by_transform(subsets: Sequence[Sequence[int]], weights: np.ndarray,
 
 
 def maximise_by_milp(
-    subsets: Sequence[Sequence[int]], weights: np.ndarray, n_variables: int, seconds: float | None = None
+    subsets: Sequence[Sequence[int]], weights: np.ndarray, n_variables: int, nodes: int | None = None
 ) -> Maximum:
     """Integer program solved by HiGHS; arguments as `maximise_polynomial`.
 
@@ -116,7 +117,7 @@ def maximise_by_milp(
         matrix = sparse.csr_array((signs, (rows, columns)), shape=(len(limits), len(cost)))
         constraints.append(LinearConstraint(matrix, -np.inf, np.array(limits)))
     integral = np.concatenate([np.ones(n_variables), np.zeros(len(products))])
-    options = {} if seconds is None else {"time_limit": seconds}
+    options = {} if nodes is None else {"node_limit": nodes}
     result = milp(cost, integrality=integral, bounds=Bounds(0, 1), constraints=constraints, options=options)
     best = np.zeros(n_variables) if result.x is None else result.x[:n_variables]
     z = np.where(best > 0.5, 1, -1).astype(np.int8)

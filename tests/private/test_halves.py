@@ -12,10 +12,10 @@ from pgmpy_dp.plans import halves
 from pgmpy_dp.plans.frank_wolfe import regression_weights
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.plans.halves import HalvesSettings, parities_part, regressions_part, run
+from pgmpy_dp.plans.parities import ParitySettings
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.parities import ParitySettings
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
@@ -53,8 +53,8 @@ def test_halves_of_different_costs_are_refused_also_where_assertions_are_off(mon
 
 
 def codes_of(half) -> np.ndarray:
-    """Of a curator of one half, or codes as they are."""
-    return getattr(half, "_data", None)._codes if hasattr(half, "_data") else half
+    """Of a curator of one half."""
+    return half._data._codes
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -62,7 +62,7 @@ def codes_of(half) -> np.ndarray:
 @pytest.mark.parametrize("method", ["noise", "pmw"])
 def test_each_half_is_released_at_the_cost_that_is_charged_once(adjacency, budget, method, monkeypatch):
     plans, seen, events = [], [], []
-    for name in ("descend", "release_parities"):
+    for name in ("descend", "ask_parities"):
         true = getattr(halves, name)
         monkeypatch.setattr(
             halves,

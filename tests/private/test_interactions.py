@@ -10,8 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.plans.interactions import InteractionSettings, noisy_interactions, run
+from pgmpy_dp.plans.parities import ParitySettings
+from pgmpy_dp.plans.parities import run as run_parities
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator import field_moments
 from pgmpy_dp.private.data.interactions import (
     InteractionUnits,
     field_sensitivity,
@@ -22,10 +26,6 @@ from pgmpy_dp.private.data.interactions import (
 from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners import interactions
-from pgmpy_dp.private.learners.interactions import InteractionSettings, noisy_interactions, run
-from pgmpy_dp.private.learners.parities import ParitySettings
-from pgmpy_dp.private.learners.parities import run as run_parities
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded
 from tests.private.distribution import accepts
 
@@ -287,7 +287,7 @@ class TestRelease:
         assert accepts(value, item.distribution, item.scale) and not accepts(value, item.distribution, 1.3 * item.scale)
 
     def test_refusals_cost_nothing(self, monkeypatch):
-        monkeypatch.setattr(interactions, "table_codes", lambda table: pytest.fail("looked at records"))
+        monkeypatch.setattr(field_moments, "table_codes", lambda table: pytest.fail("looked at records"))
         table = subject(ledger=Budget(epsilon=1.0))
         for settings, budget, text in (
             ({}, {"rho": 0.1}, "pure budget pays only for pure costs"),

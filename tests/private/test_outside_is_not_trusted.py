@@ -23,11 +23,12 @@ from pgmpy_dp.private.data import parities, pseudo_likelihood, regressions
 from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix, neighbour_sums
 from pgmpy_dp.private.data.pair_scores import misfit_scores
+from pgmpy_dp.private.data.parities import parity_misfits
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners import mixture_sdp, parity_rounds, precision
+from pgmpy_dp.private.learners import mixture_sdp, precision
 from pgmpy_dp.private.learners.convex_program import certified_solution
 from pgmpy_dp.private.learners.mixture_sdp import MembershipProgram, ProgramSettings
 from pgmpy_dp.private.learners.mixture_sdp_plan import plan_program
@@ -304,9 +305,19 @@ class TestPublicNumbers:
     def test_answers_of_all_parities(self):
         for value in (np.nan, np.inf, -np.inf, 1e300):
             for records in (100.0, 1e30):
-                public = parity_rounds._counted(np.full(2, value), records)
-                errors = np.abs(np.array([0, 1]) - public)
-                assert (errors >= 0).all() and abs(int(errors[0]) - int(errors[1])) <= 1
+                for signed in (False, True):
+                    one, other = (
+                        parity_misfits(
+                            Sensitive(np.full(2, k), Adjacency.ADD_REMOVE, 2.0, 2.0, 1.0),
+                            np.full(2, value) * records,
+                            signed=signed,
+                        ).value
+                        for k in (0, 1)
+                    )
+                    assert signed or (one >= 0).all()
+                    assert max(abs(int(a) - int(b)) for a, b in zip(one, other, strict=True)) <= 1
+        with pytest.raises(ValueError, match="expected has the shape"):  # one public sum for two would be two
+            parity_misfits(Sensitive(np.zeros(2, int), Adjacency.ADD_REMOVE, 2.0, 2.0, 1.0), np.zeros(1), signed=True)
 
     def test_grids_of_gradients(self):
         frame = pd.DataFrame({"a": [0, 1] * 5, "b": [0, 1] * 5})

@@ -11,17 +11,20 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.models.multiplicative_weights import MultiplicativeWeights
+from pgmpy_dp.plans import parity_rounds
+from pgmpy_dp.plans.parities import ParitySettings, ask_parities, plan_parities, run
+from pgmpy_dp.plans.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.parities import exact_parities, parity_sums
+from pgmpy_dp.private.curator import mechanism
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data import parities as parity_data
+from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners import parity_rounds
-from pgmpy_dp.private.learners.parities import ParitySettings, plan_parities, release_parities, run
-from pgmpy_dp.private.learners.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
 from tests.private import audit
 
@@ -37,23 +40,38 @@ def chain_records(p: int, n: int, seed: int = 0) -> np.ndarray:
     return (np.cumsum(flips, axis=1) % 2).astype(np.uint8)
 
 
-def spent(codes: np.ndarray, plan, monkeypatch) -> tuple[list, list]:
+def curator(codes: np.ndarray, budget: Budget, adjacency: str = "add_remove", **facts) -> TableCurator:
+    """Of these records, with a budget of its own; their number is private."""
+    p = codes.shape[1]
+    ledger = Budget(rho=1e9) if budget.rho else Budget(epsilon=1e9, delta=0.9 if budget.delta else 0.0)
+    n_records = len(codes) if adjacency == "replace_one" else None
+    data = PrivateTable(
+        pd.DataFrame(codes, columns=schema(p).variables),
+        schema(p),
+        adjacency=adjacency,
+        ledger=ledger,
+        n_records=n_records,
+    )
+    return TableCurator(data.of_codes(data._codes), budget, what="parities", columns=[], **facts)
+
+
+def spent(asked: TableCurator, plan, monkeypatch) -> tuple[list, list]:
     """Scales of all selections and of all draws of one release."""
     selections, draws = [], []
-    true = parity_rounds.noisy_argmax
+    true = mechanism.noisy_argmax
     monkeypatch.setattr(
-        parity_rounds,
+        mechanism,
         "noisy_argmax",
         lambda rows, scale, *rest: (selections.append(scale), true(rows, scale, *rest))[1],
     )
     for name in ("discrete_laplace", "discrete_gaussian"):
-        sampler = getattr(parity_rounds.samplers, name)
+        sampler = getattr(mechanism.samplers, name)
         monkeypatch.setattr(
-            parity_rounds.samplers,
+            mechanism.samplers,
             name,
             lambda value, scale, sampler=sampler, **rest: (draws.append(scale), sampler(value, scale, **rest))[1],
         )
-    release_parities(codes, plan)
+    ask_parities(asked, plan)
     return selections, draws
 
 
@@ -93,32 +111,35 @@ class TestWeights:
 
 
 class TestAccuracy:
-    @pytest.mark.parametrize("cost", [ZCDP(1e6), PureDP(1e6)])
+    @pytest.mark.parametrize("budget", [Budget(rho=1e6), Budget(epsilon=1e6)])
     @pytest.mark.parametrize(("p", "order"), [(3, 3), (6, 2), (8, 3)])
-    def test_pmw_with_a_large_budget_answers_everything(self, cost, p, order):
+    def test_pmw_with_a_large_budget_answers_everything(self, budget, p, order):
         codes = chain_records(p, 4_000)
-        exact = exact_parities(codes, order, Adjacency.ADD_REMOVE)
-        answers = pmw_answers(exact, p, order, cost, 4_000.0, 300)
-        assert np.abs(answers - exact.value / 4_000).max() <= 0.02
+        answers = pmw_answers(curator(codes, budget), order, 4_000.0, 300, Fraction(1))
+        assert np.abs(answers - parity_sums(codes, order) / 4_000).max() <= 0.02
         assert np.abs(answers).max() <= 1.0
 
     def test_pmw_error_is_below_its_bound(self):
         """MWEM's bound for the average of rounds, 2 sqrt(log|X|/T) + noise, is far above what the last one reaches."""
         codes, rounds, rho = chain_records(8, 2_000), 40, 0.5
-        exact = exact_parities(codes, 2, Adjacency.ADD_REMOVE)
-        answers = pmw_answers(exact, 8, 2, ZCDP(rho), 2_000.0, rounds, np.random.default_rng(1))
-        noise = math.sqrt(rounds / rho) * math.log(2 * exact.value.size) / 2_000
-        assert np.abs(answers - exact.value / 2_000).max() <= (2 * math.sqrt(8 * math.log(2) / rounds) + 10 * noise) / 3
+        exact = parity_sums(codes, 2)
+        with pytest.warns(ReproducibleNoiseWarning):
+            asked = curator(codes, Budget(rho=rho), random_state=1)
+        answers = pmw_answers(asked, 2, 2_000.0, rounds, Fraction(1))
+        noise = math.sqrt(rounds / rho) * math.log(2 * exact.size) / 2_000
+        assert np.abs(answers - exact / 2_000).max() <= (2 * math.sqrt(8 * math.log(2) / rounds) + 10 * noise) / 3
 
     @pytest.mark.parametrize("oracle", ["transform", "milp"])
     def test_sepfem_approaches_the_data(self, oracle):
         codes = chain_records(6, 3_000)
-        exact = exact_parities(codes, 2, Adjacency.ADD_REMOVE)
+        exact = parity_sums(codes, 2)
         rounds = 150 if oracle == "transform" else 40
-        answers = sepfem_answers(exact, 6, 2, ZCDP(1e6), 3_000.0, rounds, np.random.default_rng(0), oracle)
-        error = np.abs(answers - exact.value / 3_000)
+        with pytest.warns(ReproducibleNoiseWarning):
+            asked = curator(codes, Budget(rho=1e6), random_state=0)
+        answers = sepfem_answers(asked, 2, 3_000.0, rounds, Fraction(1), oracle)
+        error = np.abs(answers - exact / 3_000)
         assert error.max() <= (0.2 if oracle == "transform" else 0.4)
-        assert error.mean() <= 0.5 * np.abs(exact.value / 3_000).mean()
+        assert error.mean() <= 0.5 * np.abs(exact / 3_000).mean()
 
     def test_sepfem_oracles_see_the_same_objective(self):
         rng = np.random.default_rng(2)
@@ -148,8 +169,8 @@ class TestAccuracy:
         plan = plan_parities(
             schema(24), Adjacency.ADD_REMOVE, 500, ParitySettings(method="sepfem", n_rounds=2), Budget(rho=10.0)
         )
-        (values,), noise, method = release_parities(codes, plan)
-        assert values.shape == (300,) and np.abs(values).max() <= 500 and noise == [None] and method == "sepfem"
+        ((values, noise),), method = ask_parities(curator(codes, Budget(rho=10.0)), plan)
+        assert values.shape == (300,) and np.abs(values).max() <= 500 and noise is None and method == "sepfem"
 
 
 class TestSpending:
@@ -161,7 +182,9 @@ class TestSpending:
         settings = ParitySettings(method=method, n_rounds=7)
         plan = plan_parities(schema(4), Adjacency(adjacency), n_records, settings, budget)
         assert isinstance(plan.cost, PureDP) == (budget.rho is None and not budget.delta)
-        selections, draws = spent(chain_records(4, 30), plan, monkeypatch)
+        asked = curator(chain_records(4, 30), budget, adjacency)
+        selections, draws = spent(asked, plan, monkeypatch)
+        assert asked.left == 0
         moved = 2 if adjacency == "replace_one" else 1
         counts = draws[:1] if n_records is None else []
         measured = draws[len(counts) :]
@@ -215,9 +238,20 @@ LARGER = np.array([[1, 1], [0, 0], [0, 1]], dtype=np.uint8)
 SUMS = [parity_sums(codes, 2).astype(float) for codes in (SMALL, LARGER)]
 
 
+MANY = 10**5
+
+
+def many_times(data, cost: ZCDP | PureDP, linf: float, monkeypatch) -> list[TableCurator]:
+    """Curators of which each share of 1/MANY is the cost, and which believe that a sum moves by `linf` at most."""
+    monkeypatch.setattr(parity_data, "parity_sensitivity", lambda *a: (linf, linf, linf))
+    budget = Budget(rho=MANY * cost.rho) if isinstance(cost, ZCDP) else Budget(epsilon=MANY * cost.epsilon)
+    return [curator(codes, budget) for codes in data]
+
+
 def audit_pmw(cost: ZCDP | PureDP, releases: int, linf: float, monkeypatch) -> float:
     """Attack on the whole transcript of one round, by its likelihood ratio under the claimed scales."""
     scale = math.sqrt(1 / cost.rho) if isinstance(cost, ZCDP) else 4.0 / cost.epsilon
+    asked = many_times((SMALL, LARGER), cost, linf, monkeypatch)
     transcript = []
     true = MultiplicativeWeights.measure
     monkeypatch.setattr(
@@ -228,10 +262,8 @@ def audit_pmw(cost: ZCDP | PureDP, releases: int, linf: float, monkeypatch) -> f
 
     def draw(dataset: int, count: int) -> np.ndarray:
         transcript.clear()
-        value = parity_sums((SMALL, LARGER)[dataset], 2)
-        exact = Sensitive(value, Adjacency.ADD_REMOVE, 3.0, 3.0, linf)
         for _ in range(count):
-            pmw_answers(exact, 2, 2, cost, 1.0, 1)
+            pmw_answers(asked[dataset], 2, 1.0, 1, Fraction(1, MANY))
         return np.array(transcript)
 
     def score(outputs: np.ndarray) -> np.ndarray:
@@ -251,16 +283,16 @@ def audit_pmw(cost: ZCDP | PureDP, releases: int, linf: float, monkeypatch) -> f
 def audit_sepfem(cost: ZCDP | PureDP, releases: int, linf: float, monkeypatch) -> float:
     """Attack on the selection of one round: a signed parity is too low more often where there is one record."""
     transcript = []
-    true = parity_rounds.noisy_argmax
+    asked = many_times((LARGER[:0], SMALL[:1])[::-1], cost, linf, monkeypatch)  # all three sums are 1, or 0
+    true = mechanism.noisy_argmax
     monkeypatch.setattr(
-        parity_rounds, "noisy_argmax", lambda *arguments: (transcript.append(true(*arguments)), transcript[-1])[1]
+        mechanism, "noisy_argmax", lambda *arguments: (transcript.append(true(*arguments)), transcript[-1])[1]
     )
 
     def draw(dataset: int, count: int) -> np.ndarray:
         transcript.clear()
-        exact = Sensitive(np.full(3, 1 - dataset), Adjacency.ADD_REMOVE, 3.0, 3.0, linf)
         for _ in range(count):
-            sepfem_answers(exact, 2, 2, cost, 1.0, 1)
+            sepfem_answers(asked[dataset], 2, 1.0, 1, Fraction(1, MANY))
         return np.array(transcript)
 
     bound = audit.rho_bound if isinstance(cost, ZCDP) else audit.epsilon_bound

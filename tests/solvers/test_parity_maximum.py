@@ -14,6 +14,7 @@ from pgmpy_dp.private.mathematics.walsh_hadamard import (
     polynomial_values,
     transform,
 )
+from pgmpy_dp.solvers import parity_maximum
 from pgmpy_dp.solvers.parity_maximum import (
     TRANSFORM_LIMIT,
     maximise_by_milp,
@@ -92,3 +93,16 @@ def test_repeated_sets_constants_and_no_products():
     assert maximise_by_milp([(0, 1), (1, 0), ()], np.array([1.0, -1.0, 3.0]), 2).value == pytest.approx(3.0)
     assert maximise_by_milp([(0,), (1,)], np.array([1.0, -2.0]), 2).z.tolist() == [1, -1]
     assert maximise_by_transform([], np.array([]), 2).value == 0.0
+
+
+def test_a_limit_is_one_of_steps(monkeypatch):
+    """What a plan releases may not depend on the machine's speed."""
+    given, true = [], parity_maximum.milp
+    monkeypatch.setattr(parity_maximum, "milp", lambda *a, **k: (given.append(dict(k["options"])), true(*a, **k))[1])
+    rng = np.random.default_rng(0)
+    subsets = [tuple(sorted(rng.choice(12, 3, replace=False).tolist())) for _ in range(40)]
+    weights = rng.choice([-1.0, 1.0], 40)
+    best = maximise_polynomial(subsets, weights, 12).value
+    found = [maximise_by_milp(subsets, weights, 12, nodes=nodes) for nodes in (1, 1, 10**6)]
+    assert given == [{"node_limit": 1}, {"node_limit": 1}, {"node_limit": 10**6}]
+    assert found[0].z.tolist() == found[1].z.tolist() and found[0].value <= found[2].value == pytest.approx(best)

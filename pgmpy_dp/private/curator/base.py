@@ -100,6 +100,10 @@ class Observer:
         """The random part of each record."""
         return draw()
 
+    def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
+        """What a plan draws its own random numbers from."""
+        return make()
+
     def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
         """A seed for the generator of each block of records."""
         return draw()
@@ -303,7 +307,23 @@ class Curator:
         """What is protected: None is one record."""
         return None
 
-    def release(self, kind: str, public: Mapping[str, Any], computed: Sequence[np.ndarray] = ()) -> Release:
+    def generator(self) -> np.random.Generator:
+        """For a plan's own random numbers, such as starting points: never for noise that protects.
+
+        It is seeded by the operating system, or is that of `random_state`.
+        """
+        with self._lock:
+            self._require_open()
+            return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
+
+    def release(
+        self,
+        kind: str,
+        public: Mapping[str, Any],
+        computed: Sequence[np.ndarray] = (),
+        *,
+        arrays: Iterable[tuple[np.ndarray, Noise | None]] | None = None,
+    ) -> Release:
         """Everything that was released so far, with its noise and the guarantee.
 
         It can be taken at any time, also after an interruption: what was paid for is not lost.
@@ -316,14 +336,17 @@ class Curator:
         computed : sequence of ndarray of integers
             What the plan computed from answers; they come first, and say of themselves that they have no noise of
             their own.
+        arrays : iterable of (ndarray of integers, Noise or None), optional
+            What the plan keeps instead of all answers, with the noise of each.
         """
-        arrays: list[tuple[np.ndarray, Noise | None]] = [(value, None) for value in computed]
-        arrays += [
-            (value, noise)
-            for answer in self._answers
-            if answer.noise
-            for value, noise in zip(answer.values, answer.noise, strict=True)
-        ]
+        if arrays is None:
+            arrays = [
+                (value, noise)
+                for answer in self._answers
+                if answer.noise
+                for value, noise in zip(answer.values, answer.noise, strict=True)
+            ]
+        arrays = [*((value, None) for value in computed), *arrays]
         return Release(
             kind=kind,
             values=tuple(value for value, _ in arrays),

@@ -117,14 +117,15 @@ class FieldCurator(Curator):
         BudgetExceeded
             If less than the share is left; nothing is spent.
         ValueError
-            Under ``replace_one``, where the number of records is public.
+            Under ``replace_one`` where the number of records is public, as it is but in random parts.
 
         Notes
         -----
-        Privacy: the number moves by at most 1 under ``add_remove``. Laplace noise of scale ``1/(s epsilon)`` or
-        Gaussian noise of scale ``sqrt(1/(2 s rho))`` costs the share s.
+        Privacy: the number moves by at most 1 under ``add_remove``, and by at most 1 under ``replace_one``, where a
+        record that is replaced can enter or leave the schema, or a random part. Laplace noise of scale ``1/(s
+        epsilon)`` or Gaussian noise of scale ``sqrt(1/(2 s rho))`` costs the share s.
         """
-        if changed_records(self.adjacency) != 1:
+        if changed_records(self.adjacency) != 1 and self._data.n_records is not None:
             raise ValueError(
                 f"adjacency={str(self.adjacency)!r} has a public number of records; declare n_records instead"
             )

@@ -19,7 +19,7 @@ from pgmpy_dp.private.noise import additive, distance_test, samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["AdditiveNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableMode", "additive_scales"]
+__all__ = ["AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableMode", "additive_scales"]
 
 
 def additive_scales(
@@ -107,6 +107,39 @@ class AdditiveNoise(Mechanism):
             getattr(samplers, noise.distribution)(item.value, noise.scale, seed=seed)
             for item, noise in zip(self.exact, self.noise, strict=True)
         ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointNoise(Mechanism):
+    """One integer vector with independent noise of one scale in every cell, which leaves in several pieces.
+
+    For statistics whose sensitivity together is less than the sum of what each of them has alone.
+
+    Notes
+    -----
+    Privacy: that of :class:`AdditiveNoise` with one array; where it is cut is public.
+    """
+
+    exact: Sensitive
+    sizes: tuple[int, ...]
+    noise: tuple[Noise, ...]
+
+    @classmethod
+    def of(cls, exact: Sensitive, sizes: Sequence[int], cost: PureDP | ZCDP, share: Fraction) -> JointNoise:
+        """The mechanism that releases the vector for a share of a cost, in pieces of these sizes."""
+        (noise,) = additive_scales([(exact.l1, exact.l2)], cost, share)
+        return cls(exact, tuple(sizes), (noise,) * len(sizes))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The distribution of the noise."""
+        return self.noise[0].distribution
+
+    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+        """The pieces."""
+        noise = self.noise[0]
+        noisy = getattr(samplers, noise.distribution)(self.exact.value, noise.scale, seed=seed)
+        return np.split(noisy, np.cumsum(self.sizes)[:-1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -193,8 +193,11 @@ def bounded_sum(value: np.ndarray, adjacency: Adjacency, bound: int) -> Sensitiv
 
 
 def record_count(table: PrivateTable) -> Sensitive:
-    """The number of records inside the schema, which moves by at most 1 under ``add_remove``; not for others."""
-    if changed_records(table.adjacency) != 1:
+    """The number of records inside the schema; a replaced record can enter or leave it, so it moves by at most 1.
+
+    ValueError under ``replace_one`` where the number of all records is public.
+    """
+    if changed_records(table.adjacency) != 1 and table.n_records is not None:
         raise ValueError(f"adjacency={str(table.adjacency)!r} has a public number of records; use table.n_records")
     return Sensitive(np.array([len(table._codes)], dtype=np.int64), table.adjacency, 1.0, 1.0, 1.0)
 

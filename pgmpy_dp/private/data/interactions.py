@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,7 +25,15 @@ from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.noise.additive import root_up, round_up
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["InteractionUnits", "Pairs", "field_sensitivity", "interaction_sums", "pair_counts", "pair_sensitivity"]
+__all__ = [
+    "InteractionUnits",
+    "Pairs",
+    "checked_pairs",
+    "field_sensitivity",
+    "interaction_sums",
+    "pair_counts",
+    "pair_sensitivity",
+]
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -65,6 +74,17 @@ class InteractionUnits:
     @property
     def largest(self) -> int:
         return max(c * k for c, k in zip(self.multipliers, self.cardinalities, strict=True))
+
+
+def checked_pairs(pairs: Iterable[Sequence[int]], n_variables: int) -> Pairs:
+    """A public family of pairs; TypeError, ValueError for any that are not i < j, each once, in lexicographic order."""
+    checked = tuple((operator.index(i), operator.index(j)) for i, j in pairs)
+    ordered = all(map(operator.lt, checked, checked[1:]))
+    if not ordered or not all(0 <= i < j < n_variables for i, j in checked):
+        raise ValueError(
+            f"pairs must be pairs i < j of positions of the {n_variables} variables, each once, in lexicographic order"
+        )
+    return checked
 
 
 def field_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[float, float, float]:

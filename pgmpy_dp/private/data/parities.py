@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
 import networkx as nx
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
@@ -28,11 +31,13 @@ from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = [
     "Subsets",
+    "checked_family",
     "exact_parities",
     "family_sums",
     "flipped_in_family",
     "flipped_parities",
     "parity_count",
+    "parity_misfits",
     "parity_sensitivity",
     "parity_sums",
     "parity_sums_and_count",
@@ -43,6 +48,7 @@ Subsets = tuple[tuple[int, ...], ...]
 
 _TRANSFORM_LIMIT = 20  # variables; 2**20 counts take 8 MB and their transform .1 s
 _FAMILY_LIMIT = 16  # variables of a component whose replacements are all looked at, in milliseconds
+_LARGEST_SUM = 2.0**60  # differences of sums of so many records fit 64 bits
 _WORDS = 1 << 10  # words of 64 records that are worked on at once, so that they stay in the cache
 
 
@@ -153,6 +159,35 @@ def parity_sensitivity(
     return float(max(2 * flipped, m)), root_up(Fraction(max(4 * flipped, m))), 2.0 if flipped else 1.0
 
 
+def checked_family(family: int | Iterable[Sequence[int]], n_variables: int) -> int | Subsets:
+    """A public family of parities: the largest number t of variables, for all sets of up to t, or the sets themselves.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For t outside 1 to `n_variables`; for no set, sets that repeat, and sets that are not increasing positions of
+        the variables: their sensitivity would be another one.
+
+    Examples
+    --------
+    >>> checked_family([[0], [0, 2]], 3)
+    ((0,), (0, 2))
+    """
+    if isinstance(family, int | np.integer):
+        order = checked_integer("family", family, 1)
+        if order > n_variables:
+            raise ValueError(f"family={order!r} is more than the {n_variables} variables")
+        return order
+    subsets = tuple(tuple(map(operator.index, subset)) for subset in family)
+    increasing = all(s and s[0] >= 0 and s[-1] < n_variables and all(map(operator.lt, s, s[1:])) for s in subsets)
+    if not subsets or not increasing or len(set(subsets)) != len(subsets):
+        raise ValueError(
+            f"family must have at least one set, each of increasing positions of the {n_variables} variables, and none "
+            "twice"
+        )
+    return subsets
+
+
 def parity_sums_and_count(
     codes: np.ndarray, order: int, adjacency: Adjacency, with_count: bool, subsets: Subsets | None = None
 ) -> Sensitive:
@@ -176,12 +211,48 @@ def parity_sums_and_count(
     return Sensitive(sums, adjacency, *parity_sensitivity(codes.shape[1], order, adjacency, with_count, subsets))
 
 
-def exact_parities(codes: np.ndarray, order: int, adjacency: Adjacency, subsets: Subsets | None = None) -> Sensitive:
-    """Parity sums, for mechanisms that select or measure one of them at a time.
+def exact_parities(codes: np.ndarray, family: int | Subsets, adjacency: Adjacency) -> Sensitive:
+    """Sums of all parities of up to `family` variables, or of those of a family."""
+    if isinstance(family, int):
+        return parity_sums_and_count(codes, family, adjacency, False)
+    return parity_sums_and_count(codes, 0, adjacency, False, family)
 
-    Only ``linf`` bounds what such a mechanism sees: 1 under ``add_remove``, 2 under ``replace_one``.
+
+def parity_misfits(exact: Sensitive, expected: np.ndarray, *, signed: bool) -> Sensitive:
+    """How far parity sums S are from public ones m: ``abs(S - round(m))``, or ``S - round(m)`` and its negative.
+
+    Parameters
+    ----------
+    exact : Sensitive
+        Of :func:`exact_parities`.
+    expected : ndarray, shape (m,)
+        Public. NaN counts as 0; what 64 bits do not hold is clipped.
+    signed : bool
+        Whether there are two scores for each parity: all differences, then all their negatives.
+
+    Returns
+    -------
+    Sensitive
+        Shape (m,) or (2 m,). No score moves by more than the largest that a sum does: 1 under ``add_remove``, 2 under
+        ``replace_one``.
+
+    Raises
+    ------
+    ValueError
+        For public sums of another shape.
+
+    Notes
+    -----
+    Privacy: the public sums are rounded before any record comes in, so a difference moves as far as the sum itself, in
+    exact integers, and an absolute value or a negative no further. The number of records is in no score.
     """
-    return parity_sums_and_count(codes, order, adjacency, False, subsets)
+    if np.shape(expected) != exact.value.shape:  # else one sum would be compared with several
+        raise ValueError(f"expected has the shape {np.shape(expected)}, the sums have {exact.value.shape}")
+    public = np.nan_to_num(np.asarray(expected, dtype=np.float64), nan=0.0)
+    gap = exact.value - np.rint(np.clip(public, -_LARGEST_SUM, _LARGEST_SUM)).astype(np.int64)
+    scores = np.concatenate([gap, -gap]) if signed else np.abs(gap)
+    # Both scores of a parity move as far as it does.
+    return Sensitive(scores, exact.adjacency, 2.0 * exact.l1, 2.0 * exact.l2, exact.linf)
 
 
 def parity_sums(codes: np.ndarray, order: int) -> np.ndarray:

@@ -9,35 +9,27 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.plans.parity_rounds import default_rounds, pmw_answers, sepfem_answers
+from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.parities import (
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.field_moments import (
     Subsets,
-    exact_parities,
-    parity_count,
-    parity_sensitivity,
-    parity_sums_and_count,
+    family_size,
+    parity_cost,
+    parity_noise,
+    record_count_noise,
+    worst_parity_scale,
 )
-from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.learners.parity_rounds import default_rounds, measurement_scale, pmw_answers, sepfem_answers
-from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import field_scopes
-from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import (
-    gaussian_release,
-    gaussian_scales,
-    laplace_release,
-    laplace_scales,
-    noise_and_cost,
-)
-from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["METHODS", "ParityPlan", "ParitySettings", "plan_parities", "release_parities", "released_subsets", "run"]
+__all__ = ["METHODS", "ParityPlan", "ParitySettings", "ask_parities", "plan_parities", "released_subsets", "run"]
 
 METHODS = ("noise", "gaussian", "laplace", "pmw", "sepfem", "auto")
 _PMW_LIMIT = 20  # variables
@@ -62,7 +54,7 @@ class ParitySettings:
         where noise on all sums would be large (see `run`), else "noise".
     n_rounds : int, optional
         Of pmw and sepfem. Default: from the public or noisy number of records,
-        :func:`~pgmpy_dp.private.learners.parity_rounds.default_rounds`.
+        :func:`~pgmpy_dp.plans.parity_rounds.default_rounds`.
     count_share : float in (0, 1), default 0.05
         Part of the budget (of rho or epsilon) that pmw, sepfem and auto spend on a noisy number of records where no
         public one is known. "noise" releases the count as one more parity.
@@ -108,7 +100,13 @@ class ParitySettings:
 
 @dataclass(frozen=True)
 class ParityPlan:
-    """All that :func:`release_parities` does, from public numbers alone."""
+    """All that :func:`ask_parities` does, from public numbers alone.
+
+    Attributes
+    ----------
+    family : int or tuple of tuples of int
+        All parities of up to so many of the variables, or those of a public graph's cliques.
+    """
 
     n_variables: int
     order: int
@@ -117,13 +115,18 @@ class ParityPlan:
     method: str
     cost: PureDP | ZCDP
     n_rounds: int | None
-    count_share: float
-    subsets: Subsets | None = None
+    count_share: Fraction
+    family: int | Subsets
 
     @property
     def n_parities(self) -> int:
         """Of all sets, or of the public family."""
-        return parity_count(self.n_variables, self.order) if self.subsets is None else len(self.subsets)
+        return family_size(self.family, self.n_variables)
+
+    @property
+    def rest(self) -> Fraction:
+        """Share of what is not spent on a count before all else."""
+        return Fraction(1) if self.n_records is not None else 1 - self.count_share
 
     @property
     def mechanism(self) -> str:
@@ -164,15 +167,14 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     Notes
     -----
     Privacy
-        *Sensitivity.* :func:`~pgmpy_dp.private.data.parities.parity_sensitivity`: all m sums together, with the count,
-        have l2 sensitivity sqrt(m) under ``add_remove``, 2 sqrt(F) under ``replace_one``, where at most F parities can
-        flip; one sum moves by at most 1, or 2. A graph is public: which sums there are tells nothing of the records.
+        *Sensitivity.* That of :meth:`~pgmpy_dp.private.curator.field_moments.FieldMomentCurator.parity_sums`,
+        ``worst_parity`` and ``record_count``, which are all that see the records. A graph is public: which sums there
+        are tells nothing of them.
 
         *Guarantee.* Under the table's adjacency, noise: rho-zCDP with Gaussian, epsilon-DP with Laplace noise, one
-        scale for all sums. pmw and sepfem: the count (its share) and the rounds (the rest) compose adaptively;
-        :mod:`~pgmpy_dp.private.learners.parity_rounds` has the proof for rounds. auto: the count comes first, and what
-        is left is spent by one method, chosen by public numbers and this count. For an (epsilon, delta) budget zCDP
-        methods have the largest rho that dp-accounting converts to it.
+        scale for all sums. pmw and sepfem: the count (its share) and the rounds (equal shares of the rest) compose
+        adaptively. auto: the count comes first, and what is left is spent by one method, chosen by public numbers and
+        this count. For an (epsilon, delta) budget zCDP methods have the largest rho that dp-accounting converts to it.
 
         *Source.* Canonne, Kamath and Steinke 2020; Hardt and Rothblum 2010; Hardt, Ligett and McSherry 2012; Vietri,
         Tian, Bun, Steinke and Wu 2020.
@@ -197,39 +199,29 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     """
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     plan = plan_parities(table.schema, table.adjacency, table.n_records, settings, budget)
-    seed = seeded_generator(settings.random_state)
-    table.ledger.charge(
-        plan.cost,
+    curator = TableCurator(
+        table,
+        budget,
         what=f"parities of {'up to' if settings.graph is None else 'cliques of up to'} {plan.order} of "
         f"{plan.n_variables} variables",
         columns=table.schema.variables,
         mechanism=plan.mechanism,
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+        pure=isinstance(plan.cost, PureDP),
+        random_state=settings.random_state,
     )
-    values, noise, method = release_parities(table_codes(table), plan, seed)
-    return Release(
-        kind="parities",
-        values=tuple(values),
-        noise=tuple(noise),
-        public={
-            "schema": table.schema.to_dict(),
-            "order": plan.order,
-            "n_records": table.n_records,
-            "method": method,
-            "graph": encoded_graph(settings.graph),
-            "settings": {
-                "method": settings.method,
-                "n_rounds": settings.n_rounds,
-                "count_share": settings.count_share,
-                "budget": budget.guarantee.to_dict(),
-            },
+    arrays, method = ask_parities(curator, plan)
+    public = {
+        "order": plan.order,
+        "method": method,
+        "graph": encoded_graph(settings.graph),
+        "settings": {
+            "method": settings.method,
+            "n_rounds": settings.n_rounds,
+            "count_share": settings.count_share,
+            "budget": budget.guarantee.to_dict(),
         },
-        adjacency=table.adjacency,
-        guarantee=plan.cost,
-        mechanism=plan.mechanism,
-        reproducible=seed is not None,
-    )
+    }
+    return curator.release("parities", public, arrays=arrays)
 
 
 def plan_parities(
@@ -247,14 +239,13 @@ def plan_parities(
     p, order = len(schema), settings.order
     if order > p:
         raise ValueError(f"order={order} is more than the {p} variables of the schema; pass at most {p}")
-    subsets, m = None, parity_count(p, order)
+    family: int | Subsets = order
     if settings.graph is not None:
-        subsets = field_scopes(p, order, edge_positions(schema, settings.graph), most=settings.max_parities)
-        m = len(subsets)
-    if m > settings.max_parities:
-        least = "" if subsets is None else "at least "
+        family = field_scopes(p, order, edge_positions(schema, settings.graph), most=settings.max_parities)
+    if family_size(family, p) > settings.max_parities:
+        least = "" if settings.graph is None else "at least "
         raise ValueError(
-            f"order={order} gives {least}{m} parities of {p} variables, more than max_parities="
+            f"order={order} gives {least}{family_size(family, p)} parities of {p} variables, more than max_parities="
             f"{settings.max_parities}; lower the order, drop variables, or raise max_parities (8 bytes each, and about "
             "200 for its set of variables)"
         )
@@ -265,21 +256,18 @@ def plan_parities(
         method = "noise"
     if method == "pmw":
         _require_memory(p, settings.n_rounds or 100)
-    with_count = n_records is None
-    l1, l2, linf = parity_sensitivity(p, order, adjacency, with_count, subsets)
-    if method in ("pmw", "sepfem"):
-        # Rounds are of many small costs, which add up better as zCDP wherever a delta allows it.
-        cost = noise_and_cost([l1], [l2], [m], "gaussian" if budget.delta else "auto", None, budget)
-    else:
-        cost = noise_and_cost([l1], [l2], [m + with_count], noise, None, budget)
-    plan = ParityPlan(p, order, adjacency, n_records, method, cost, settings.n_rounds, settings.count_share, subsets)
+    in_rounds = method in ("pmw", "sepfem")
+    if in_rounds and budget.delta:
+        noise = "gaussian"  # rounds are of many small costs, which add up better as zCDP wherever a delta allows it
+    cost = parity_cost(family, p, adjacency, n_records is None and not in_rounds, budget, noise)
+    share = Fraction(settings.count_share)
+    plan = ParityPlan(p, order, adjacency, n_records, method, cost, settings.n_rounds, share, family)
     if method == "auto" and n_records is not None:
         plan = _chosen(plan, float(n_records))
     if plan.method != "noise":
         # Refuses here what the rounds would refuse later: no selection of any method gets a smaller share.
-        count_cost, rest = _split(plan)
-        measurement_scale(1.0, count_cost, 1)
-        selection_scale(linf, rest, Fraction(1, 2 * (settings.n_rounds or 200)))
+        record_count_noise(cost, share if n_records is None else Fraction(1))
+        worst_parity_scale(adjacency, cost, plan.rest / (2 * (settings.n_rounds or 200)))
     return plan
 
 
@@ -294,72 +282,48 @@ def released_subsets(release: Release) -> Subsets:
     return field_scopes(p, order, edges)
 
 
-def release_parities(
-    codes: np.ndarray, plan: ParityPlan, seed: np.random.Generator | None = None
-) -> tuple[list[np.ndarray], list[Noise | None], str]:
-    """Values, noise and method of a release of these records, which satisfies ``plan.cost``; **charges nothing**.
-
-    For mechanisms that charge by themselves, such as two on disjoint random halves
-    (:func:`~pgmpy_dp.private.data.table.random_halves`).
-    """
+def ask_parities(curator: TableCurator, plan: ParityPlan) -> tuple[list[tuple[np.ndarray, Noise | None]], str]:
+    """What a release keeps, with its noise, and how it was found; spends all that the curator has, which is new."""
     if plan.method == "noise":
-        return *_all_with_noise(codes, plan, plan.n_records is None, seed), "noise"
-    values: list[np.ndarray] = []
-    noise: list[Noise | None] = []
+        curator.parity_sums(plan.family, 1, with_count=plan.n_records is None)
+        return _last(curator), "noise"
+    count: list[tuple[np.ndarray, Noise | None]] = []
+    records = float(plan.n_records or 0)
     if plan.n_records is None:
-        count_cost, rest = _split(plan)
-        scale = measurement_scale(1.0, count_cost, 1)
-        draw = samplers.discrete_laplace if isinstance(rest, PureDP) else samplers.discrete_gaussian
-        distribution = "discrete_laplace" if isinstance(rest, PureDP) else "discrete_gaussian"
-        values.append(draw(np.array([len(codes)]), scale, seed=seed))
-        noise.append(Noise(distribution, scale))
-        plan = replace(plan, cost=rest)
-    records = max(1.0, float(plan.n_records if plan.n_records is not None else values[0][0]))
+        records = float(curator.record_count(plan.count_share))
+        count = _last(curator)
+    records = max(1.0, records)
     if plan.method == "auto":
         plan = _chosen(plan, records)
     if plan.method == "noise":
-        sums, sum_noise = _all_with_noise(codes, plan, False, seed)
-        return [*sums, *values], [*sum_noise, *noise], plan.method
-    rounds = plan.n_rounds or default_rounds(plan.method, plan.n_variables, plan.n_parities, plan.cost, records)
-    answer = pmw_answers if plan.method == "pmw" else sepfem_answers
-    exact = exact_parities(codes, plan.order, plan.adjacency, plan.subsets)
-    means = answer(exact, plan.n_variables, plan.order, plan.cost, records, rounds, seed, subsets=plan.subsets)
-    return [np.rint(records * means).astype(np.int64), *values], [None, *noise], plan.method
+        curator.parity_sums(plan.family, plan.rest)
+        return [*_last(curator), *count], "noise"
+    rounds = plan.n_rounds
+    if rounds is None:
+        rounds = default_rounds(plan.method, plan.n_variables, plan.n_parities, _cost_of_rest(plan), records)
+    answers = pmw_answers if plan.method == "pmw" else sepfem_answers
+    means = answers(curator, plan.family, records, rounds, plan.rest)
+    return [(np.rint(records * means).astype(np.int64), None), *count], plan.method
 
 
-def _all_with_noise(
-    codes: np.ndarray, plan: ParityPlan, with_count: bool, seed: np.random.Generator | None
-) -> tuple[list[np.ndarray], list[Noise | None]]:
-    exact = parity_sums_and_count(codes, plan.order, plan.adjacency, with_count, plan.subsets)
-    if isinstance(plan.cost, PureDP):
-        (value,), (noise,) = laplace_release([exact], plan.cost.epsilon, seed=seed)
-    else:
-        (value,), (noise,) = gaussian_release([exact], plan.cost.rho, seed=seed)
-    if with_count:
-        return [value[:-1], value[-1:]], [noise, noise]
-    return [value], [noise]
-
-
-def _split(plan: ParityPlan) -> tuple[PureDP | ZCDP, PureDP | ZCDP]:
-    """The costs of the count and of the rest, whose sum is at most the plan's, exactly."""
-    total = plan.cost.epsilon if isinstance(plan.cost, PureDP) else plan.cost.rho
-    if plan.n_records is not None:
-        return plan.cost, plan.cost
-    count = plan.count_share * total
-    rest = math.nextafter(total - count, 0.0)
-    return (PureDP(count), PureDP(rest)) if isinstance(plan.cost, PureDP) else (ZCDP(count), ZCDP(rest))
+def _last(curator: TableCurator) -> list[tuple[np.ndarray, Noise | None]]:
+    """The arrays of the last answer, with their noise."""
+    answer = curator.answers[-1]
+    return list(zip(answer.values, answer.noise, strict=True))
 
 
 def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
     """What "auto" is for this public or noisy number of records."""
-    l1, l2, _ = parity_sensitivity(plan.n_variables, plan.order, plan.adjacency, False, plan.subsets)
-    if isinstance(plan.cost, PureDP):
-        noise = Noise("discrete_laplace", laplace_scales([l1], plan.cost.epsilon)[0])
-    else:
-        noise = Noise("discrete_gaussian", gaussian_scales([l2], plan.cost.rho)[0])
+    noise = parity_noise(plan.family, plan.n_variables, plan.adjacency, False, plan.cost, plan.rest)
     threshold = _WEAK_PURE if isinstance(plan.cost, PureDP) else _WEAK
     weak = math.sqrt(noise.variance) >= threshold * max(1.0, records)
     return replace(plan, method="pmw" if weak and plan.n_variables <= _PMW_LIMIT else "noise")
+
+
+def _cost_of_rest(plan: ParityPlan) -> PureDP | ZCDP:
+    if isinstance(plan.cost, PureDP):
+        return PureDP(float(plan.rest * Fraction(plan.cost.epsilon)))
+    return ZCDP(float(plan.rest * Fraction(plan.cost.rho)))
 
 
 def _require_memory(n_variables: int, rounds: int) -> None:

@@ -10,32 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.interactions import (
-    InteractionUnits,
-    Pairs,
-    field_sensitivity,
-    interaction_sums,
-    pair_sensitivity,
-)
-from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_codes
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import NOISES, gaussian_release, laplace_release, noise_and_cost
-from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.field_moments import NOISES, interaction_cost, interaction_multipliers
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = [
-    "InteractionPlan",
-    "InteractionSettings",
-    "NoisyInteractions",
-    "noisy_interactions",
-    "plan_interactions",
-    "release_interactions",
-    "run",
-]
+__all__ = ["InteractionSettings", "NoisyInteractions", "noisy_interactions", "run"]
+
+Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -76,27 +62,6 @@ class InteractionSettings:
         object.__setattr__(self, "max_cells", checked_integer("max_cells", self.max_cells, 1))
 
 
-@dataclass(frozen=True)
-class InteractionPlan:
-    """All that :func:`release_interactions` does, from public numbers alone."""
-
-    units: InteractionUnits
-    adjacency: Adjacency
-    with_count: bool
-    cost: PureDP | ZCDP
-    pairs: Pairs | None = None
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Of the budget, for fields, pairs and count: in proportion to the number of tables."""
-        return _shares(len(self.units.cardinalities), self.with_count, self.pairs)
-
-    @property
-    def mechanism(self) -> str:
-        """Name of the noise."""
-        return "discrete_laplace" if isinstance(self.cost, PureDP) else "discrete_gaussian"
-
-
 def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> Release:
     """Release noisy sums of centred indicators and of their products over all pairs, or a public graph's edges.
 
@@ -127,8 +92,8 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     Notes
     -----
     Privacy
-        *Sensitivity.* Of fields and pairs: :func:`~pgmpy_dp.private.data.interactions.field_sensitivity` and
-        :func:`~pgmpy_dp.private.data.interactions.pair_sensitivity`, for each adjacency; of the count 1.
+        *Sensitivity.* That of :meth:`~pgmpy_dp.private.curator.field_moments.FieldMomentCurator.interaction_sums`,
+        which is all that sees the records.
 
         *Guarantee.* Under the table's adjacency, epsilon-DP with discrete Laplace or rho-zCDP with discrete Gaussian
         noise, added to integers. The p fields, p(p-1)/2 pairs, or as many as the graph has edges, and the count get
@@ -142,7 +107,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     Accuracy
         Centring takes the margins out of a pair, so its squared sensitivity is (1 - 1/k_i)(1 - 1/k_j) of that of a
         plain table. Two states: the noise of z_i and of z_i z_j is the same as from
-        :mod:`pgmpy_dp.private.learners.parities`.
+        :mod:`pgmpy_dp.plans.parities`.
 
     Examples
     --------
@@ -154,45 +119,30 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     ([(5,), (6,), (1,)], '0.5-zCDP', '0.5-zCDP')
     """
     require_table_and_budget(table, budget)
-    plan = plan_interactions(table.schema, table.adjacency, table.n_records, settings, budget)
-    seed = seeded_generator(settings.random_state)
-    table.ledger.charge(
-        plan.cost,
-        what=f"interactions of {'all pairs' if settings.graph is None else 'a graph'} of {len(table.schema)} variables",
-        columns=table.schema.variables,
-        mechanism=plan.mechanism,
-        adjacency=table.adjacency,
-        reproducible=seed is not None,
+    schema, with_count = table.schema, table.n_records is None
+    pairs = _pairs(schema, settings)
+    sizes = [schema.cardinality(name) for name in schema.variables]
+    cost = interaction_cost(sizes, table.adjacency, pairs, with_count, budget, settings.noise)
+    curator = TableCurator(
+        table,
+        budget,
+        what=f"interactions of {'all pairs' if pairs is None else 'a graph'} of {len(schema)} variables",
+        columns=schema.variables,
+        pure=isinstance(cost, PureDP),
+        random_state=settings.random_state,
     )
-    values, noise = release_interactions(table_codes(table), plan, seed)
-    return Release(
-        kind="interactions",
-        values=tuple(values),
-        noise=tuple(noise),
-        public={
-            "schema": table.schema.to_dict(),
-            "n_records": table.n_records,
-            "multipliers": list(plan.units.multipliers),
-            "graph": encoded_graph(settings.graph),
-            "settings": {"noise": settings.noise, "budget": budget.guarantee.to_dict()},
-        },
-        adjacency=table.adjacency,
-        guarantee=plan.cost,
-        mechanism=plan.mechanism,
-        reproducible=seed is not None,
-    )
+    curator.interaction_sums(1, pairs, with_count=with_count)
+    public = {
+        "multipliers": list(interaction_multipliers(sizes)),
+        "graph": encoded_graph(settings.graph),
+        "settings": {"noise": settings.noise, "budget": budget.guarantee.to_dict()},
+    }
+    return curator.release("interactions", public)
 
 
-def plan_interactions(
-    schema: Schema, adjacency: Adjacency, n_records: int | None, settings: InteractionSettings, budget: Budget
-) -> InteractionPlan:
-    """Check all arguments and fix what will be done; raises what `run` raises before its charge.
-
-    With ``n_records=None`` a noisy count is released too, under either adjacency: the size of a random part of the
-    records is private also where that of the whole is not.
-    """
-    schema.require_discrete(argument="schema")
-    sizes = tuple(schema.cardinality(name) for name in schema.variables)
+def _pairs(schema: Schema, settings: InteractionSettings) -> Pairs | None:
+    """The edges of the public graph, None for all pairs; ValueError for one variable, and for too many cells."""
+    sizes = [schema.cardinality(name) for name in schema.variables]
     if len(sizes) < 2:
         raise ValueError(f"schema declares the variables {list(schema.variables)}; interactions need at least two")
     pairs, cells = None, (sum(sizes) ** 2 - sum(k * k for k in sizes)) // 2
@@ -204,38 +154,12 @@ def plan_interactions(
             f"all {'pairs' if pairs is None else 'edges'} have {cells} cells together, more than max_cells="
             f"{settings.max_cells}; merge states, drop variables, or raise max_cells (8 bytes a cell)"
         )
-    units = InteractionUnits(sizes)
-    together = (field_sensitivity(units, adjacency), pair_sensitivity(units, adjacency, pairs), (1.0, 1.0, 1.0))
-    l1, l2, _ = zip(*together, strict=True)
-    shares = _shares(len(sizes), n_records is None, pairs)
-    kept = len(shares)
-    cost = noise_and_cost(l1[:kept], l2[:kept], (sum(sizes), cells, 1)[:kept], settings.noise, shares, budget)
-    return InteractionPlan(units, adjacency, n_records is None, cost, pairs)
-
-
-def _shares(p: int, with_count: bool, pairs: Pairs | None) -> tuple[float, ...]:
-    # Shares are positive: a graph without edges leaves that of one pair unspent.
-    n_pairs = p * (p - 1) / 2.0 if pairs is None else float(max(1, len(pairs)))
-    return (float(p), n_pairs, 1.0)[: 2 + with_count]
+    return pairs
 
 
 def _edges(edges: list[tuple[int, int]]) -> Pairs:
     """Each pair once, i < j, in lexicographic order."""
     return tuple(sorted({(min(edge), max(edge)) for edge in edges}))
-
-
-def release_interactions(
-    codes: np.ndarray, plan: InteractionPlan, seed: np.random.Generator | None = None
-) -> tuple[list[np.ndarray], list[Noise]]:
-    """Values and noise of a release of these records, which satisfies ``plan.cost``; **charges nothing**.
-
-    For mechanisms that charge by themselves, such as two on disjoint random halves
-    (:func:`~pgmpy_dp.private.data.table.random_halves`).
-    """
-    exact = interaction_sums(codes, plan.units, plan.adjacency, plan.pairs)[: 2 + plan.with_count]
-    if isinstance(plan.cost, PureDP):
-        return laplace_release(exact, plan.cost.epsilon, plan.shares, seed)
-    return gaussian_release(exact, plan.cost.rho, plan.shares, seed)
 
 
 @dataclass(frozen=True)
