@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from pgmpy_dp import Ledger, MarkovNetwork, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
+from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.learners import marginals
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import additive
 
@@ -316,7 +316,7 @@ def test_no_exit_code_says_that_nothing_was_spent_when_something_was(folder, mon
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(marginals, "contingency_tables", fails)
+    monkeypatch.setattr(tables, "contingency_tables", fails)
     result = run(f"{FIT} --edges age-income --ledger ledger.json", 4)
     assert str(Ledger.open("ledger.json").spent) == "2-DP"
     assert "after the budget was spent" in result.stderr

@@ -196,7 +196,7 @@ class Ledger:
 
         Parameters
         ----------
-        cost : PureDP, ZCDP or ApproxDP
+        cost : PureDP, ZCDP, ReservedZCDP or ApproxDP
         adjacency : {"add_remove", "replace_one", "edge"}, optional
             Of the release that would cost this; default: not checked.
         unit : hashable, optional
@@ -229,7 +229,7 @@ class Ledger:
 
         Parameters
         ----------
-        cost : PureDP, ZCDP or ApproxDP
+        cost : PureDP, ZCDP, ReservedZCDP or ApproxDP
         what : str
             What is released, for the reader of the entry.
         columns : iterable of hashable

@@ -323,3 +323,15 @@ def test_without_torch_nothing_begins(monkeypatch):
     monkeypatch.setattr(block_projection, "require_torch", missing)
     with pytest.raises(ImportError, match="pip install"):
         BlockProjection(10, degree=3.0, bias=0.5)
+
+
+def test_a_solver_that_raises_leads_to_the_fallback(monkeypatch):
+    """Whether a solver fails depends on the graph; that the fit goes on does not."""
+
+    def broken(*_arguments, **_options):
+        raise np.linalg.LinAlgError("did not converge")
+
+    monkeypatch.setattr(block_projection, "project_correlation", broken)
+    program, graph = BlockProjection(12, 3.0, 0.7), PrivateGraph(nx.path_graph(12), range(12), ledger=Budget(rho=1.0))
+    assert program.solve(graph).distance == np.inf
+    assert np.isfinite(convex_program.certified_solution(program, graph)).all()

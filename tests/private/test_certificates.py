@@ -204,3 +204,60 @@ def test_blocked_factor_is_the_cholesky_factor():
     lower = certificates._blocked_cholesky(matrix, 1.0)
     assert np.allclose(lower, np.linalg.cholesky(matrix + np.eye(200)), atol=1e-10)
     assert certificates._blocked_cholesky(-matrix, 1.0) is None
+
+
+class TestOddNumbersOfSolvers:
+    """A certificate is about the numbers that were handed in, as doubles; what is no such thing certifies nothing."""
+
+    Y = 2.0 * (np.ones((6, 6)) - np.eye(6))
+
+    @pytest.mark.parametrize(
+        "factor",
+        [
+            np.full((6, 1), 1e155),  # its squares are infinite
+            np.full((6, 1), np.nan),
+            np.full((6, 1), np.inf),
+            np.ones((7, 1)),
+            np.ones(6),
+            np.ones((6, 1), dtype=complex),
+            "no array",
+            None,
+        ],
+        ids=repr,
+    )
+    def test_certify_nothing(self, factor):
+        dual = np.linalg.cholesky(12.0 * np.eye(6) - self.Y)
+        assert certificates.certified_pair(self.Y, factor, dual).distance == np.inf
+        assert certificates.certified_pair(self.Y, np.ones((6, 1)), factor).distance == np.inf
+        if factor is not None:
+            assert certificates.certified_projection(self.Y, np.zeros(6), factor).distance == np.inf
+        if np.shape(factor) != (6,):
+            assert certificates.certified_projection(self.Y, factor).distance == np.inf
+
+    def test_integers_do_not_wrap_around(self):
+        """In int8 the products of these wrap, and the distance would be 2.5e-13 where it is the square root of 2."""
+        target = np.array([[0.0, -55.5], [-55.5, 0.0]])
+        dual = np.array([[10, 10], [-10, -10]], dtype=np.int8)
+        assert certificates.certified_pair(target, np.ones((2, 1)), dual).distance >= np.sqrt(2)
+
+    @pytest.mark.parametrize("precision", [np.float16, np.float32])
+    def test_lower_precision_is_no_better_than_it_is(self, precision):
+        rng = np.random.default_rng(0)
+        factor = rng.normal(size=(64, 3)).astype(precision)
+        found = certificates.certified_pair(np.zeros((64, 64)), factor, np.zeros((64, 1), precision))
+        rows = factor.astype(float)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        np.testing.assert_allclose(found.value, rows @ rows.T / 64, atol=1e-17)
+
+    def test_a_solver_cannot_change_what_is_being_certified(self, monkeypatch):
+        factor, dual = np.ones((6, 1)), np.linalg.cholesky(12.0 * np.eye(6) - self.Y)
+        before, true = certificates.certified_pair(self.Y, factor, dual), certificates._row_squares
+
+        def late(rows):
+            found = true(rows)
+            factor[:], dual[:] = 1e6, 0.0
+            return found
+
+        monkeypatch.setattr(certificates, "_row_squares", late)
+        after = certificates.certified_pair(self.Y, factor, dual)
+        assert after.distance == before.distance

@@ -91,6 +91,15 @@ class TestOpening:
             TableCurator(data, Budget(rho=0.6), what="test", columns=[])
         assert data.ledger.entries == ()
 
+    def test_one_that_was_refused_answers_nothing(self):
+        """Also to whoever keeps the object that the constructor did not return."""
+        data, curator = table(Budget(rho=0.5)), TableCurator.__new__(TableCurator)
+        with pytest.raises(BudgetExceeded):
+            curator.__init__(data, Budget(rho=100.0), what="test", columns=[])
+        with pytest.raises(BudgetExceeded, match="0 is left"):
+            curator.tables([("a",)], Fraction(1, 100))
+        assert data.ledger.entries == ()
+
     def test_takes_its_own_kind_of_data(self):
         with pytest.raises(TypeError, match="PrivateTable"):
             TableCurator(FRAME, Budget(rho=1.0), what="test", columns=[])
@@ -253,7 +262,7 @@ class TestParts:
                 parts[2].tables([("a",)], Fraction(1, 3))
         assert curator.left == Fraction(1, 4)
         assert len(curator.answers) == 3
-        with pytest.raises(RuntimeError, match="with its parts"):
+        with pytest.raises(RuntimeError, match="block has ended"):
             parts[1].tables([("a",)], Fraction(1, 100))
         curator.tables([("a",)], Fraction(1, 4))
 
@@ -278,6 +287,43 @@ class TestParts:
         assert curator.left == Fraction(1, 2)
         curator.tables([("a",)], Fraction(1, 2))
 
+    def test_blocks_that_end_out_of_order_spend_nothing_twice(self):
+        """A generator that keeps the inner block open: the outer one closes what is in it, and counts it."""
+
+        def halves(curator):
+            with curator.split(2) as parts:
+                yield from parts
+
+        curator = opened()
+        with curator.split(2) as parts:
+            inner = halves(parts[0])
+            first = next(inner)
+            first.tables([("a",)], 1)
+        assert curator.left == 0
+        second = next(inner)
+        for closed in (first, second, parts[0], parts[1]):
+            with pytest.raises(RuntimeError, match="block has ended"):
+                closed.tables([("a",)], Fraction(1, 100))
+        inner.close()
+        with pytest.raises(RuntimeError, match="block has ended"):
+            parts[0].tables([("a",)], Fraction(1, 100))
+        with pytest.raises(BudgetExceeded):
+            curator.tables([("a",)], Fraction(1, 100))
+        assert len(curator.answers) == 1
+
+    def test_the_outer_block_before_the_inner_one(self):
+        curator = opened()
+        outer = curator.split(2)
+        parts = outer.__enter__()
+        inner = parts[0].split(2)
+        inner.__enter__()[1].tables([("a",)], Fraction(1, 2))
+        outer.__exit__(None, None, None)
+        assert curator.left == Fraction(1, 2)
+        inner.__exit__(None, None, None)
+        with pytest.raises(RuntimeError, match="block has ended"):
+            parts[0].tables([("a",)], Fraction(1, 4))
+        assert curator.left == Fraction(1, 2)
+
     def test_parts_of_parts(self):
         curator = opened()
         with curator.split(2) as parts, parts[0].split(2) as quarters:
@@ -297,6 +343,19 @@ class TestOneAtATime:
                 opened(data=data)
         assert len(data.ledger.entries) == 2
         first.tables([("a",)], 1)
+
+    def test_nothing_is_asked_in_the_middle_of_an_answer(self, monkeypatch):
+        """A signal's handler that asks the same curator between its check and its debit, say."""
+        curator, true = opened(), tables.contingency_tables
+
+        def interrupted(*arguments):
+            with pytest.raises(RuntimeError, match="is answering"):
+                curator.tables([("b",)], Fraction(1, 2))
+            return true(*arguments)
+
+        monkeypatch.setattr(tables, "contingency_tables", interrupted)
+        curator.tables([("a",)], Fraction(1, 2))
+        assert curator.left == Fraction(1, 2) and len(curator.answers) == 1
 
     def test_refuses_to_be_copied_or_pickled(self):
         curator = opened()

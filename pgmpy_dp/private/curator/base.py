@@ -258,7 +258,7 @@ class Curator:
         random_state: int | None = None,
     ) -> None:
         cost = self._cost_of(budget, reserve, pure)
-        self._start(data, cost, Fraction(reserve), seeded_generator(random_state))
+        self._start(data, cost, seeded_generator(random_state))
         if data.in_other_hands:
             raise RuntimeError("a solver or a block function sees these records now; open the curator after it is done")
         self._mechanism = mechanism or ("discrete_gaussian" if isinstance(self.cost, ZCDP) else "discrete_laplace")
@@ -275,17 +275,21 @@ class Curator:
             "reproducible": self._seed is not None,
         }
         data.ledger.charge(charged, unit=self.unit, **facts)
+        # Only now is there anything to spend: an object whose opening was refused answers nothing.
+        self._left, self._reserve = Fraction(1), Fraction(float(reserve))
         _observer.opened(self, budget, facts)
 
     @staticmethod
     def _cost_of(budget: Budget, reserve: float, pure: bool) -> Cost:
         return cost_of(budget, reserve, pure=pure)
 
-    def _start(self, data: PrivateData, cost: Cost, reserve: Fraction, seed: np.random.Generator | None) -> None:
+    def _start(self, data: PrivateData, cost: Cost, seed: np.random.Generator | None) -> None:
         self._data, self.cost, self._seed = data, cost, seed
-        self._left, self._reserve = Fraction(1), reserve
+        self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
-        self._lock, self._process, self._lent = threading.RLock(), os.getpid(), False
+        self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
+        self._closed, self._answering = False, False
+        self._lock, self._process = threading.RLock(), os.getpid()
 
     @property
     def left(self) -> Fraction:
@@ -394,13 +398,17 @@ class Curator:
         self._require_open()  # outside code that asks from another thread is refused, and does not wait for itself
         with self._lock:
             self._require_open()
-            share, eta = self._debit(share, eta)
-            exact = mechanism(self.cost, share)
-            request = Request(self, operator, arguments, share, eta, self.cost, exact)
-            values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
-            if keep:
-                self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
-            return values
+            self._answering = True
+            try:
+                share, eta = self._debit(share, eta)
+                exact = mechanism(self.cost, share)
+                request = Request(self, operator, arguments, share, eta, self.cost, exact)
+                values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
+                if keep:
+                    self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
+                return values
+            finally:
+                self._answering = False
 
     def _require_open(self) -> None:
         if self._process != os.getpid():
@@ -408,7 +416,15 @@ class Curator:
                 "this curator is a copy in another process (a fork) than the one that opened it: its budget could be "
                 "spent twice; open a curator in each process, with a ledger in a file (Ledger.open)"
             )
-        if self._lent:
+        if self._closed:
+            raise RuntimeError(
+                "this curator's `with` block has ended, and its budget went back to the one it is part of"
+            )
+        if self._answering and self._lock.acquire(blocking=False):
+            # The same thread: a signal's handler, say, in the middle of a debit. Other threads wait for the lock.
+            self._lock.release()
+            raise RuntimeError("this curator is answering a question; ask the next one after that")
+        if self._parts:
             raise RuntimeError("this curator's budget is with its parts; ask them, or end their `with` block first")
         if self._data.in_other_hands:
             raise RuntimeError(
@@ -469,21 +485,28 @@ class Curator:
         """Parts have this curator's share and reserve until the block ends; then it loses the most that one used."""
         with self._lock:
             self._require_open()
-            left, reserve = self._left, self._reserve
             for part in parts:
-                part._left, part._reserve = left, reserve
-            self._lent = True
+                part._left, part._reserve = self._left, self._reserve
+            self._parts = lent = list(parts)
         _observer.lent(self, parts)
         try:
             yield
         finally:
-            for part in parts:
-                with part._lock:
-                    part._lent = True  # it is closed for good
-                    self._answers += part._answers
+            with self._lock:
+                if self._parts is lent:  # else the block around this one has ended before it, and closed everything
+                    self._reclaim()
+
+    def _reclaim(self) -> None:
+        """Close the parts for good, with the parts of parts whose blocks may last still; take back what is left."""
+        for part in self._parts:
+            with part._lock:
+                part._reclaim()
+                part._closed = True
+                self._answers += part._answers
+        if parts := self._parts:
             self._left = min(part._left for part in parts)
             self._reserve = min(part._reserve for part in parts)
-            self._lent = False
+            self._parts = []
             _observer.returned(self, parts)
 
     def __repr__(self) -> str:

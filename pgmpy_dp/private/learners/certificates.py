@@ -55,6 +55,7 @@ __all__ = ["CertifiedPoint", "certified_pair", "certified_projection", "eigenval
 
 _U = 2.0**-53
 _BLOCK = 64  # columns of a step of the factorisation
+_LARGEST = 1e140  # of a solver's number: sums of squares stay finite
 _COLUMNS = 32  # of a factor, multiplied at once
 _SUMMED = 16  # entries of a row; products added in floating point
 
@@ -109,13 +110,23 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray |
     ([[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]], True)
     """
     n = len(target)
-    if not (np.all(np.isfinite(y)) and (factor is None or np.all(np.isfinite(factor)))):
-        return CertifiedPoint(np.eye(n) / n, math.inf)
+    unknown = CertifiedPoint(np.eye(n) / n, math.inf)
+    own_y = _own(y, (n,))
+    if own_y is None:
+        return unknown
+    y = own_y
     if factor is None:
         shifted = np.array(target, dtype=float)
         np.fill_diagonal(shifted, y)
-        values, vectors = np.linalg.eigh(shifted)
+        try:
+            values, vectors = np.linalg.eigh(shifted)
+        except np.linalg.LinAlgError:  # whether LAPACK converges depends on the matrix
+            return unknown
         factor = vectors[:, values > 0] * np.sqrt(values[values > 0])
+    own_factor = _own(factor, (n, -1))
+    if own_factor is None:
+        return unknown
+    factor = own_factor
     k = factor.shape[1]
     lengths = _row_squares(factor)
     x = _symmetric_product(_unit_rows(factor, lengths) / math.sqrt(n))
@@ -132,7 +143,7 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray |
     b = math.fsum(np.add.reduceat(rest * x, np.arange(0, n, _SUMMED), axis=1).ravel())
     b += _g(_SUMMED + 2) * size_n * size_x + error_n + size_n * error_x
     r = error_n - eigenvalue_floor(rest)
-    eta = 0.5 * (a + math.sqrt(a * a + 4.0 * max(0.0, b + r)))
+    eta = 0.5 * (a + math.sqrt(a * a + 4.0 * max(b + r, 0.0)))  # in this order NaN stays NaN, which no distance allows
     return CertifiedPoint(x, (eta + error_x) * (1.0 + 16 * _U))
 
 
@@ -173,10 +184,12 @@ def certified_pair(target: np.ndarray, factor: np.ndarray, dual_factor: np.ndarr
     >>> certified_pair(target, labels, dual).distance < 1e-6 < certified_pair(target, labels, 2 * dual).distance
     True
     """
-    n, m = dual_factor.shape
-    if not (np.all(np.isfinite(factor)) and np.all(np.isfinite(dual_factor))):
+    n = len(target)
+    own_factor, own_dual = _own(factor, (n, -1)), _own(dual_factor, (n, -1))
+    if own_factor is None or own_dual is None:
         return CertifiedPoint(np.eye(n) / n, math.inf)
-    k = factor.shape[1]
+    factor, dual_factor = own_factor, own_dual
+    k, m = factor.shape[1], dual_factor.shape[1]
     rows = _unit_rows(factor, _row_squares(factor)) / math.sqrt(n)
     x = _symmetric_product(rows)
     np.fill_diagonal(x, 1.0 / n)
@@ -261,7 +274,10 @@ def eigenvalue_floor(matrix: np.ndarray) -> float:
             error = _g(depth) * ratio * (1.0 + _g(2 * n + 8)) + 2 * _U * (float(diagonal.max()) + shift)
             return -(shift + error) * (1.0 + 4 * _U)
         if lowest is None:
-            lowest = float(np.linalg.eigvalsh(matrix)[0])  # says where to try, nothing more
+            try:
+                lowest = float(np.linalg.eigvalsh(matrix)[0])  # says where to try, nothing more
+            except np.linalg.LinAlgError:
+                lowest = 0.0
         shift = max(8.0 * shift, -1.01 * lowest if shift < -lowest else 0.0)
     return -circles
 
@@ -289,6 +305,22 @@ def _blocked_cholesky(matrix: np.ndarray, shift: float) -> np.ndarray | None:
             work[end:, start:end] = panel
             work[end:, end:] -= panel @ panel.T
     return work if np.all(np.isfinite(work)) else None
+
+
+def _own(numbers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """A solver's numbers as a copy in double precision; None where they are not of the shape (-1: any), or too large.
+
+    The account of rounding is that of doubles, and of squares that are finite: an array of int8 wraps around, one of
+    half precision rounds at 1e-3, and squares of 1e155 are infinite. A copy is nobody else's to change.
+    """
+    if np.iscomplexobj(numbers):
+        return None
+    try:
+        copy = np.array(numbers, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    fits = copy.ndim == len(shape) and all(want in (-1, got) for want, got in zip(shape, copy.shape, strict=True))
+    return copy if fits and bool(np.all(np.abs(copy) <= _LARGEST)) else None
 
 
 def _unit_rows(factor: np.ndarray, squares: np.ndarray) -> np.ndarray:
