@@ -17,6 +17,9 @@ from typer.testing import CliRunner
 from pgmpy_dp import Ledger, MarkovNetwork, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
+from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.learners import marginals
+from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import additive
 
 ROOT = Path(__file__).parents[1]
@@ -296,6 +299,51 @@ def test_a_librarys_message_is_not_shown(folder, monkeypatch):
     result = run(FIT, 4)
     assert "ValueError" in result.stderr
     assert NEEDLE not in result.output
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("the files could not be read to their end"),
+        FileNotFoundError(2, "No such file or directory", "records.csv"),
+        ValueError("an argument"),
+        BudgetExceeded("more than what is left", spent=PureDP(1.0), asked=PureDP(1.0), left=PureDP(0.0)),
+    ],
+)
+def test_no_exit_code_says_that_nothing_was_spent_when_something_was(folder, monkeypatch, error):
+    """What is raised after the charge, whatever it is, does not end like a mistaken argument or an empty budget."""
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(marginals, "contingency_tables", fails)
+    result = run(f"{FIT} --edges age-income --ledger ledger.json", 4)
+    assert str(Ledger.open("ledger.json").spent) == "2-DP"
+    assert "after the budget was spent" in result.stderr
+    assert NEEDLE not in result.output
+
+
+def test_what_fails_while_it_is_told_was_spent_too(folder, monkeypatch):
+    def fails(*_):
+        raise ValueError("a summary")
+
+    monkeypatch.setattr("pgmpy_dp.cli.fit._summary", fails)
+    assert "after the budget was spent" in run(f"{FIT} --edges age-income", 4).stderr
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet"])
+def test_a_damaged_file_costs_nothing(folder, suffix):
+    """It is read to its end before anything is spent."""
+    frame = pd.read_csv("records.csv", encoding="latin-1", on_bad_lines="skip", nrows=1900)
+    rows = pd.concat([frame[["age", "job", "income"]]] * 40)
+    rows.to_csv("damaged.csv.gz", index=False) if suffix == ".csv.gz" else rows.to_parquet("damaged.parquet")
+    content = bytearray(Path(f"damaged{suffix}").read_bytes())
+    place = len(content) // 2 if suffix == ".csv.gz" else 4  # where the first column begins
+    content[place : place + 200] = bytes(200)
+    Path(f"damaged{suffix}").write_bytes(content)
+    command = FIT.replace("records.csv", f"damaged{suffix}") + " --edges age-income --ledger ledger.json"
+    assert NEEDLE not in run(command, 2).output
+    assert len(Ledger.open("ledger.json").entries) == 0
 
 
 def test_what_was_paid_for_is_kept(folder, monkeypatch):

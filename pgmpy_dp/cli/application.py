@@ -52,9 +52,9 @@ A first session, with your own records.csv:
 Exit codes:
   0  done
   1  a check failed: an audit refuted its claim
-  2  an argument cannot be used; nothing was spent and nothing was written
+  2  an argument cannot be used, or the file is damaged; nothing was spent and nothing was written
   3  the budget does not allow it; nothing was spent
-  4  something failed that nobody foresaw; noisy tables that the budget bought by then are kept
+  4  something failed that nobody foresaw, or anything after the budget was spent; noisy tables that it bought are kept
      ({_TRACEBACK}=1 shows more, which may quote records)
 
 Nothing that is printed depends on a record, but through releases with noise.""",
@@ -119,7 +119,8 @@ def _end(error: Exception) -> NoReturn:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _PACKAGE in Path(frame.filename).parents]
     written_here = bool(own) and frames[-1] is own[-1] and (own[-1].line or "").startswith("raise ")
-    if getattr(error, "release", None) is not None:
+    if getattr(error, "release", None) is not None or getattr(error, "spent", False):
+        # Whatever it is: the other codes say that nothing was spent.
         _fail(f"{type(error).__name__} after the budget was spent; {_TRACEBACK}=1 shows more", CRASHED)
     if isinstance(error, BudgetExceeded):
         _fail(str(error), REFUSED)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.schema import Schema
 
 __all__ = ["fit", "refit"]
@@ -127,21 +128,23 @@ def fit(
         ask_for("DATA", str(data), "there is no such file")
     account = budget if ledger is None else open_ledger(ledger, budget, total, adjacency)
     table = PrivateTable(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
-    with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
-        learner.fit(table) if graph is None else learner.fit(graph, table)
-        if release is not None:
-            learner.release_.save(release)
-        learner.model_.save(out)
-    document, text = _summary(learner, out, release)
-    document["budget"] = budget.guarantee.to_dict()
-    if budget.guarantee != learner.privacy_.guarantee:
-        text += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
-    if ledger is not None:
-        document["ledger"] = {"file": str(ledger), "spent": str(table.ledger.spent), "left": str(table.ledger.left)}
-        text += f"\n{ledger}: costs add up to {table.ledger.spent} of {table.ledger.budget}, left {table.ledger.left}"
-    show(document, text, as_json)
-    if ledger is None:
-        note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
+    with _marked(table.ledger):
+        with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
+            learner.fit(table) if graph is None else learner.fit(graph, table)
+            if release is not None:
+                learner.release_.save(release)
+            learner.model_.save(out)
+        document, text = _summary(learner, out, release)
+        document["budget"] = budget.guarantee.to_dict()
+        if budget.guarantee != learner.privacy_.guarantee:
+            text += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
+        if ledger is not None:
+            document["ledger"] = {"file": str(ledger), "spent": str(table.ledger.spent), "left": str(table.ledger.left)}
+            spent, left = table.ledger.spent, table.ledger.left
+            text += f"\n{ledger}: costs add up to {spent} of {table.ledger.budget}, left {left}"
+        show(document, text, as_json)
+        if ledger is None:
+            note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
 
 
 @command(
@@ -205,6 +208,20 @@ def _estimator(which: Parameters | None, budget: Budget | None, adjacency: Table
     if budget is None:
         return kind()
     return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency))
+
+
+@contextmanager
+def _marked(ledger: Ledger) -> Iterator[None]:
+    """Mark an error that comes after a charge, so that its exit code does not say that nothing was spent."""
+    before = len(ledger.entries)
+    try:
+        yield
+    except BaseException as error:
+        spent = True  # unless the ledger can still say otherwise
+        with suppress(Exception):
+            spent = len(ledger.entries) > before
+        error.spent = spent  # type: ignore[attr-defined]
+        raise
 
 
 @contextmanager

@@ -50,7 +50,8 @@ class PrivateSGD(BaseMarginalsEstimator):
     clip_norm : float, optional
         Bound on the l2 norm of one record's gradient. Default: sqrt(number of tables).
     learning_rate : float, optional
-        Default: from the public noise level, see :func:`pgmpy_dp.plans.gradient.run`.
+        Of all steps. Default: as high as the public noise level allows, and never above what steps are stable at,
+        see :func:`pgmpy_dp.plans.gradient.run`. One that you name is not checked.
     momentum : float
         In [0, 1).
     average_share : float

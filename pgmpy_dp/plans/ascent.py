@@ -16,7 +16,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.curator.schedule import SampledCurator
 
-__all__ = ["PARAMETER_UNIT", "Ascent", "AscentSettings", "ascend"]
+__all__ = ["PARAMETER_UNIT", "Ascent", "AscentSettings", "ascend", "largest_stable_rate"]
 
 _LARGEST_PARAMETER = 50.0  # log-potentials stay within +-50: a ratio of exp(100) between two cells of a table
 _PARAMETER_BITS = 32
@@ -37,7 +37,8 @@ class AscentSettings:
     clip_norm : float, optional
         l2 norm that no unit's gradient exceeds. The default is the learner's.
     learning_rate : float, optional
-        Of a step, for the mean gradient of a unit. Default: from the public noise level, see the learner.
+        Of every step, for the mean gradient of a unit. Default: from the public noise level and the curvature, see the
+        learner.
     momentum : float, default 0.9
         In [0, 1): share of the last step's direction that the next one keeps.
     average_share : float, default 0.5
@@ -109,6 +110,7 @@ def ascend(
     public_count: int | None,
     gradient: Callable[[np.ndarray], np.ndarray],
     default_rate: Callable[[float, float], float],
+    stable_rate: Callable[[np.ndarray, float], float] | None = None,
 ) -> Ascent:
     """Take the noisy steps from parameters 0. Between two noisy sums everything is post-processing.
 
@@ -124,18 +126,23 @@ def ascend(
         From parameters, shape (n_parameters,), to the noisy sum of the curator's next step.
     default_rate : callable
         From the number of units and the variance of the mean of all steps' noises to a learning rate.
+    stable_rate : callable, optional
+        From the parameters and the default learning rate to the one that the next step bears; called once a step.
+        Without it steps have the default rate throughout. A rate that the settings name is taken as it is.
     """
     schedule = curator.schedule
     n = max(float(curator.count() if public_count is None else public_count), 1.0)
     to_mean = curator.unit_size / (schedule.rate * n)
     variance = (curator.scale * curator.unit_size / (schedule.rate * n)) ** 2 / settings.n_steps
-    learning_rate = settings.learning_rate or default_rate(n, variance)
+    learning_rate = rate = settings.learning_rate or default_rate(n, variance)
     theta = np.zeros(n_parameters)
     direction, average = np.zeros_like(theta), np.zeros_like(theta)
     averaged = math.ceil(settings.average_share * settings.n_steps)
     for step in range(settings.n_steps):
         direction = settings.momentum * direction + (1.0 - settings.momentum) * (gradient(theta) * to_mean)
-        theta = np.clip(theta + learning_rate * direction, -_LARGEST_PARAMETER, _LARGEST_PARAMETER)
+        if stable_rate is not None and settings.learning_rate is None:
+            rate = stable_rate(theta, learning_rate)
+        theta = np.clip(theta + rate * direction, -_LARGEST_PARAMETER, _LARGEST_PARAMETER)
         if step >= settings.n_steps - averaged:
             average += theta / averaged
     path = {
@@ -144,7 +151,40 @@ def ascend(
         "clip_norm": curator.bound * curator.unit_size,
         "noise_multiplier": schedule.multiplier,
         "learning_rate": learning_rate,
+        "last_learning_rate": rate,
         "momentum": settings.momentum,
         "average_share": settings.average_share,
     }
     return Ascent(np.rint(np.ldexp(average, _PARAMETER_BITS)).astype(np.int64), path)
+
+
+def largest_stable_rate(momentum: float, curvature: float) -> float:
+    """Learning rate up to which steps with momentum are stable on a log-likelihood of this curvature.
+
+    Parameters
+    ----------
+    momentum : float
+        m, in [0, 1).
+    curvature : float
+        L > 0: no eigenvalue of the negative Hessian of a unit's mean log-likelihood is larger.
+
+    Notes
+    -----
+    Let H be the negative Hessian at the maximum. The mean of clipped gradients is there ``-M H e`` to first order in
+    the distance e, where M is symmetric with eigenvalues from 0 to 1: it is a mean over units, of ``B/|g| (1 - g
+    g'/|g|^2)`` for one whose gradient g is clipped and of 1 for any other one. The eigenvalues of M H are those of the
+    symmetric ``H^(1/2) M H^(1/2)``: real, at least 0 and at most L. Along an eigenvector of eigenvalue l, steps of
+    rate r are
+
+        d' = m d - (1 - m) l e,    e' = e + r d',
+
+    with the characteristic polynomial ``z^2 - (1 + m - r (1 - m) l) z + m``. Its roots are inside the unit circle
+    exactly where ``|1 + m - r (1 - m) l| < 1 + m``, that is where ``0 < r l < 2 (1 + m)/(1 - m)``. Noise moves the
+    maximum that a step sees, not the Hessian, so the bound is the same whatever the noise.
+
+    Examples
+    --------
+    >>> round(largest_stable_rate(0.9, 0.5), 6)
+    76.0
+    """
+    return 2.0 * (1.0 + momentum) / ((1.0 - momentum) * curvature)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.checks import checked_number
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend
+from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradients import ChainGradientCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
@@ -23,6 +23,7 @@ __all__ = ["ChainGradientSettings", "parameters", "run"]
 # Chosen on made-up chains of 3 to 40 states and 2,000 to 40,000 users, epsilon from .03 to 100, delta = 1/users.
 _CLIP_NORM = 0.6  # .5 to .7 are as good; 1.0 is worse wherever noise matters
 _HORIZON = 0.8  # half and twice of it cost a seventh to a third of the divergence
+_CURVATURE = 0.5  # a user's weights are at most 1, and the covariance of one draw's indicators has no eigenvalue above
 _STABLE = 0.8  # of the largest stable step; 1.05 and more fail on short chains, .5 costs a seventh at epsilon of 10
 
 
@@ -102,7 +103,8 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
         The default learning rate is ``min(h, 0.8 sqrt(h K**2)) / n_steps`` with h = 1/(v K**2) and v the variance of
         the mean of all steps' noises: as far as the noise lets the logits go. It is at most 0.8 times ``4 (1 + m)/(1 -
         m)``, from where on steps with momentum m are unstable on a log-likelihood of the largest possible curvature,
-        1/2. It depends on public and noisy numbers alone.
+        1/2 (:func:`~pgmpy_dp.plans.ascent.largest_stable_rate`). It depends on public and noisy numbers
+        alone.
 
     Examples
     --------
@@ -162,5 +164,5 @@ def _default_learning_rate(settings: ChainGradientSettings, n_states: int, varia
     """See `run`."""
     k = n_states * n_states
     h = 1.0 / (variance * k)
-    stable = 4.0 * (1.0 + settings.momentum) / (1.0 - settings.momentum)
+    stable = largest_stable_rate(settings.momentum, _CURVATURE)
     return min(_STABLE * stable, min(h, _HORIZON * math.sqrt(h * k)) / settings.n_steps)

@@ -170,6 +170,6 @@ def test_a_record_s_place_in_the_table_does_not_matter_to_what_is_public():
     estimator = PrivateSGD(state_names={"a": ["x", "y"]}, n_steps=3, **BUDGET)
     paths = [estimator.fit(nx.empty_graph(["a"]), f).release_.public["path"] for f in (frame, frame[::-1])]
     assert paths[0].keys() == paths[1].keys()
-    assert {k: v for k, v in paths[0].items() if k != "learning_rate"} == {
-        k: v for k, v in paths[1].items() if k != "learning_rate"
-    }
+    rates = {"learning_rate", "last_learning_rate"}  # they depend on the noisy number of records
+    first, second = ({k: v for k, v in path.items() if k not in rates} for path in paths)
+    assert first == second

@@ -690,7 +690,7 @@ class TestSequences:
         self.same(table, data, parts, separator=data.draw(st.sampled_from([None, ",", ", ", "::", "]^\\"])))
 
     def same(self, table, data, parts, **options):
-        """In memory, and by the query over a file, which fetches no cell."""
+        """In memory, and by the query over a file, which fetches no cell but for columns of floats."""
         length = data.draw(st.sampled_from([None, 1, 2, 3]), label="segment_length")
         schema = data.draw(st.sampled_from(STATES), label="schema")
         options = {"schema": schema, "ledger": Budget(epsilon=1.0)} | options
@@ -698,7 +698,8 @@ class TestSequences:
             pq.write_table(table, f"{folder}/visits.parquet")
             here, there = (PrivateSequences(d, **options) for d in (table, f"{folder}/visits.parquet"))
             patch.setattr(sql, "_VISITS_IN_ORDER", max(1, -(-len(table) // parts)))
-            patch.setattr(sql.DuckDBSource, "cells", lambda *_: pytest.fail("fetched cells"))
+            if not any(map(pa.types.is_floating, table.schema.types)):
+                patch.setattr(sql.DuckDBSource, "cells", lambda *_: pytest.fail("fetched cells"))
             pushed = [t.value for t in chain_tables(there, length)]
         assert_same([t.value for t in chain_tables(here, length)], pushed)
 
@@ -710,7 +711,9 @@ class TestSequences:
         names = [] if engine is ibis_duckdb else [NAMES]
         kinds = {
             "user": data.draw(st.sampled_from([VISITS["user"]["integer"], *names])),
-            "t": VISITS["t"][data.draw(st.sampled_from(["whole", "number", "day", "time", "zone"]))],
+            "t": VISITS["t"][
+                data.draw(st.sampled_from(["whole", "day", "time", "zone", *["number"] * (engine is polars_lazy)]))
+            ],
             "page": data.draw(st.sampled_from([VISITS["page"]["integer"], PAGES])),
         }
         rows = data.draw(
@@ -788,6 +791,8 @@ class TestSequences:
             ("t", pa.array([2**31 - 5, -(2**31) + 5, 0], pa.date32())),
             ("t", pa.array([NOON, MIDNIGHT, None], pa.timestamp("ns"))),
             ("t", pa.array([3, 2, 1], pa.duration("s"))),
+            ("t", pa.array([3.0, math.nan, 1.0])),
+            ("page", pa.array([3.0, math.nan, 1.0])),
             ("user", pa.array([[1], [1], [2]])),
             ("page", pa.array([["a"], ["a"], ["b"]])),
         ],

@@ -109,7 +109,8 @@ def test_every_way_of_reading_counts_the_same(tmp_path, monkeypatch, place):
     assert codes_of(tmp_path / "a.csv.gz", gzip.compress(content)) == expected
     arrow = pa.table({name: pa.array(frame[name], pa.string()) for name in frame})
     frame.to_parquet(tmp_path / "a.parquet")
-    assert read(arrow) == read(duckdb.connect().from_arrow(arrow)) == expected
+    connection = duckdb.connect()  # held: older versions close one that nobody holds
+    assert read(arrow) == read(connection.from_arrow(arrow)) == expected
     assert read(pl.from_arrow(arrow)) == read(pl.from_arrow(arrow).lazy()) == expected
     assert read(tmp_path / "a.parquet") == expected
     monkeypatch.setitem(sys.modules, "duckdb", None)

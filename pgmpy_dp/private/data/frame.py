@@ -13,26 +13,26 @@ differ by at most one row removed and one added (fewer where a record is dropped
 
 from __future__ import annotations
 
-import contextlib
 import re
 import threading
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from pandas.api.types import union_categoricals
 
 from pgmpy_dp.private.data.coding import DROPPED, Coding, coding, key_coder
 from pgmpy_dp.private.data.query_text import quoted
-from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.schema import Schema, clock_text, duration_nanoseconds, match_key, moment_text
 
 __all__ = [
+    "Cells",
     "cell_codes",
     "cell_numbers",
     "column_cells",
@@ -56,7 +56,37 @@ __all__ = [
 ]
 
 _FILTERS = threading.RLock()
-_PLAIN = {str, int, float, bool, type(None), type(pd.NA), type(pd.NaT), np.str_}
+
+# Values of these types are told apart by a dict: those that are equal in Python are the same number or text.
+_PLAIN = {str, int, float, bool, type(None)}
+# Values of these only from their own type: NumPy rounds an integer before it compares it with one of its floats.
+_EXACT = {bytes, np.str_, np.bool_, *(np.dtype(code).type for code in np.typecodes["AllInteger"])}
+_EXACT |= {np.dtype(code).type for code in np.typecodes["Float"]}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column as places in a list of cells.
+
+    Cells stand for one another only where they have one type and one content: what a library takes for equal (a hash of
+    a text that ends at its first zero character, a collation, an interval of a month and one of 30 days) is no matter.
+
+    Attributes
+    ----------
+    places : ndarray of integers, shape (rows,)
+    listed : list
+        A cell may be in it more than once, or be nobody's.
+    """
+
+    places: np.ndarray
+    listed: list
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+Column = np.ndarray | Cells
+"""Numbers as an array of float64, NaN where missing; anything else as :class:`Cells`."""
 
 
 def encode(data: Any, schema: Schema) -> np.ndarray:
@@ -142,15 +172,15 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
     return keyed_cells(read_cells(data, names))
 
 
-def read_cells(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categorical]:
+def read_cells(data: Any, names: Sequence[Hashable]) -> list[Column]:
     """Columns of a dataframe as :func:`column_cells` gives all of them; arguments and errors as :func:`read_keys`."""
     return quietly(_columns, data, names)
 
 
-def ranks(column: np.ndarray | pd.Categorical) -> np.ndarray:
+def ranks(column: Column) -> np.ndarray:
     """Ranks of the cells of a column of :func:`column_cells` in the order of their match keys; equal ones are equal.
 
-    Times with a time zone are in the order in which they happened, which is not that of clocks that are set back.
+    Times with a time zone are in the order in which they happened, durations in that of their length.
 
     Examples
     --------
@@ -161,7 +191,7 @@ def ranks(column: np.ndarray | pd.Categorical) -> np.ndarray:
         found = np.unique(column, return_inverse=True)[1].astype(np.int64) + 1
         found[np.isnan(column)] = 0  # the key of missing values is before those of numbers
         return found
-    positions, keys = quietly(_keyed, column, _moment_key)
+    positions, keys = quietly(_keyed, column, _order_key)
     rank = np.empty(len(keys), dtype=np.int64)
     rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
     return rank[positions]
@@ -260,7 +290,7 @@ def read_numbers(
                 f"data has the shape {data.shape}, and {len(names)} columns are to be read; pass an array of shape "
                 f"(records, {len(names)}), or columns with a name for each of its columns"
             )
-        columns = [data[:, j] for j in range(len(names))]
+        columns = [quietly(_from_array, data[:, j]) for j in range(len(names))]
     else:
         columns = quietly(_columns, data, [*names, *([] if key is None else [key])])
     if key is None:
@@ -269,54 +299,54 @@ def read_numbers(
 
 
 def numbers_and_keys(
-    columns: Sequence[np.ndarray | pd.Categorical],
+    columns: Sequence[Column],
 ) -> tuple[np.ndarray, tuple[np.ndarray, list[tuple]]]:
     """Columns of :func:`column_cells` as :func:`read_numbers` gives them, the last one as keys."""
     return _matrix(columns[:-1]), quietly(_keyed, columns[-1])
 
 
-def _matrix(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:
+def _matrix(columns: Sequence[Column]) -> np.ndarray:
     result = np.empty((len(columns[0]), len(columns)), order="F")
     for j, column in enumerate(columns):
         result[:, j] = quietly(_numbers, column)
     return result
 
 
-def _numbers(column: np.ndarray | pd.Categorical) -> np.ndarray:
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        return column.astype(np.float64)
-    positions, keys = _keyed(column if isinstance(column, pd.Categorical) else column.astype(object))
+def _numbers(column: Column) -> np.ndarray:
+    if isinstance(column, np.ndarray):
+        return column
+    keys = map(match_key, column.listed)
     values = [float(key[1]) if key[0] == "number" else np.nan for key in keys]
-    return np.array(values, dtype=np.float64)[positions]
+    return np.array(values, dtype=np.float64)[column.places]
 
 
-def _moment_key(value: Any) -> tuple:
-    """The match key of a cell, or of the same moment in UTC if it is one of a time zone."""
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        with contextlib.suppress(Exception):  # at the ends of the calendar, and with odd zones
-            return match_key(value.astimezone(UTC))
-    return match_key(value)
+def _order_key(value: Any) -> tuple:
+    """The match key of a cell, or the length of a duration, whose text is in no order."""
+    key = match_key(value)
+    is_duration = isinstance(value, timedelta | np.timedelta64) or type(value).__name__ == "MonthDayNano"
+    if is_duration and key[0] == "text":
+        return ("time", duration_nanoseconds(value))
+    return key
 
 
-def _keyed(
-    column: np.ndarray | pd.Categorical, key: Callable[[Any], tuple] = match_key
-) -> tuple[np.ndarray, list[tuple]]:
-    rows: np.ndarray
-    distinct: Any
-    if isinstance(column, pd.Categorical):
-        # The last entry is for missing values, whose code is -1.
-        rows, distinct = column.codes, [*column.categories.to_numpy(dtype=object), None]
-    elif column.dtype.kind == "f" or all(map(_is_plain, set(map(type, column)))):
-        rows, distinct = pd.factorize(column, use_na_sentinel=False)
-    else:
-        rows, distinct = np.arange(len(column)), column
+def _keyed(column: Column, key: Callable[[Any], tuple] = match_key) -> tuple[np.ndarray, list[tuple]]:
+    cells = _as_cells(column)
+    # In the order in which they appear. Of integers, pandas' hash tables are exact.
+    rows, appeared = pd.factorize(cells.places)
     seen: dict[tuple, int] = {}
-    positions = np.array([seen.setdefault(key(value), len(seen)) for value in distinct], dtype=np.int64)
+    positions = np.array([seen.setdefault(key(cells.listed[k]), len(seen)) for k in appeared], dtype=np.int64)
     return positions[rows], list(seen)
 
 
-def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categorical]:
-    """One array per name: numbers (with NaN where missing), objects, or a pandas Categorical."""
+def _as_cells(column: Column) -> Cells:
+    if isinstance(column, Cells):
+        return column
+    numbers, places = np.unique(column, return_inverse=True)
+    return Cells(places, numbers.tolist())
+
+
+def _columns(data: Any, names: Sequence[Hashable]) -> list[Column]:
+    """One column per name."""
     if nw.dependencies.is_pandas_dataframe(data):
         positions = positions_of(list(data.columns), names)
         return [_from_pandas(data.iloc[:, position]) for position in positions]
@@ -332,7 +362,7 @@ def _columns(data: Any, names: Sequence[Hashable]) -> list[np.ndarray | pd.Categ
         frame = frame.select(wanted)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    return [_from_narwhals(frame.get_column(name)) for name in wanted]
+    return [_from_native(frame.get_column(name)) for name in wanted]
 
 
 def _narwhals(data: Any) -> tuple[Any, list[str]]:
@@ -349,22 +379,23 @@ def _narwhals(data: Any) -> tuple[Any, list[str]]:
         raise ValueError("data has several columns of the same name; rename or remove all but one of each") from None
 
 
-def column_cells(frame: Any) -> list[np.ndarray | pd.Categorical]:
+def column_cells(frame: Any) -> list[Column]:
     """All columns of a frame, as :func:`keyed_cells` and others of this module take them."""
-    return [quietly(_from_narwhals, column) for column in nw.from_native(frame, eager_only=True).iter_columns()]
+    columns = nw.from_native(frame, eager_only=True).iter_columns()
+    return [quietly(_from_native, column) for column in columns]
 
 
 def cell_codes(cells: Any, schema: Schema, name: Hashable) -> np.ndarray:
     """Codes of cells of one variable, -1 where the record has to be dropped; `cells` is a series or an Arrow array."""
-    return quietly(_encode_column, quietly(_from_narwhals, _series(cells)), schema, name)
+    return quietly(_encode_column, quietly(_from_native, cells), schema, name)
 
 
 def cell_numbers(cells: Any) -> np.ndarray:
     """Cells as floating-point numbers, NaN for what is none; `cells` is a series or an Arrow array."""
-    return quietly(_numbers, quietly(_from_narwhals, _series(cells)))
+    return quietly(_numbers, quietly(_from_native, cells))
 
 
-def encode_cells(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
+def encode_cells(column: Column, schema: Schema, name: Hashable) -> np.ndarray:
     """Codes of one column of :func:`column_cells`, as :func:`cell_codes`."""
     return quietly(_encode_column, column, schema, name)
 
@@ -383,7 +414,7 @@ def kept_codes(columns: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [codes[keep] for codes in columns]
 
 
-def number_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray:
+def number_cells(columns: Sequence[Column]) -> np.ndarray:
     """Columns of :func:`column_cells` as floating-point numbers, shape (rows, columns), NaN for what is none."""
     return _matrix(columns)
 
@@ -393,27 +424,20 @@ def is_plain_number(kind: Any) -> bool:
     return kind.is_float() or (kind.is_integer() and kind not in (nw.Int128, nw.UInt128))
 
 
-def joined_cells(parts: Sequence[np.ndarray | pd.Categorical]) -> np.ndarray | pd.Categorical:
+def joined_cells(parts: Sequence[Column]) -> Column:
     """One column of :func:`column_cells` from its parts."""
-    if parts and all(isinstance(part, pd.Categorical) for part in parts):
-        return union_categoricals(parts) if len(parts) > 1 else parts[0]
-    kinds = {part.dtype.kind for part in parts if isinstance(part, np.ndarray)}
-    if kinds == {"f"} and all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts)
-    return np.concatenate([np.empty(0, dtype=object), *(np.asarray(part, dtype=object) for part in parts)])
+    numbers = [part for part in parts if isinstance(part, np.ndarray)]
+    if parts and len(numbers) == len(parts):
+        return np.concatenate(numbers)
+    cells = [_as_cells(part) for part in parts]
+    starts = np.cumsum([0, *(len(part.listed) for part in cells)])
+    places = [part.places + start for part, start in zip(cells, starts, strict=False)]
+    return Cells(np.concatenate([np.empty(0, np.int64), *places]), [cell for part in cells for cell in part.listed])
 
 
-def keyed_cells(columns: Sequence[np.ndarray | pd.Categorical]) -> list[tuple[np.ndarray, list[tuple]]]:
+def keyed_cells(columns: Sequence[Column]) -> list[tuple[np.ndarray, list[tuple]]]:
     """Columns of :func:`column_cells` as :func:`read_keys` gives them."""
     return [quietly(_keyed, column) for column in columns]
-
-
-def _series(cells: Any) -> nw.Series:
-    if hasattr(cells, "type") and not hasattr(cells, "chunks") and not isinstance(cells, nw.Series):
-        import pyarrow as pa  # narwhals knows its columns, not the arrays of one batch
-
-        cells = pa.chunked_array([cells])
-    return nw.from_native(cells, series_only=True)
 
 
 def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:
@@ -436,49 +460,206 @@ def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[in
     return [places[found[name]] for name in names]
 
 
-def _from_pandas(series: pd.Series) -> np.ndarray | pd.Categorical:
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        return series.array
-    if series.dtype.kind in "iuf" and getattr(series.dtype, "itemsize", 16) <= 8:
-        return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    try:
-        return _distinct_texts(series) if isinstance(series.dtype, pd.StringDtype) else series.to_numpy(dtype=object)
-    except _NOT_OURS:
-        raise
-    except BaseException:
-        return _one_by_one(lambda k: series.iloc[k], len(series))
+def _from_native(column: Any) -> Column:
+    """A column of polars, an array or a column of Arrow, or one of pandas or a library like it; also of narwhals."""
+    column = nw.to_native(column, pass_through=True)
+    if nw.dependencies.is_polars_series(column):
+        return _from_polars(column)
+    if hasattr(column, "type") and hasattr(column, "to_pylist"):
+        return _from_arrow(column)
+    return _from_pandas(column if nw.dependencies.is_pandas_series(column) else _to_pandas(column))
 
 
-def _distinct_texts(texts: pd.Series | np.ndarray) -> pd.Categorical:
-    codes, distinct = pd.factorize(texts)
-    return pd.Categorical.from_codes(codes, categories=distinct)
+def _to_pandas(column: Any) -> pd.Series:
+    return nw.from_native(column, series_only=True).to_pandas()
 
 
-def _from_narwhals(series: nw.Series) -> np.ndarray | pd.Categorical:
+def _from_array(array: np.ndarray) -> Column:
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    return _from_ticks_of(array) if array.dtype.kind in "mM" else _from_objects(list(array))
+
+
+def _from_pandas(series: pd.Series) -> Column:
     dtype = series.dtype
-    if dtype.is_integer() and is_plain_number(dtype):
-        # Not by a cast of the engine: pyarrow's refuses integers that a double rounds, and would tell of them.
-        missing = series.is_null().to_numpy().astype(bool)
-        numbers = series.fill_null(0).to_numpy().astype(np.float64)
+    if isinstance(dtype, pd.CategoricalDtype):
+        # The last place is for missing values, whose code is -1.
+        listed = _as_cells(_from_pandas(pd.Series(dtype.categories)))
+        places = np.append(listed.places, len(listed.listed))
+        return Cells(places[series.array.codes], [*listed.listed, None])
+    if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", "").startswith("pyarrow"):
+        return _from_arrow(series.array.__arrow_array__())
+    if dtype.kind in "biuf" and getattr(dtype, "itemsize", 16) <= 8:
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        index = pd.DatetimeIndex(series)
+        return _from_ticks(index.asi8, index.isna(), _moment(index.unit, True))
+    if isinstance(dtype, np.dtype) and dtype.kind in "mM":
+        return _from_ticks_of(series.to_numpy())
+    read = _readily(lambda: series.to_numpy(dtype=object).tolist(), lambda k: series.iloc[k], len(series))
+    return _from_objects(read)
+
+
+def _from_ticks_of(times: np.ndarray) -> Cells:
+    """Times of NumPy: each different one once."""
+    times = times.astype(times.dtype.newbyteorder("="))
+    ticks, places = np.unique(times.view(np.int64), return_inverse=True)
+    return Cells(places, list(ticks.view(times.dtype)))
+
+
+def _from_arrow(column: Any) -> Column:
+    """An Arrow array, or several as one column."""
+    parts = [_from_chunk(chunk) for chunk in getattr(column, "chunks", [column])]
+    return joined_cells(parts) if len(parts) != 1 else parts[0]
+
+
+def _from_chunk(array: Any) -> Column:
+    import pyarrow as pa
+
+    kind, kinds = array.type, pa.types
+    missing = np.asarray(array.is_null())
+    if kinds.is_dictionary(kind):
+        values = _as_cells(_from_chunk(array.dictionary))
+        indices = np.asarray(array.indices.fill_null(0)).astype(np.int64)
+        places = np.append(values.places, len(values.listed))
+        indices[missing] = len(values.places)
+        return Cells(places[indices], [*values.listed, None])
+    if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind):
+        # Not by a cast of Arrow's, which refuses integers that a double rounds, and would tell of them.
+        numbers = array.to_numpy(zero_copy_only=False)
+        if numbers.dtype == object:
+            numbers = np.where(missing, False, numbers)
+        numbers = numbers.astype(np.float64)
         numbers[missing] = np.nan
         return numbers
-    if dtype.is_float():
-        return series.cast(nw.Float64).to_numpy().astype(np.float64)
-    if dtype in (nw.Categorical, nw.Enum, nw.Decimal, nw.Int128, nw.UInt128):
-        # As text: narwhals' to_numpy misplaces the nulls of a pyarrow dictionary, and polars has no 128-bit arrays.
-        series = series.cast(nw.String)
+    if kinds.is_timestamp(kind):
+        return _from_ticks(_ticks(array, missing), missing, _moment(kind.unit, kind.tz is not None))
+    if kinds.is_date(kind):
+        return _from_ticks(_ticks(array, missing), missing, _moment("D" if kinds.is_date32(kind) else "ms", False))
+    if kinds.is_time(kind):
+        return _from_ticks(_ticks(array, missing), missing, _clock(kind.unit))
+    if kinds.is_duration(kind):
+        return _from_ticks(_ticks(array, missing), missing, _duration(kind.unit))
+    if kinds.is_decimal(kind):
+        return _from_objects(
+            _readily(lambda: array.cast(pa.string()).to_pylist(), lambda k: array[k].as_py(), len(array))
+        )
+    if any(is_kind(kind) for is_kind in (kinds.is_string, kinds.is_large_string, kinds.is_binary)):
+        # By their bytes: nothing is made of a text before it is one of few.
+        array = array.cast(pa.large_binary())
+        kind = array.type
+    if kinds.is_large_binary(kind):
+        coded = array.dictionary_encode()
+        indices = np.asarray(coded.indices.fill_null(len(coded.dictionary)))
+        return Cells(indices.astype(np.int64), [*coded.dictionary.to_pylist(), None])
+    return _from_objects(_readily(array.to_pylist, lambda k: array[k].as_py(), len(array)))
+
+
+def _ticks(array: Any, missing: np.ndarray) -> np.ndarray:
+    import pyarrow as pa
+
+    whole = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    ticks = np.asarray(whole.fill_null(0)).astype(np.int64)
+    ticks[missing] = 0
+    return ticks
+
+
+def _from_polars(series: Any) -> Column:
+    import polars as pl
+
+    kind = series.dtype
+    if (kind.is_integer() and not str(kind).endswith("128")) or kind.is_float() or kind == pl.Boolean:
+        return series.cast(pl.Float64).to_numpy().astype(np.float64)
+    if kind == pl.Time:
+        return _from_polars_ticks(series, _clock("ns"))
+    if kind == pl.Date:
+        return _from_polars_ticks(series, _moment("D", False))
+    if isinstance(kind, pl.Datetime):
+        return _from_polars_ticks(series, _moment(kind.time_unit, kind.time_zone is not None))
+    if isinstance(kind, pl.Duration):
+        return _from_polars_ticks(series, _duration(kind.time_unit))
+    if kind.is_nested():
+        return _from_polars_nested(series)
+    if kind in (pl.Categorical, pl.Enum, pl.Decimal) or kind.is_integer():
+        series = series.cast(pl.String)  # polars has no arrays of 128 bits
+    if series.dtype == pl.String:
+        # By its bytes: polars tells the world (on standard error) where a text is no UTF-8, and its arrays of NumPy are
+        # as wide as the longest text, without the zero characters at the end.
+        series = series.cast(pl.Binary)
+    return _from_objects(_readily(series.to_list, lambda k: series[k : k + 1].to_list()[0], len(series)))
+
+
+def _from_polars_ticks(series: Any, cell: Callable[[int], Any]) -> Cells:
+    import polars as pl
+
+    missing = series.is_null().to_numpy()
+    return _from_ticks(series.to_physical().cast(pl.Int64).fill_null(0).to_numpy(), missing, cell)
+
+
+def _from_polars_nested(series: Any) -> Cells:
+    kind, with_bytes = series.dtype, _with_bytes(series.dtype)
+    series = series if with_bytes == kind else series.cast(with_bytes)
+    possible = np.array([_possible(kind, value) for value in series.to_physical().to_list()], dtype=bool)
+    read = series.filter(possible.tolist())
+    values = iter(_readily(read.to_list, lambda k: read[k : k + 1].to_list()[0], len(read)))
+    return _from_objects([_with_texts(kind, next(values)) if known else _NO_VALUE for known in possible])
+
+
+def _from_ticks(ticks: np.ndarray, missing: np.ndarray, cell: Callable[[int], Any]) -> Cells:
+    """Times as whole numbers of some unit: each different one is made a cell once."""
+    different, places = np.unique(ticks, return_inverse=True)
+    listed = _one_by_one(lambda k: cell(int(different[k])), len(different))
+    return Cells(np.where(missing, len(listed), places), [*listed, None])
+
+
+def _moment(unit: str, in_utc: bool) -> Callable[[int], str]:
+    step = _NANOSECONDS[unit]
+    return lambda ticks: moment_text(ticks * step, in_utc)
+
+
+def _clock(unit: str) -> Callable[[int], str]:
+    step = _NANOSECONDS[unit]
+    return lambda ticks: clock_text(ticks * step)
+
+
+def _duration(unit: str) -> Callable[[int], Any]:
+    return lambda ticks: np.int64(ticks).astype(f"m8[{unit}]") if ticks != -(2**63) else _NO_VALUE
+
+
+_NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+
+
+def _from_objects(values: list) -> Cells:
+    """Cells of any types, odd ones one by one."""
+    kinds = set(map(type, values))
+    if kinds <= _PLAIN or kinds <= {bytes, type(None)}:
+        seen: defaultdict[Any, int] = defaultdict()
+        seen.default_factory = seen.__len__
+        places = np.fromiter(map(seen.__getitem__, values), dtype=np.int64, count=len(values))
+        return Cells(places, list(seen))
+    # Only the odd cells one by one: where one odd record slowed all others down, a stopwatch would see it.
+    odd = np.fromiter((kind not in _PLAIN for kind in map(type, values)), dtype=bool, count=len(values))
+    plain = _from_objects([value for value, is_odd in zip(values, odd, strict=True) if not is_odd])
+    listed, places = plain.listed, np.empty(len(values), dtype=np.int64)
+    places[~odd] = plain.places
+    known: dict[tuple, int] = {}
+    for k in np.flatnonzero(odd):
+        value = values[k]
+        place = known.setdefault((type(value), value), len(listed)) if type(value) in _EXACT else len(listed)
+        if place == len(listed):
+            listed.append(value)
+        places[k] = place
+    return Cells(places, listed)
+
+
+def _readily(read: Callable[[], list], cell: Callable[[int], Any], n: int) -> list:
+    """All cells at once or, where that fails, one by one: that one cannot be read must not be seen."""
     try:
-        if series.dtype == nw.String:
-            return _distinct_texts(series.to_numpy().astype(object))
-        impossible = _impossible_times(series)
-        values = np.full(len(series), _NO_VALUE, dtype=object)
-        kept = series if not impossible.any() else series.filter((~impossible).tolist())
-        values[~impossible] = np.fromiter(kept.to_list(), dtype=object, count=len(kept))
-        return values
+        return read()
     except _NOT_OURS:
         raise
     except BaseException:
-        return _one_by_one(lambda k: series[k : k + 1].to_list()[0], len(series))
+        return _one_by_one(cell, n)
 
 
 # What is no failure to read a cell. Of such failures some are no Exception: engines in Rust panic with their own class.
@@ -495,44 +676,57 @@ class _NoValue:
 _NO_VALUE = _NoValue()
 
 
-def _impossible_times(series: nw.Series) -> np.ndarray:
-    """Which cells of a column of times Python cannot express: engines raise, or panic, when they convert those."""
-    none = np.zeros(len(series), dtype=bool)
-    if series.dtype in (nw.List, nw.Array, nw.Struct) and series.implementation.is_polars():
-        ticks = series.to_native().to_physical().to_list()
-        return np.array([not _possible(series.dtype, value) for value in ticks], dtype=bool)
-    if series.dtype not in (nw.Date, nw.Datetime, nw.Duration):
-        return none
-    ticks = series.to_numpy()
-    unit = np.datetime_data(ticks.dtype)[0] if ticks.dtype.kind in "mM" else "ns"
-    lost = np.isnat(ticks) & ~series.is_null().to_numpy().astype(bool) if ticks.dtype.kind in "mM" else none
-    if unit == "ns" or (unit == "us" and ticks.dtype.kind == "m"):
-        return lost  # all of 64 bits are possible
-    if ticks.dtype.kind == "m":
-        most = np.timedelta64(999_999_998, "D")
-        return lost | (ticks > most) | (ticks < -most)
-    # A day inside of Python's range, for time zones.
-    return lost | (ticks < np.datetime64("0001-01-02")) | (ticks > np.datetime64("9999-12-30"))
+def _possible(kind: Any, value: Any) -> bool:
+    """Whether all times inside a nested value of polars, told in ticks, are times of Python: else it would panic."""
+    import polars as pl
 
-
-def _possible(dtype: Any, value: Any) -> bool:
-    """Whether all times inside a nested value, told in ticks, are times of Python."""
     if value is None:
         return True
-    if dtype in (nw.List, nw.Array):
-        return all(_possible(dtype.inner, part) for part in value)
-    if dtype == nw.Struct:
-        return all(_possible(field.dtype, value[field.name]) for field in dtype.fields)
-    if dtype not in (nw.Date, nw.Datetime, nw.Duration):
+    if isinstance(kind, pl.List | pl.Array):
+        return all(_possible(kind.inner, part) for part in value)
+    if isinstance(kind, pl.Struct):
+        return all(_possible(field.dtype, value[field.name]) for field in kind.fields)
+    if kind not in (pl.Date, pl.Datetime, pl.Duration):
         return True
-    per_second = 1 if dtype == nw.Date else {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[dtype.time_unit]
-    days = value if dtype == nw.Date else value // (86_400 * per_second)
-    return abs(days) < 999_999_998 if dtype == nw.Duration else -719_162 < days < 2_932_896  # years 1 to 9999
+    per_second = 1 if kind == pl.Date else {"ms": 10**3, "us": 10**6, "ns": 10**9}[kind.time_unit]
+    days = value if kind == pl.Date else value // (86_400 * per_second)
+    return abs(days) < 999_999_998 if kind == pl.Duration else -719_162 < days < 2_932_896  # years 1 to 9999
 
 
-def _one_by_one(cell: Callable[[int], Any], n: int) -> np.ndarray:
-    """Cells read each on its own, where reading all at once failed: that one cannot be read must not be seen."""
-    values = np.full(n, _NO_VALUE, dtype=object)
+def _with_bytes(kind: Any) -> Any:
+    """A nested type of polars with its texts as bytes, which need not be UTF-8."""
+    import polars as pl
+
+    if isinstance(kind, pl.List):
+        return pl.List(_with_bytes(kind.inner))
+    if isinstance(kind, pl.Array):
+        return pl.Array(_with_bytes(kind.inner), kind.size)
+    if isinstance(kind, pl.Struct):
+        return pl.Struct({field.name: _with_bytes(field.dtype) for field in kind.fields})
+    return pl.Binary() if kind == pl.String else kind
+
+
+def _with_texts(kind: Any, value: Any) -> Any:
+    """A value of :func:`_with_bytes` with its bytes as texts again, where they are some."""
+    import polars as pl
+
+    if value is None:
+        return None
+    if isinstance(kind, pl.List | pl.Array):
+        return [_with_texts(kind.inner, part) for part in value]
+    if isinstance(kind, pl.Struct):
+        return {field.name: _with_texts(field.dtype, value[field.name]) for field in kind.fields}
+    if kind != pl.String:
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def _one_by_one(cell: Callable[[int], Any], n: int) -> list:
+    """Cells read each on its own; those that cannot be read are outside of any schema."""
+    values: list = [_NO_VALUE] * n
     for k in range(n):
         try:
             values[k] = cell(k)
@@ -543,24 +737,10 @@ def _one_by_one(cell: Callable[[int], Any], n: int) -> np.ndarray:
     return values
 
 
-def _encode_column(column: np.ndarray | pd.Categorical, schema: Schema, name: Hashable) -> np.ndarray:
-    code = key_coder(schema, name)
-    if isinstance(column, pd.Categorical):
-        # The last entry is for missing values, whose code is -1.
-        return _lookup([*column.categories.to_numpy(dtype=object), None], code)[column.codes]
-    if column.dtype.kind == "f":
+def _encode_column(column: Column, schema: Schema, name: Hashable) -> np.ndarray:
+    if isinstance(column, np.ndarray):
         return _encode_numbers(column, coding(schema, name))
-    plain = {kind: _is_plain(kind) for kind in set(map(type, column))}
-    if not all(plain.values()):
-        # Only the odd cells one by one: where one odd record slowed all others down, a stopwatch would see it.
-        odd = ~np.fromiter(map(plain.__getitem__, map(type, column)), dtype=bool, count=len(column))
-        codes = np.empty(len(column), dtype=np.int64)
-        codes[odd] = _lookup(column[odd], code)
-        codes[~odd] = _encode_column(column[~odd], schema, name)
-        return codes
-    # Plain values that are equal in Python (1, 1.0, True) have the same match key, so one of them stands for all.
-    codes, distinct = pd.factorize(column, use_na_sentinel=False)
-    return _lookup(distinct, code)[codes]
+    return _lookup(column.listed, key_coder(schema, name))[column.places]
 
 
 def _encode_numbers(column: np.ndarray, made: Coding) -> np.ndarray:
@@ -579,7 +759,3 @@ def _encode_numbers(column: np.ndarray, made: Coding) -> np.ndarray:
 
 def _lookup(distinct: Iterable, code: Callable[[tuple], int]) -> np.ndarray:
     return np.array([code(match_key(value)) for value in distinct], dtype=np.int64)
-
-
-def _is_plain(kind: type) -> bool:
-    return kind in _PLAIN or issubclass(kind, np.bool_ | np.integer | np.floating)

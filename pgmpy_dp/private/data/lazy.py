@@ -52,6 +52,8 @@ class LazySource:
         self._frame = frame
         self._schema = frame.collect_schema()
         self._has_nan = _has_nan(frame)
+        # A database may replace a comparison of a float by a constant, where statistics that leave NaN out allow it.
+        self._decides_floats = not frame.implementation.is_ibis()
 
     @property
     def names(self) -> list[str]:
@@ -61,6 +63,10 @@ class LazySource:
     def positions(self, names: Sequence[Hashable]) -> list[int]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
         return positions_of(self.names, names)
+
+    def opened(self, names: Sequence[Hashable]) -> LazySource:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself; what fails is the caller's engine's."""
+        return self
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query (two where cells are left)."""
@@ -113,7 +119,8 @@ class LazySource:
         quotients and roots are rounded correctly wherever arithmetic is IEEE 754's, so the integers are the same.
         """
         columns = self._named(names)
-        if not all(is_plain_number(self._schema[name]) for name in columns):
+        kinds = [self._schema[name] for name in columns]
+        if not all(is_plain_number(kind) and (self._decides_floats or not kind.is_float()) for kind in kinds):
             return None
         d = range(len(columns))
         cells = [nw.col(name).cast(nw.Float64) for name in columns]
@@ -164,13 +171,15 @@ class LazySource:
         if visits.order is None or self._frame.implementation.is_dask() or not _has_types(self._frame):
             return None  # Dask has no windows in an order
         unit, order, state = self._named([visits.unit, visits.order, visits.state])
+        if not self._decides_floats and any(self._schema[name].is_float() for name in (unit, order)):
+            return None
         made = visits.coding
         by_bytes = not self._frame.implementation.is_ibis()  # databases have collations
         user = user_of(unit, self._schema[unit], self._has_nan, by_bytes)
-        time = time_of(order, self._schema[order], self._has_nan)
+        time = time_of(order, self._schema[order], self._has_nan, self._frame.implementation.is_polars())
         if user is None or time is None:
             return None
-        code, decided = _code(state, self._schema[state], made, self._has_nan)
+        code, decided = _code(state, self._schema[state], made, self._has_nan, self._decides_floats)
         odd = [part for part in (user[1], time[1], None if decided else code == UNDECIDED) if part is not None]
         if odd:
             undecided = self._frame.filter(nw.any_horizontal(*odd, ignore_nulls=False))
@@ -192,7 +201,7 @@ class LazySource:
         parts, left = {}, []
         for j, (name, column) in enumerate(zip(schema.variables, self._named(schema.variables), strict=True)):
             made = coding(schema, name)
-            parts[f"c{j}"], complete = _code(column, self._schema[column], made, self._has_nan)
+            parts[f"c{j}"], complete = _code(column, self._schema[column], made, self._has_nan, self._decides_floats)
             if not complete:
                 parts[f"r{j}"] = nw.col(column)
                 left.append(j)
@@ -227,8 +236,10 @@ def _has_types(frame: nw.LazyFrame) -> bool:
     return not frame.implementation.is_ibis() or frame.to_native().get_backend().name != "sqlite"
 
 
-def _code(name: str, kind: Any, made: Coding, has_nan: bool) -> tuple[nw.Expr, bool]:
+def _code(name: str, kind: Any, made: Coding, has_nan: bool, decides_floats: bool) -> tuple[nw.Expr, bool]:
     """Code of a cell, and whether it never is `UNDECIDED`."""
+    if kind.is_float() and not decides_floats:
+        return nw.lit(UNDECIDED), False
     cell = nw.col(name)
     absent = cell.is_null()
     if kind == nw.Boolean:
@@ -303,7 +314,17 @@ def _any_undecided(left: Sequence[int]) -> nw.Expr:
 
 
 def _collected(frame: nw.LazyFrame) -> nw.DataFrame:
-    return quietly(frame.collect)
+    """What a query gives; if it fails, without the engine's own words, which may quote a record."""
+    try:
+        return quietly(frame.collect)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: S110  what follows is outside, so that the engine's error is not even its context
+        pass
+    raise OSError(
+        "the engine failed while it read the lazy frame; collect the frame in the engine, which says why, and mend "
+        "it there"
+    )
 
 
 def _whole(series: nw.Series) -> np.ndarray:

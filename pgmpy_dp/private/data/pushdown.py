@@ -46,6 +46,12 @@ class Source(Protocol):
     def positions(self, names: Sequence) -> list[int]:
         """Position of the column for each name; ValueError for missing and repeated ones."""
 
+    def opened(self, names: Sequence) -> Source:
+        """This source, or a slower one, in which no cell of these columns makes reading fail; before anything is spent.
+
+        Files are read to their end: OSError if they are damaged.
+        """
+
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """Exact table of each block of positions in `schema`, int64, from records with no cell outside it."""
 

@@ -1,7 +1,12 @@
 """DuckDB expressions for the codes and numbers of cells: texts of SQL, made of public facts only.
 
-Every expression is total: casts of texts are TRY_CASTs, and nothing else can fail on a value. DuckDB's cast of a text
-to a double rounds correctly, as Python's does, and gives the same infinities and zeros beyond the range.
+Every expression is total: casts of texts are TRY_CASTs, and nothing else can fail on a value, nor on a text that is no
+UTF-8 (``trim`` does, and takes the whole connection with it; regular expressions match no such text). DuckDB's cast of
+a text to a double rounds correctly, as Python's does, and gives the same infinities and zeros beyond the range.
+
+No cell is decided by more than itself. So texts are compared as blobs, which have no collation, and columns of floats
+are not decided here at all: DuckDB 2 replaces ``isnan(x)`` and ``x >= 3`` by constants where a file's statistics, which
+leave NaN out, seem to allow it.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from pgmpy_dp.private.data.coding import NUMBER, SPACES, TRUTH, UNDECIDED, Codin
 __all__ = [
     "code_text",
     "is_decided",
+    "is_divided",
     "is_ordered",
     "key_text",
     "match_texts",
@@ -23,16 +29,20 @@ __all__ = [
     "odd_text",
     "order_text",
     "quoted",
+    "sent_text",
+    "unreadable_text",
     "visits_text",
 ]
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-_NUMBERS = (*_INTEGERS, "FLOAT", "DOUBLE", "BOOLEAN")
+_NUMBERS = (*_INTEGERS, "BOOLEAN")
+_FLOATS = ("FLOAT", "DOUBLE")
 _VIA_TEXT = ("VARCHAR", "ENUM", "DECIMAL", "HUGEINT", "UHUGEINT")
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _TIMES = ("DATE", "TIMESTAMP", _ZONED)  # of whole microseconds; seconds and milliseconds fail beyond their range
 _FIRST_SECOND = round(datetime(2, 1, 1, tzinfo=UTC).timestamp())
 _LAST_SECOND = round(datetime(9998, 12, 31, tzinfo=UTC).timestamp())
+_SPACE = f"[{SPACES}]"
 _TRUTH_SIGNS = ", ".join(sorted({str(ord(word[0])) for words in TRUTH.values() for word in words}))
 
 
@@ -41,8 +51,8 @@ def is_decided(kind: str) -> bool:
 
     Examples
     --------
-    >>> is_decided("DECIMAL(9,2)"), is_decided("TIMESTAMP")
-    (True, False)
+    >>> is_decided("DECIMAL(9,2)"), is_decided("TIMESTAMP"), is_decided("DOUBLE")
+    (True, False, False)
     """
     return kind.split("(")[0] in (*_NUMBERS, *_VIA_TEXT) and not kind.endswith("]")
 
@@ -54,13 +64,13 @@ def quoted(name: str) -> str:
 
 def code_text(name: str, kind: str, made: Coding) -> str:
     """Code of a cell: 0, 1, ..., or `DROPPED`, or `UNDECIDED`."""
-    cell = quoted(name)
     if not is_decided(kind):
-        return f"CASE WHEN {cell} IS NULL THEN {made.missing} ELSE {UNDECIDED} END"
+        return str(UNDECIDED)
+    cell = quoted(name)
+    absent = f"{cell} IS NULL"
     if kind in _NUMBERS:
-        value, absent = f"({cell}::DOUBLE + 0.0::DOUBLE)", f"{cell} IS NULL"
+        value = f"({cell}::DOUBLE + 0.0::DOUBLE)"
         if made.cuts:
-            absent += f" OR isnan({value})"
             return f"CASE WHEN {absent} THEN {made.missing} ELSE {_interval(value, made)} END"
         listed: list[tuple[str, int]] = [(_double(number), code) for number, code in made.numbers]
         if kind in _INTEGERS:
@@ -70,43 +80,58 @@ def code_text(name: str, kind: str, made: Coding) -> str:
                 value = f"{cell}::BIGINT" if kind != "UBIGINT" else f"{cell}::HUGEINT"
                 kept = [(int(number), code) for number, code in made.numbers if number.is_integer()]
                 listed = [(f"{number}{value[len(cell) :]}", code) for number, code in kept]
-        elif kind != "BOOLEAN":
-            absent += f" OR isnan({cell})"
         return _first(_found(value, listed, made), _unmatched(absent, made))
     text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
-    usual = _found(text, [(_literal(spelling), code) for spelling, code in made.spellings()], made)
+    spellings = [(f"encode({_literal(spelling)})", code) for spelling, code in made.spellings()]
+    usual = _found(f"encode({text})", spellings, made)
     if not made.numbers and not made.cuts:
-        return _first(usual, _unmatched(f"{cell} IS NULL", made))
-    stripped = f"trim({text}, {_literal(SPACES)})"
+        return _first(usual, _unmatched(absent, made))
     if made.cuts:
-        number = _interval(_cast(stripped), made)
+        number = _interval(_number(text), made)
         codes = {truth: made.interval(truth) for truth in TRUTH}
     else:
-        value = f"({_cast(stripped)} + 0.0::DOUBLE)"
+        value = f"({_number(text)} + 0.0::DOUBLE)"
         number = _first(_found(value, [(_double(n), code) for n, code in made.numbers], made), str(made.outside))
         codes = dict(made.numbers)
-    arms = [f"WHEN {_is_number(stripped)} THEN {number}"]
-    arms += [
-        f"WHEN {stripped} IN ({', '.join(map(_literal, words))}) THEN {codes[truth]}"
-        for truth, words in TRUTH.items()
-        if truth in codes
-    ]
-    return _first(usual, f"CASE {' '.join(arms)} WHEN {cell} IS NULL THEN {made.missing} ELSE {made.outside} END")
+    arms = [f"WHEN {_is_number(text)} THEN {number}"]
+    arms += [f"WHEN {_is_one_of(text, words)} THEN {codes[truth]}" for truth, words in TRUTH.items() if truth in codes]
+    return _first(usual, f"CASE {' '.join(arms)} WHEN {absent} THEN {made.missing} ELSE {made.outside} END")
 
 
 def number_text(name: str, kind: str) -> str:
-    """A cell as a double: NULL or NaN for what is no number. For columns that a query can decide."""
+    """A cell as a double: NULL for what is no number. For columns that a query can decide."""
     cell = quoted(name)
     if kind in _NUMBERS:
         return f"{cell}::DOUBLE"
     text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
-    stripped = f"trim({text}, {_literal(SPACES)})"
-    # Most texts that are no numbers end here: a look at the first sign takes a hundredth of stripping and matching.
+    # Most texts that are no numbers end here: a look at the first sign takes a hundredth of matching.
     sign = f"ord({text})"
     arms = [f"WHEN NOT ({sign} BETWEEN 9 AND 57 OR {sign} > 127 OR {sign} IN ({_TRUTH_SIGNS})) THEN NULL"]
-    arms += [f"WHEN {_is_number(stripped)} THEN {_cast(stripped)}"]
-    arms += [f"WHEN {stripped} IN ({', '.join(map(_literal, words))}) THEN {truth}" for truth, words in TRUTH.items()]
+    arms += [f"WHEN {_is_number(text)} THEN {_number(text)}"]
+    arms += [f"WHEN {_is_one_of(text, words)} THEN {truth}" for truth, words in TRUTH.items()]
     return f"CASE {' '.join(arms)} END::DOUBLE"
+
+
+def sent_text(name: str, kind: str) -> str:
+    """A cell as it is sent to where match_key decides it."""
+    cell = quoted(name)
+    if kind in ("HUGEINT", "UHUGEINT"):
+        return f"{cell}::VARCHAR"  # some versions send 16 bytes
+    if kind == "INTERVAL":
+        # Sent in nanoseconds, which overflow beyond 292 years: those become one of a month, which is unreadable.
+        return f"CASE WHEN abs(datepart('hour', {cell})) >= 2562047 THEN INTERVAL 1 MONTH ELSE {cell} END"
+    return cell
+
+
+def unreadable_text(name: str, kind: str) -> str | None:
+    """Whether a text is no UTF-8; None where no cell can be one."""
+    cell = quoted(name)
+    return f"{cell} IS NOT NULL AND NOT regexp_full_match({cell}, '(?s).*')" if kind == "VARCHAR" else None
+
+
+def is_divided(kind: str) -> bool:
+    """Whether a query can take all rows of a column of this type whose cells have the same match key at once."""
+    return is_decided(kind) or kind in _FLOATS
 
 
 def is_ordered(kind: str) -> bool:
@@ -123,24 +148,22 @@ def is_ordered(kind: str) -> bool:
 def match_texts(name: str, kind: str) -> list[str]:
     """Columns that together are equal where the cells' match keys are, all NULL where a cell is missing.
 
-    For columns that a query can decide, or put in order. Texts are blobs, which no collation of a connection compares
-    in its own way.
+    For columns that a query can decide, divide (NaN are no NULL there), or put in order. Texts are blobs, which no
+    collation of a connection compares in its own way.
     """
     cell = quoted(name)
     if kind in _TIMES:
         return [f"epoch_us({_moment(name, kind)})"]
-    if kind in _NUMBERS:
-        value = f"({cell}::DOUBLE + 0.0::DOUBLE)"
-        return [f"CASE WHEN NOT isnan({value}) THEN {value} END" if kind in ("FLOAT", "DOUBLE") else value]
+    if kind in (*_NUMBERS, *_FLOATS):
+        return [f"({cell}::DOUBLE + 0.0::DOUBLE)"]
     number = f"({number_text(name, kind)} + 0.0::DOUBLE)"
     text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
     return [number, f"CASE WHEN {number} IS NULL THEN encode({text}) END"]
 
 
-def missing_text(name: str, kind: str) -> str:
-    """Whether a cell is missing: None or NaN."""
-    cell = quoted(name)
-    return f"{cell} IS NULL" + (f" OR isnan({cell})" if kind in ("FLOAT", "DOUBLE") else "")
+def missing_text(name: str) -> str:
+    """Whether a cell is missing, in a column that a query can decide."""
+    return f"{quoted(name)} IS NULL"
 
 
 def order_text(parts: Sequence[str]) -> str:
@@ -178,7 +201,7 @@ def visits_text(name: str, kind: str, separator: str | None) -> tuple[str, str]:
     if kind.endswith("[]"):
         return cell, kind.removesuffix("[]")
     if kind in _NUMBERS:
-        return f"CASE WHEN {missing_text(name, kind)} THEN [] ELSE [{cell}] END", kind
+        return f"CASE WHEN {missing_text(name)} THEN [] ELSE [{cell}] END", kind
     text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
     between = f"[{SPACES}]+" if separator is None else f"(?:{''.join(map(_escaped, separator))})+"
     first = f"regexp_replace({text}, {_literal('^' + between)}, '')"
@@ -229,12 +252,18 @@ def _first(found: str, otherwise: str) -> str:
     return f"coalesce({found}, {otherwise})"
 
 
-def _is_number(stripped: str) -> str:
-    return f"regexp_full_match({stripped}, {_literal(NUMBER)})"
+def _is_number(text: str) -> str:
+    return f"regexp_full_match({text}, {_literal(f'{_SPACE}*{NUMBER}{_SPACE}*')})"
 
 
-def _cast(text: str) -> str:
-    return f"TRY_CAST({text} AS DOUBLE)"
+def _number(text: str) -> str:
+    """The number of a text that is one: what is not white space, by a pattern without a part that is no UTF-8."""
+    return f"TRY_CAST(regexp_extract({text}, {_literal(f'^{_SPACE}*({NUMBER}){_SPACE}*$')}, 1) AS DOUBLE)"
+
+
+def _is_one_of(text: str, words: Sequence[str]) -> str:
+    pattern = f"{_SPACE}*({'|'.join(words)}){_SPACE}*"
+    return f"regexp_full_match({text}, {_literal(pattern)})"
 
 
 def _double(number: float) -> str:

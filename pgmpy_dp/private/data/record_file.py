@@ -18,10 +18,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
-import pandas as pd
 
 from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import (
+    Cells,
     column_cells,
     encode_cells,
     joined_cells,
@@ -54,6 +54,10 @@ class _Batches:
     def positions(self, names: Sequence[Hashable]) -> list[int]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
         return positions_of(self.names, names)
+
+    def opened(self, names: Sequence[Hashable]) -> _Batches:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself, after a first pass."""
+        raise NotImplementedError
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, in one pass."""
@@ -143,6 +147,14 @@ class TextSource(_Batches):
             raise ValueError(f"{file!r} has several columns named {repeated}; rename or remove all but one of each")
         return positions_of(self.names, names)
 
+    def opened(self, names: Sequence[Hashable]) -> TextSource:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself."""
+        for name in self._files:
+            with _told(name, _open, name) as file:
+                while _told(name, file.read, _BYTES_AT_ONCE):
+                    pass
+        return self
+
     def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
         positions = self.positions(names)
         for name in self._files:
@@ -168,7 +180,7 @@ class TextSource(_Batches):
 
 
 class ParquetSource(_Batches):
-    """Parquet files, read by pyarrow where DuckDB is not installed, or would fail (times of milliseconds).
+    """Parquet files, read by pyarrow where DuckDB is not installed, would fail, or has another type for a column.
 
     Parameters
     ----------
@@ -183,25 +195,49 @@ class ParquetSource(_Batches):
 
     def __init__(self, files: Sequence[str]) -> None:
         self._files = list(files)
-        found = [self._names(name) for name in files]
-        self.names = found[0]
-        for name, names in zip(files, found, strict=True):
-            if names != self.names:
+        self._schemas = [self._schema(name) for name in files]
+        self.names = list(self._schemas[0].names)
+        for name, found in zip(files, self._schemas, strict=True):
+            if found.names != self.names:
                 raise ValueError(f"{name!r} has other columns than {files[0]!r}; pass files with the same columns")
 
     @staticmethod
-    def _names(file: str) -> list[str]:
+    def _schema(file: str) -> Any:
         import pyarrow.parquet
 
         try:
-            return list(pyarrow.parquet.read_schema(file).names)
+            return pyarrow.parquet.read_schema(file)
         except (FileNotFoundError, PermissionError):
             raise
         except (pyarrow.ArrowException, OSError):
             pass  # its message may quote the file
         raise ValueError(f"{file!r} is no Parquet file that pyarrow can open; name text files .csv or .tsv")
 
+    def kinds(self, name: str) -> set[str | None]:
+        """The types by which DuckDB has to know a column that it reads as pyarrow does, of all files; None: by none."""
+        import pyarrow.parquet
+
+        (position,) = self.positions([name])
+        found = {_duckdb_kind(schema.types[position]) for schema in self._schemas}
+        for file in self._files:
+            stored = _told(file, pyarrow.parquet.read_metadata, file).schema
+            leaves = (stored.column(k) for k in range(len(stored)))
+            if any(leaf.physical_type == "INT96" and leaf.path.split(".")[0] == name for leaf in leaves):
+                found.add(None)  # times in 96 bits, of which each reader cuts off other ones
+        return found
+
+    def opened(self, names: Sequence[Hashable]) -> ParquetSource:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself."""
+        for _ in self._tables(names):
+            pass
+        return self
+
     def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
+        for table in self._tables(names):
+            yield column_cells(table)
+
+    def _tables(self, names: Sequence[Hashable]) -> Iterator[Any]:
+        """The wanted columns, some rows at a time."""
         import pyarrow.parquet
 
         wanted = [self.names[j] for j in self.positions(names)]
@@ -210,7 +246,32 @@ class ParquetSource(_Batches):
                 batches = _told(name, lambda file=file: iter(file.iter_batches(_ROWS_AT_ONCE, columns=wanted)))
                 while (batch := _told(name, next, batches, None)) is not None:
                     table = pyarrow.Table.from_batches([batch])
-                    yield column_cells(table.select([table.column_names.index(column) for column in wanted]))
+                    yield table.select([table.column_names.index(column) for column in wanted])
+
+
+_SAME_IN_DUCKDB = {
+    **{f"int{8 << k}": kind for k, kind in enumerate(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))},
+    **{f"uint{8 << k}": kind for k, kind in enumerate(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"))},
+    **{"bool": "BOOLEAN", "float": "FLOAT", "double": "DOUBLE"},
+    **{"string": "VARCHAR", "large_string": "VARCHAR", "binary": "BLOB", "large_binary": "BLOB"},
+    **{"date32[day]": "DATE", "timestamp[us]": "TIMESTAMP", "timestamp[ns]": "TIMESTAMP_NS"},
+}
+
+
+def _duckdb_kind(kind: Any) -> str | None:
+    """DuckDB's type for a column of Parquet of this type of Arrow, where cells are the same to both; else None."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _duckdb_kind(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = _duckdb_kind(kind.value_type)
+        return inner and f"{inner}[]"
+    if pa.types.is_decimal128(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind) and kind.unit == "us" and kind.tz is not None:
+        return "TIMESTAMP WITH TIME ZONE"
+    return _SAME_IN_DUCKDB.get(str(kind))
 
 
 def _told(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -245,19 +306,15 @@ def _header(name: str, separator: str) -> list[str]:
 def _quoted(line: bytes, separator: str) -> list[bytes]:
     """Fields of one line that has quotation marks; none where it cannot be read."""
     try:
-        row = next(csv.reader([line.decode("utf-8", errors="replace")], delimiter=separator))
+        row = next(csv.reader([line.decode("utf-8", errors="surrogateescape")], delimiter=separator))
     except csv.Error:
         return []
-    return [field.encode() for field in row]
+    return [field.encode("utf-8", errors="surrogateescape") for field in row]
 
 
-def _texts(fields: list[bytes], filled: bool) -> pd.Categorical:
-    """Fields as texts, each different one decoded once; empty ones are missing unless `filled`."""
+def _texts(fields: list[bytes], filled: bool) -> Cells:
+    """Fields as texts, each different one once; empty ones are missing unless `filled`."""
     seen: defaultdict[bytes, int] = defaultdict()
     seen.default_factory = seen.__len__
-    codes = np.fromiter(map(seen.__getitem__, fields), dtype=np.int64, count=len(fields))
-    texts = [field.decode("utf-8", errors="replace") for field in seen]
-    # Fields of different bytes may be one text, where these are no UTF-8.
-    places: dict[str, int] = {}
-    place = np.array([-1 if not (text or filled) else places.setdefault(text, len(places)) for text in texts], np.int64)
-    return pd.Categorical.from_codes(place[codes] if len(codes) else codes, categories=pd.Index(places, dtype=object))
+    places = np.fromiter(map(seen.__getitem__, fields), dtype=np.int64, count=len(fields))
+    return Cells(places, [field if field or filled else None for field in seen])

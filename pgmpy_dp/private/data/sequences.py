@@ -122,6 +122,7 @@ class PrivateSequences(PrivateData):
             self._read = _sequences(read_cells(data, self._visits.columns), self._visits)
         else:
             self._source.positions(self._visits.columns)  # all are there
+            self._source = self._source.opened(self._visits.columns)
 
     @property
     def schema(self) -> Schema:
@@ -339,7 +340,7 @@ def read_sequences(
     """
     visits = Visits(schema, unit, _state_column(schema, sequence, order), order, separator)
     source = open_source(data)
-    cells = read_cells(data, visits.columns) if source is None else source.cells(visits.columns)
+    cells = read_cells(data, visits.columns) if source is None else source.opened(visits.columns).cells(visits.columns)
     return _sequences(cells, visits, source is None or source.ordered)
 
 

@@ -72,20 +72,7 @@ def _open_files(data: Any) -> Source:
     (kind,) = kinds
     if kind in SEPARATORS:
         return TextSource(files, SEPARATORS[kind])
-    if not _is_installed("duckdb") or any(map(_has_milliseconds, files)):
-        return ParquetSource(files)
-    return DuckDBSource(*parquet_relation(files))
-
-
-def _has_milliseconds(name: str) -> bool:
-    """Whether a Parquet file has times of milliseconds: DuckDB fails on one that microseconds cannot express."""
-    import pyarrow.parquet as pq
-
-    try:
-        kinds = [str(kind) for kind in pq.read_schema(name).types]
-    except Exception:  # no Parquet file, which whoever opens it says
-        return False
-    return any(f"timestamp[{unit}" in kind for kind in kinds for unit in ("s", "ms"))
+    return DuckDBSource(*parquet_relation(files), files) if _is_installed("duckdb") else ParquetSource(files)
 
 
 def _is_installed(name: str) -> bool:

@@ -5,9 +5,11 @@ cannot decide come as they are, a batch at a time, and are read by :mod:`pgmpy_d
 
 What depends on records and what does not
 -----------------------------------------
-The queries that are made here fail on no value. A file that cannot be read to its end (cut short, or on a failing disk)
-raises an error that names no part of it. No result and no spilled part of one is written to disk: the connection has no
-directory for that, and blocks of counts are small. For a relation, connection and settings are the caller's.
+The queries that are made here fail on no value. Files are read once when they are opened, before anything is spent.
+Where DuckDB cannot (a text that is no UTF-8), or has another type for a column than pyarrow, pyarrow reads them; cells
+mean the same to both. A file that neither can read to its end raises an error that names no part of it. No result and
+no spilled part of one is written to disk: the connection has no directory for that, and blocks of counts are small. For
+a relation, connection and settings are the caller's, and so is what goes wrong in them.
 
 Text files are not read by DuckDB: its parser lets a quotation mark at the start of a field swallow the lines after it,
 and takes a carriage return inside a line for its end (:mod:`pgmpy_dp.private.data.record_file` says why that matters).
@@ -22,18 +24,23 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.coding import UNDECIDED, coding
+from pgmpy_dp.private.data.coding import DROPPED, coding
 from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, kept_codes, positions_of, quietly
+from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.query_text import (
     code_text,
     is_decided,
+    is_divided,
     is_ordered,
     key_text,
     number_text,
     odd_text,
     quoted,
+    sent_text,
+    unreadable_text,
 )
+from pgmpy_dp.private.data.record_file import ParquetSource
 from pgmpy_dp.private.data.user_query import ShareQuery, part_text
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.schema import Schema
@@ -54,17 +61,20 @@ class DuckDBSource:
     ----------
     relation : duckdb.DuckDBPyRelation
     connection : duckdb.DuckDBPyConnection, optional
-        One of our own: then what goes wrong while reading is told without a word of the data.
+        One of our own, over files.
+    files : list of str
+        Parquet files that the relation is of, where the connection is ours.
     """
 
     # Beyond this, a table no longer fits in the cache of a core.
     largest_block = 5_000
     keeps_codes = False
 
-    def __init__(self, relation: Any, connection: Any = None) -> None:
+    def __init__(self, relation: Any, connection: Any = None, files: Sequence[str] = ()) -> None:
         self.ordered = connection is not None  # a relation may be a join, or any other query
         self._relation = relation
         self._connection = connection
+        self._files = list(files)
         self._kinds = [str(kind) for kind in relation.types]
 
     @property
@@ -76,8 +86,22 @@ class DuckDBSource:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
         return positions_of(self.names, names)
 
+    def opened(self, names: Sequence[Hashable]) -> Source:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: of files, pyarrow's reader where it is needed."""
+        if self._connection is None:
+            return self
+        slow = ParquetSource(self._files)
+        columns = [self._column(name) for name in names]
+        if slow.names == self.names and all(slow.kinds(name) == {kind} for name, kind in columns):
+            # Every value of these columns is read, and only their hash comes back.
+            hashes = ", ".join(f"bit_xor(hash({quoted(name)}))" for name, _ in columns)
+            with contextlib.suppress(OSError):
+                self._read(lambda: self._relation.aggregate(hashes).fetchall())
+                return self
+        return slow.opened(names)
+
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query (two where cells are left)."""
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query, or from batches."""
         cardinalities = list(schema.cardinalities.values())
         shapes = [tuple(cardinalities[j] for j in block) for block in blocks]
         keys = [
@@ -85,6 +109,10 @@ class DuckDBSource:
             for i, (block, shape) in enumerate(zip(blocks, shapes, strict=True))
         ]
         coded, left = self._coded(schema)
+        if left:
+            tables = [np.zeros(shape, dtype=np.int64) for shape in shapes]
+            add_counts(tables, self._resolved(coded, schema, left), cardinalities, blocks)
+            return tables
         smallest = ", ".join(f"c{j}" for j in range(len(schema)))
         query = (
             coded.project(f"*, least({smallest}, 0) < 0 AS bad")
@@ -96,16 +124,13 @@ class DuckDBSource:
         )
         found = self._read(query.fetchnumpy)
         numbers = np.asarray(found["n"])
-        tables: list[np.ndarray] = []
+        tables = []
         for i, shape in enumerate(shapes):
             key = np.ma.asarray(found[f"k{i}"])
             inside = ~np.ma.getmaskarray(key) & (np.ma.getdata(key) >= 0)
             counted = np.zeros(int(np.prod(shape)), dtype=np.int64)
             counted[np.ma.getdata(key)[inside].astype(np.int64)] = numbers[inside]
             tables.append(counted.reshape(shape))
-        if left:
-            undecided = " OR ".join(f"c{j} = {UNDECIDED}" for j in left)
-            add_counts(tables, self._resolved(coded.filter(undecided), schema, left), cardinalities, blocks)
         return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
@@ -118,7 +143,7 @@ class DuckDBSource:
         columns = [(self.names[j], self._kinds[j]) for j in positions_of(self.names, names)]
         query = self._projected(
             ", ".join(
-                f"{number_text(name, kind) if is_decided(kind) else quoted(name)} AS x{j}"
+                f"{number_text(name, kind) if is_decided(kind) else sent_text(name, kind)} AS x{j}"
                 for j, (name, kind) in enumerate(columns)
             )
         )
@@ -133,17 +158,16 @@ class DuckDBSource:
 
     def cells(self, names: Sequence[Hashable]) -> list:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`."""
-        columns = [self.names[j] for j in positions_of(self.names, names)]
-        query = self._projected(", ".join(map(quoted, columns)))
+        query = self._projected(_sent([self._column(name) for name in names]))
         return column_cells(self._read(_method(query, "to_arrow_table", "arrow")))
 
     def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`."""
         *columns, key = (self._column(name) for name in (*names, unit))
-        if not is_decided(key[1]):
+        if not is_divided(key[1]):
             yield self.cells([*names, unit])
             return
-        wanted = ", ".join(quoted(name) for name, _ in (*columns, key))
+        wanted = _sent([*columns, key])
         n_parts = max(1, -(-self._n_rows() * (len(columns) + 1) // _CELLS_OF_UNITS))
         for part in range(n_parts):
             rows = self._read(self._relation.filter, part_text(key, n_parts, part))
@@ -157,8 +181,11 @@ class DuckDBSource:
         visited = state[1].removesuffix("[]") if order is None else state[1]
         if not (is_decided(unit[1]) and is_decided(visited) and (order is None or is_ordered(order[1]))):
             return None
-        odd = None if order is None else odd_text(*order)
-        if odd is not None and self._read(lambda: self._relation.filter(odd).limit(1).fetchall()):
+        odd = [] if order is None else [odd_text(*order)]
+        if self._connection is None:  # texts of files were looked at
+            odd += [unreadable_text(*column) for column in (unit, state, order) if column is not None]
+        found = " OR ".join(f"({part})" for part in odd if part is not None)
+        if found and self._read(lambda: self._relation.filter(found).project("1").limit(1).fetchall()):
             return None
         query = ShareQuery(self._relation, visits, unit, state, order, self.ordered, segment_length, grid)
         n_parts = max(1, -(-self._n_rows() // _VISITS_IN_ORDER))
@@ -189,9 +216,11 @@ class DuckDBSource:
             column, kind = self.names[position], self._kinds[position]
             parts.append(f"{code_text(column, kind, coding(schema, name))} AS c{j}")
             if not is_decided(kind):
-                parts.append(f"{quoted(column)} AS r{j}")
+                parts.append(f"{sent_text(column, kind)} AS r{j}")
                 left.append(j)
-        return self._projected(", ".join(parts)), left
+        coded = self._projected(", ".join(parts))
+        outside = " AND ".join(f"c{j} <> {DROPPED}" for j in range(len(schema)) if j not in left)
+        return (self._read(coded.filter, outside) if left and outside else coded), left
 
     def _projected(self, columns: str) -> Any:
         # Read, for some versions open the files again.
@@ -200,11 +229,12 @@ class DuckDBSource:
     def _resolved(self, coded: Any, schema: Schema, left: Sequence[int]) -> Iterator[list[np.ndarray]]:
         """Codes of the records without an outside cell, where cells were left those of match_key."""
         for batch in self._batches(coded):
-            # Missing cells have their code already.
-            columns = [batch.column(f"c{j}").to_numpy(zero_copy_only=False) for j in range(len(schema))]
-            for j in left:
-                cells = cell_codes(batch.column(f"r{j}"), schema, schema.variables[j])
-                columns[j] = np.where(columns[j] == UNDECIDED, cells, columns[j])
+            columns = [
+                cell_codes(batch.column(f"r{j}"), schema, schema.variables[j])
+                if j in left
+                else batch.column(f"c{j}").to_numpy(zero_copy_only=False)
+                for j in range(len(schema))
+            ]
             yield kept_codes(columns)
 
     def _batches(self, query: Any) -> Iterator[Any]:
@@ -215,15 +245,18 @@ class DuckDBSource:
             yield batch
 
     def _read(self, read: Callable[..., Any], *arguments: Any) -> Any:
-        """Call; of files, without the engine's own words if it fails, which may quote them."""
-        if self._connection is None:
-            return quietly(read, *arguments)
+        """Call; if it fails, without the engine's own words, which may quote a record."""
         failure: type[OSError]
         try:
             return quietly(read, *arguments)
         except Exception as error:
             failure = _TooMuchAtOnce if type(error).__name__ == "OutOfMemoryException" else OSError
         # Outside of the except clause, so that the engine's error is not even this one's context.
+        if self._connection is None:
+            raise failure(
+                "DuckDB failed while it read the relation; run its query to the end in DuckDB, which says why, and "
+                "mend it there"
+            )
         raise failure(
             "the files of data could not be read to their end; check that they are complete, of one format, and not "
             "being written to"
@@ -232,6 +265,10 @@ class DuckDBSource:
 
 class _TooMuchAtOnce(OSError):
     """A query that had to hold more than the memory it may use."""
+
+
+def _sent(columns: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{sent_text(name, kind)} AS x{j}" for j, (name, kind) in enumerate(columns))
 
 
 def _method(query: Any, *names: str) -> Any:

@@ -88,7 +88,7 @@ class PrivateTable(PrivateData):
             self._records = encode(data, self._schema)
         else:
             source.positions(self._schema.variables)  # all are there
-            self._records = PushedRecords(source, self._schema)
+            self._records = PushedRecords(source.opened(self._schema.variables), self._schema)
 
     def of_codes(self, codes: np.ndarray) -> PrivateTable:
         """Some of these records, with the same ledger and schema; their number is private. For the boundary alone.

@@ -8,6 +8,7 @@ m events in a cell; their shares follow from that in exact integers.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import narwhals as nw
@@ -15,6 +16,8 @@ import narwhals as nw
 from pgmpy_dp.private.data.frame import is_plain_number
 
 __all__ = ["number_of_event_shares", "time_of", "user_of"]
+
+_FIRST_DAY, _LAST_DAY = (date(year, 1, 1).toordinal() - date(1970, 1, 1).toordinal() for year in (2, 9999))
 
 # More than all spellings of numbers, for white space is something else in each engine; and the words for truth values.
 _MAY_BE_A_NUMBER = "^[^0-9A-Za-z+.-]*[+-]?[0-9.]+([eE][+-]?[0-9]+)?[^0-9A-Za-z]*$"
@@ -36,10 +39,14 @@ def user_of(name: str, kind: Any, has_nan: bool, by_bytes: bool) -> tuple[nw.Exp
     return None if number is None else (number, None)
 
 
-def time_of(name: str, kind: Any, has_nan: bool) -> tuple[nw.Expr, nw.Expr | None] | None:
+def time_of(name: str, kind: Any, has_nan: bool, by_ticks: bool) -> tuple[nw.Expr, nw.Expr | None] | None:
     """What visits are ordered by, null where it is missing, and the undecided cells; None for other columns."""
     if kind == nw.Date or (kind == nw.Datetime and kind.time_unit == "us"):  # DuckDB fails on years in other units
         cell = nw.col(name)
+        if by_ticks:  # some versions of polars panic where they are asked for a year that they do not have
+            per_day = 1 if kind == nw.Date else 86_400 * 10**6
+            ticks = cell.cast(nw.Int64)
+            return cell, ~cell.is_null() & ((ticks < _FIRST_DAY * per_day) | (ticks >= _LAST_DAY * per_day))
         year = cell.dt.year()  # null for some engines, where it is too large
         return cell, ~cell.is_null() & (year.is_null() | (year < 2) | (year > 9998))
     number = _number(name, kind, has_nan)

@@ -22,7 +22,7 @@ __all__ = ["ShareQuery", "part_text"]
 
 def part_text(unit: tuple[str, str], n_parts: int, part: int) -> str:
     """Whether a row is of a user, and the user of this part."""
-    named = f"NOT ({missing_text(*unit)})"
+    named = f"NOT ({missing_text(unit[0])})"
     return named + (f" AND hash({', '.join(match_texts(*unit))}) % {n_parts} = {part}" if n_parts > 1 else "")
 
 
@@ -108,7 +108,7 @@ class ShareQuery:
             "unnest(list_prepend(NULL, visits)[:-2]) AS previous"
         )
         if kind == "VARCHAR" and not self.state[1].endswith("[]"):
-            each = each.filter("visit <> ''")
+            each = each.filter("strlen(visit) > 0")
         state, before = (code_text(name, kind, self.visits.coding) for name in ("visit", "previous"))
         return each.project(f"{users}, number, place, {state}::BIGINT AS state, {before}::BIGINT AS before")
 

@@ -84,7 +84,9 @@ class PrivateVectors(PrivateData):
         if self._source is None:
             self._read = _kept(*read_numbers(data, self._columns, unit))
         else:
-            self._source.positions([*self._columns, *([] if unit is None else [unit])])  # all are there
+            read = [*self._columns, *([] if unit is None else [unit])]
+            self._source.positions(read)  # all are there
+            self._source = self._source.opened(read)
 
     @property
     def columns(self) -> tuple[Hashable, ...]:

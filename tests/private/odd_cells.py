@@ -1,0 +1,396 @@
+"""Odd cells, and every way of handing them to a reader: pairs of neighbours for :mod:`tests.private.test_odd_cells`.
+
+A case is a column of which most cells are alike, and some cells of which one more is added. What a reader counts has to
+be what :func:`pgmpy_dp.schema.match_key` says cell by cell (:func:`slowly`), with that cell and without it. `CASES` and
+`READERS` are tables: a new oddity or a new container is a line.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pgmpy_dp import Schema
+from pgmpy_dp.private.data.coding import key_coder
+from pgmpy_dp.schema import interval_states, match_key
+
+__all__ = ["CASES", "CUTS", "Case", "data_of", "datasets", "slowly"]
+
+N = 40
+"""Cells that are alike: by so many a count moves where one cell decides how others are read."""
+
+UNREADABLE = b"\xff"
+"""What an unreadable cell means."""
+
+CUTS = interval_states([3, 10])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A column, and cells of which one more is added.
+
+    Attributes
+    ----------
+    name : str
+    cells, extras : list
+        As `array` takes them.
+    states : list of lists
+        Schemas to count by.
+    array : callable, optional
+        An array of Arrow of such cells; None for objects of Python.
+    sql : str, optional
+        A type of DuckDB, whose cells are written in SQL; then there are DuckDB's readers only.
+    meant : callable
+        The value that a cell is.
+    """
+
+    name: str
+    cells: list
+    extras: list
+    states: list[list]
+    array: Callable[[list], pa.Array] | None = None
+    sql: str | None = None
+    meant: Callable[[Any], Any] = lambda cell: cell
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def datasets(case: Case) -> Iterator[list]:
+    """The column, and its neighbours with one cell more in the middle."""
+    yield case.cells
+    half = len(case.cells) // 2
+    for extra in case.extras:
+        yield [*case.cells[:half], extra, *case.cells[half:]]
+
+
+def slowly(case: Case, cells: list, schema: Schema, name: str) -> list[int]:
+    """Counts of the states of a variable, cell by cell; records outside are not counted."""
+    code = key_coder(schema, name)
+    codes = [code(match_key(case.meant(cell))) for cell in cells]
+    return [codes.count(state) for state in range(schema.cardinality(name))]
+
+
+def of(kind: pa.DataType) -> Callable[[list], pa.Array]:
+    return lambda cells: pa.array(cells, kind)
+
+
+def ticks(kind: pa.DataType) -> Callable[[list], pa.Array]:
+    """Times from integers, also from such as are none."""
+    whole = pa.int32() if kind.bit_width == 32 else pa.int64()
+    return lambda cells: pa.array(cells, whole).view(kind)
+
+
+def texts(kind: pa.DataType) -> Callable[[list], pa.Array]:
+    """Texts from bytes, also from such as are no UTF-8."""
+    return lambda cells: pa.array(cells, pa.binary()).cast(kind, safe=False)
+
+
+def coded(array: Callable[[list], pa.Array]) -> Callable[[list], pa.Array]:
+    def dictionary(cells: list) -> pa.Array:
+        different = [*dict.fromkeys(cells)]
+        places = pa.array([different.index(cell) for cell in cells], pa.int32())
+        return pa.DictionaryArray.from_arrays(places, array(different))
+
+    return dictionary
+
+
+def listed(array: Callable[[list], pa.Array]) -> Callable[[list], pa.Array]:
+    return lambda cells: pa.ListArray.from_arrays(pa.array(range(len(cells) + 1), pa.int32()), array(cells))
+
+
+def mostly(cell: Any, *others: Any) -> list:
+    return [*[cell] * N, *others]
+
+
+def moment(step: int, zone: datetime.tzinfo | None = None) -> Callable[[int | None], Any]:
+    """The moment that so many ticks are, of so many to the second."""
+
+    def meant(cell: int | None) -> Any:
+        if cell is None:
+            return None
+        try:
+            return datetime.datetime(1970, 1, 1, tzinfo=zone) + datetime.timedelta(seconds=cell // step)
+        except OverflowError:
+            return UNREADABLE
+
+    return meant
+
+
+def duration(step: int) -> Callable[[int | None], Any]:
+    return lambda cell: cell if cell is None else datetime.timedelta(seconds=cell // step)
+
+
+DAY = datetime.timedelta(days=1)
+NOON = datetime.datetime(2020, 1, 1, 12)
+
+
+def arrow_cases() -> Iterator[Case]:
+    nan, number = math.nan, [CUTS, [4, 20, None]]
+    yield Case("float64 of NaN", mostly(nan, *[4.0] * 10), [20.0, None, -math.inf], number, of(pa.float64()))
+    yield Case("float32 of NaN", mostly(nan, *[4.0] * 10), [20.0], number, of(pa.float32()))
+    yield Case("float64", mostly(20.0), [nan, None, -0.0], number, of(pa.float64()))
+    yield Case("int64", mostly(4), [None, 2**63 - 1], [*number, [2**63, 4]], of(pa.int64()))
+    yield Case("truth", mostly(True, False), [None], [[0, 1], *number], of(pa.bool_()))
+    states = [["a", "a\0", "a\0b", "a\0?"], ["7", ""], CUTS]
+    for cell, extras in (
+        ("a\0", [None, "a", "a\0?"]),
+        ("a\0b", ["a\0?"]),
+        ("a", ["a\0"]),
+        ("", [None]),
+        ("7", ["7\0"]),
+    ):
+        yield Case(f"text {cell!r}", mostly(cell), extras, states, of(pa.string()))
+    yield Case("coded texts", mostly("a\0"), [None, "a"], states, coded(of(pa.string())))
+    words = mostly("4", " 4e0 ", "True", "x")
+    yield Case("numbers in words", words, ["\u30007", "a" * 100_000], [*number, [1, "x"]], of(pa.string()))
+    states = [["a", "b", "\ufffd"], CUTS, [7, "a"]]
+    for kind in (pa.string(), pa.binary()):
+        extras = [b"\xff", b"7\xff", b" \xff ", b"\xed\xa0\x80"]
+        yield Case(f"{kind} and no UTF-8", mostly(b"a", b"7"), extras, states, texts(kind))
+        yield Case(f"coded {kind} and no UTF-8", mostly(b"a", b"7"), extras[:1], states, coded(texts(kind)))
+    broken = listed(texts(pa.string()))
+    yield Case("lists and no UTF-8", mostly(b"a"), [b"\xff"], [[("a",), ("b",)]], broken, meant=lambda cell: [cell])
+    for unit, step, beyond in (("s", 1, [10**15]), ("us", 10**6, [2**61]), ("ns", 10**9, [])):
+        for zone in (None, *["Europe/Berlin"] * (unit == "us")):
+            states = [["1970-01-01", "1970-01-01T12:00:00"], ["1970-01-01T00:00:00+00:00", "1970-01-01T01:00:00+01:00"]]
+            utc = datetime.UTC if zone else None
+            array, cells = ticks(pa.timestamp(unit, zone)), mostly(0, 43_200 * step)
+            yield Case(f"timestamp {unit} {zone}", cells, [*beyond, None], states, array, meant=moment(step, utc))
+        states = [["P1D", "PT0S"], ["1 day, 0:00:00", "1 days 00:00:00"], ["P1DT1S", "PT0S"]]
+        array, cells = ticks(pa.duration(unit)), mostly(86_400 * step, 0)
+        yield Case(f"duration {unit}", cells, [86_401 * step, None], states, array, meant=duration(step))
+    day = moment(1)
+    far = [2**31 - 1, None]
+    yield Case(
+        "date",
+        mostly(0),
+        far,
+        [["1970-01-01", "b"]],
+        ticks(pa.date32()),
+        meant=lambda d: d if d is None else day(d * 86_400),
+    )
+    clock = {10**6: datetime.time(0, 0, 1), 86_400 * 10**6: UNREADABLE}.get
+    states = [["00:00:01", "00:00:00"]]
+    yield Case("time of day", mostly(10**6), [86_400 * 10**6, None], states, ticks(pa.time64("us")), meant=clock)
+    prices = [decimal.Decimal("19.99"), None]
+    yield Case("decimal", mostly(decimal.Decimal("4.00")), prices, [*number, [19.99, 1]], of(pa.decimal128(20, 2)))
+    kind = pa.month_day_nano_interval()
+    states = [["P30D", "P1M"], ["30 days", "1 month"]]
+    yield Case(
+        "interval", mostly((0, 30, 0)), [(1, 0, 0), None], states, of(kind), meant=lambda i: pa.scalar(i, kind).as_py()
+    )
+    if hasattr(pa, "json_"):
+        yield Case("JSON", mostly('"a"'), ['{"a"', None], [['"a"', "a"]], lambda cells: pa.array(cells, pa.json_()))
+
+
+def object_cases() -> Iterator[Case]:
+    odd = [None, "?", math.nan, pd.NA, pd.NaT, 7, b"\xff", decimal.Decimal("sNaN"), "\ud800", (1, [2])]
+    states = [["P1D", "PT0S"], ["1 day, 0:00:00", "1 days 00:00:00"], ["1 days", 86_400]]
+    for name, day in (("timedelta", DAY), ("numpy's", np.timedelta64(24, "h")), ("pandas'", pd.Timedelta(DAY))):
+        yield Case(f"{name} timedelta", mostly(day), odd, states)
+    states = [["2020-01-01T12:00:00", "2020-01-01"], [str(np.datetime64(NOON, "ns")), str(pd.Timestamp(NOON))]]
+    for name, noon in (
+        ("datetime", NOON),
+        ("seconds", np.datetime64(NOON, "s")),
+        ("ns", np.datetime64(NOON, "ns")),
+        ("pandas'", pd.Timestamp(NOON)),
+    ):
+        yield Case(f"time of {name}", mostly(noon), [*odd, np.datetime64(2**62, "s"), np.datetime64("NaT")], states)
+    berlin = pd.Timestamp(NOON, tz="Europe/Berlin")
+    states = [["2020-01-01T11:00:00+00:00", "2020-01-01T12:00:00"], ["2020-01-01T11:00:00+00:00", str(berlin)]]
+    yield Case("zoned", mostly(berlin), [NOON, berlin.tz_convert("UTC"), berlin.to_pydatetime()], states)
+    yield Case("date and time", mostly(NOON.date()), [NOON], [["2020-01-01T12:00:00", "2020-01-01"]])
+    states = [["\ud800", "\udfff"], ["?", "\ud800"], ["\ufffd", "\ud800x"]]
+    yield Case("surrogate", mostly("\ud800"), ["\udfff", "?", None, "\ud800x", "\ufffd"], states)
+    states = [["a", "a\0"], ["a\0b", "a\0?"]]
+    for cell, extras in (("a\0b", ["a\0?", "a"]), ("a", ["a\0"]), ("a\0", [None, 7])):
+        yield Case(f"object {cell!r}", mostly(cell), extras, states)
+    other = 2**90 + 2**61 - 1
+    yield Case("equal and not", mostly(np.float32(2.0**90)), [other], [[2.0**90, float(other)]])
+    yield Case("mixed", mostly(1, True, "1", 1.0, None), ["?", (1,), np.int8(1)], [[1, 0], ["?", 1], CUTS])
+
+
+def duckdb_cases() -> Iterator[Case]:
+    letters = {"'a'": "a", "'A'": "A", "'a '": "a ", "NULL": None, "'7'": "7", "'é'": "é", "'e'": "e"}
+    states = [["a", "A"], ["A", "b"], ["b", None], ["e", "é"], [7, "A"], CUTS]
+    for kind in ("VARCHAR COLLATE NOCASE", "VARCHAR COLLATE NOACCENT.NOCASE", "CHAR(5)"):
+        for cell in ("'a'", "'é'"):
+            yield Case(f"{kind} {cell}", mostly(cell), [*letters], states, sql=kind, meant=letters.get)
+    yield Case("ENUM", mostly("'a'"), ["'A'", "NULL"], states, sql="ENUM('a', 'A')", meant=letters.get)
+    spans = {
+        "INTERVAL 30 DAY": 30 * DAY,
+        "INTERVAL 720 HOUR": 30 * DAY,
+        "INTERVAL 1 MONTH": UNREADABLE,
+        "INTERVAL 3000000 HOUR": UNREADABLE,
+        "NULL": None,
+    }
+    states = [["P30D", "1 month"], ["30 days", "P1D"], ["30 days, 0:00:00", None]]
+    yield Case("INTERVAL", mostly("INTERVAL 30 DAY"), [*spans], states, sql="INTERVAL", meant=spans.get)
+    meant = {"'00:00:01'": datetime.time(0, 0, 1), "'1970-01-01'": datetime.date(1970, 1, 1), "NULL": None}
+    for kind, cell, extra in (
+        ("TIME", "'00:00:01'", "'24:00:00'"),
+        ("DATE", "'1970-01-01'", "'infinity'"),
+        ("TIMESTAMP", "'1970-01-01'", "'-infinity'"),
+        ("TIMESTAMP_S", "'1970-01-01'", "'290000-01-01'"),
+    ):
+        states = [["1970-01-01", "00:00:01"], ["1970-01-01", None]]
+        yield Case(
+            kind, mostly(cell), [extra, "NULL"], states, sql=kind, meant=lambda cell: meant.get(cell, UNREADABLE)
+        )
+    largest = "340282366920938463463374607431768211455"
+    yield Case("UHUGEINT", mostly("4"), [largest], [CUTS, [4, 2.0**128]], sql="UHUGEINT", meant=int)
+
+
+CASES = [*arrow_cases(), *object_cases(), *duckdb_cases()]
+
+
+class CannotHoldError(Exception):
+    """What a container makes of the cells is another table, or none."""
+
+
+def _only(table: pa.Table, *are: Callable[[pa.DataType], bool]) -> pa.Table:
+    if not any(is_kind(table["x0"].type) for is_kind in are):
+        raise CannotHoldError
+    return table
+
+
+def _but(table: pa.Table, *are: Callable[[pa.DataType], bool]) -> pa.Table:
+    if any(is_kind(table["x0"].type) for is_kind in are):
+        raise CannotHoldError
+    return table
+
+
+def _is_coarse(kind: pa.DataType) -> bool:
+    """Whether DuckDB fails on some times of the type: it knows microseconds only, where there is a zone."""
+    return pa.types.is_timestamp(kind) and kind.unit in ("s", "ms") and kind.tz is not None
+
+
+def _parquet(table: pa.Table, folder: Path) -> str:
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    pq.write_table(table, path)
+    return str(path)
+
+
+def _for_engines(table: pa.Table, folder: Path) -> str:
+    """A file that a user's engine reads itself, and fails on where cells are odd; durations are integers to DuckDB."""
+    kind = table["x0"].type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    try:
+        texts_of = table["x0"].cast(kind)
+        if not pa.types.is_binary(kind):
+            texts_of.validate(full=True)
+    except pa.ArrowInvalid:
+        raise CannotHoldError from None
+    if (pa.types.is_timestamp(kind) and kind.unit in ("s", "ms")) or pa.types.is_nested(kind) or "json" in str(kind):
+        raise CannotHoldError
+    return _parquet(_but(table, pa.types.is_duration), folder)
+
+
+def _csv(table: pa.Table, folder: Path) -> str:
+    """Texts only, none of them missing or empty."""
+    path = folder / f"{len(list(folder.iterdir()))}.csv"
+    columns = [
+        _only(table, pa.types.is_string)[name].cast(pa.string()).cast(pa.binary()) for name in table.column_names
+    ]
+    if columns[0].null_count or b"" in columns[0].to_pylist():
+        raise CannotHoldError
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    path.write_bytes(b"\n".join([",".join(table.column_names).encode(), *map(b",".join, rows)]) + b"\n")
+    return str(path)
+
+
+def _coded(table: pa.Table) -> pa.Table:
+    for place, name in enumerate(_only(table, pa.types.is_string).column_names):
+        if name.startswith("x"):
+            table = table.set_column(place, name, table[name].dictionary_encode())
+    return table
+
+
+def _strings(table: pa.Table) -> pd.DataFrame:
+    frame = _only(table, pa.types.is_string).to_pandas()
+    return frame.astype({name: pd.StringDtype("python") for name in frame.columns if name.startswith("x")})
+
+
+def _objects(table: pa.Table) -> pd.DataFrame:
+    _but(table, pa.types.is_time)  # which has no time outside the day for Python
+    return pd.DataFrame({name: pd.Series(table[name].to_pylist(), dtype=object) for name in table.column_names})
+
+
+_DUCKDB = duckdb.connect()
+_IBIS = ibis.duckdb.connect()
+
+READERS: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "pyarrow": lambda table, _: table,
+    "pyarrow in parts": lambda table, _: pa.concat_tables([table[:7], table[7:]]),
+    "pandas": lambda table, _: _but(table, pa.types.is_interval, pa.types.is_time).to_pandas(),
+    "pandas on arrow": lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas of objects": lambda table, _: _objects(table),
+    "pandas of categories": lambda table, _: _coded(table).to_pandas(),
+    "pandas of strings": lambda table, _: _strings(table),
+    "polars": lambda table, _: pl.from_arrow(_but(table, pa.types.is_time)),
+    "polars of categories": lambda table, _: pl.from_arrow(_only(table, pa.types.is_string)).with_columns(
+        pl.col("^x.$").cast(pl.Categorical)
+    ),
+    "polars, lazy": lambda table, _: pl.from_arrow(_but(table, pa.types.is_time)).lazy(),
+    "polars, a file": lambda table, folder: pl.scan_parquet(_for_engines(table, folder)),
+    "dask": lambda table, _: dd.from_pandas(_only(table, pa.types.is_floating).to_pandas(), npartitions=2),
+    "DuckDB of arrow": lambda table, _: _DUCKDB.from_arrow(_but(table, _is_coarse)),
+    "DuckDB, a file": lambda table, folder: _DUCKDB.read_parquet(_for_engines(table, folder)),
+    "ibis, a file": lambda table, folder: _IBIS.read_parquet(_for_engines(table, folder)),
+    "Parquet": _parquet,
+    "CSV": _csv,
+}
+"""From an Arrow table with columns x0, x1, ..., all alike, to data; fails where a container cannot hold it."""
+
+_OF_OBJECTS: dict[str, Callable[[dict[str, list]], Any]] = {
+    "pandas, inferred": pd.DataFrame,
+    "pandas of objects": lambda columns: pd.DataFrame(columns, dtype=object),
+    "polars of objects": lambda columns: pl.DataFrame({k: pl.Series(v, dtype=pl.Object) for k, v in columns.items()}),
+}
+
+
+def _made(make: Callable[..., Any], *arguments: Any) -> Any:
+    """What a library makes of the cells; None where it cannot hold them."""
+    try:
+        return make(*arguments)
+    except (Exception, pl.exceptions.PanicException):
+        return None
+
+
+def data_of(case: Case, cells: Sequence, folder: Path) -> Iterator[tuple[str, Any]]:
+    """The cells in every container that can hold them, as columns x0, x1, ...; one t of 0 and one y of "u" beside."""
+    names = [f"x{k}" for k in range(len(case.states))]
+    n = len(cells)
+    if case.sql is not None:
+        connection = duckdb.connect()
+        columns = ", ".join(f"{name} {case.sql}" for name in names)
+        connection.execute(f"CREATE TABLE cells ({columns}, t INTEGER, y VARCHAR)")
+        rows = ", ".join(f"({', '.join([cell] * len(names))}, 0, 'u')" for cell in cells)
+        connection.execute(f"INSERT INTO cells VALUES {rows}")  # noqa: S608
+        yield "DuckDB", connection.table("cells")
+    elif case.array is None:
+        for reader, make in _OF_OBJECTS.items():
+            frame = _made(make, {name: list(cells) for name in names} | {"t": [0] * n, "y": ["u"] * n})
+            if frame is not None:
+                yield reader, frame
+    else:
+        table = pa.table(dict.fromkeys(names, case.array(list(cells))) | {"t": [0] * n, "y": ["u"] * n})
+        for reader, put in READERS.items():
+            data = _made(put, table, folder)
+            if data is not None:
+                yield reader, data

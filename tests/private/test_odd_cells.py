@@ -1,0 +1,121 @@
+"""Every reader counts cell by cell, whatever other cells are: exact counts of neighbours, and of the slow reader."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pgmpy_dp import Budget, Schema
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.frame import ranks, read_cells
+from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
+from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
+from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
+from pgmpy_dp.schema import match_key
+from tests.private.odd_cells import CASES, CUTS, Case, data_of, datasets, slowly
+
+BUDGET = {"ledger": Budget(epsilon=1.0)}
+OTHER = "other than these"
+
+
+def counts(data, schema: Schema) -> list[list[int]]:
+    tables = contingency_tables(PrivateTable(data, schema, **BUDGET), [[name] for name in schema])
+    return [table.value.tolist() for table in tables]
+
+
+def numbers(data) -> list[float]:
+    return sorted(vector_rows(PrivateVectors(data, ["x0"], **BUDGET))[0][:, 0].tolist())
+
+
+def users(data) -> float:
+    private = PrivateSequences(data, {"y": ["u", "v"]}, unit="x0", order="t", **BUDGET)
+    return chain_tables(private)[0].value.sum() / GRID
+
+
+def schemas(case: Case) -> list[Schema]:
+    """One that counts every record, and those in which records are dropped: intervals, and the first."""
+    named = {f"x{k}": states for k, states in enumerate(case.states) if states != CUTS}
+    complete = Schema({name: [*states, OTHER] for name, states in named.items()}, other=dict.fromkeys(named, OTHER))
+    return [complete, *(Schema({f"x{k}": CUTS}) for k in range(len(case.states)) if case.states[k] == CUTS)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_cell_decides_for_itself(case: Case, tmp_path, capfd):
+    base: dict[str, list] = {}
+    for number, cells in enumerate(datasets(case)):
+        keys = [match_key(case.meant(cell)) for cell in cells]
+        finite = sorted(key[1] for key in keys if key[0] == "number" and math.isfinite(key[1]))
+        expected = [[slowly(case, cells, schema, name) for name in schema] for schema in schemas(case)]
+        for reader, data in data_of(case, cells, tmp_path):
+            capfd.readouterr()  # what was said while the data were made
+            found = [counts(data, schema) for schema in schemas(case)]
+            assert found == expected, reader
+            assert numbers(data) == finite, reader
+            assert users(data) == len(set(keys) - {match_key(None)}), reader
+            assert capfd.readouterr() == ("", ""), reader
+            if number == 0:
+                base[reader] = found
+            elif reader in base:
+                tables = (pair for one in zip(base[reader], found, strict=True) for pair in zip(*one, strict=True))
+                assert all(np.abs(np.subtract(*pair)).sum() <= 1 for pair in tables), reader
+    assert base
+
+
+def test_a_long_text_takes_the_memory_of_one_long_text():
+    """As an array of NumPy of texts it took four bytes a sign, for every record."""
+    frame = pl.DataFrame({"x": ["a"] * 300 + ["b" * 1_000_000]})
+    tracemalloc.start()
+    try:
+        assert counts(frame, Schema({"x": ["a", "b"]})) == [[300, 0]]
+        assert tracemalloc.get_traced_memory()[1] < 2e7  # 1.2e9 with the array
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "text"),
+    [
+        (datetime.timedelta(days=1, hours=2, microseconds=500_000), np.timedelta64(93_600_500, "ms"), "P1DT2H0.5S"),
+        (pd.Timedelta(-1, "ns"), np.timedelta64(-1, "ns"), "-PT0.000000001S"),
+        (datetime.timedelta(0), np.timedelta64(0, "W"), "PT0S"),
+        (datetime.datetime(2020, 1, 1), np.datetime64("2020"), "2020-01-01"),
+        (datetime.date(2020, 1, 1), np.datetime64("2020-01", "M"), "2020-01-01"),
+        (pd.Timestamp("2020-01-01T00:00:00.000000001"), np.datetime64(1577836800000000001, "ns"), None),
+        (pd.Timestamp("2020-01-01", tz="Asia/Tokyo"), datetime.datetime(2019, 12, 31, 15, tzinfo=datetime.UTC), None),
+    ],
+)
+def test_a_time_is_its_nanoseconds(one, other, text):
+    assert match_key(one) == match_key(other)
+    assert match_key(one)[0] == "text"
+    assert text is None or match_key(one) == match_key(text)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        np.timedelta64(1, "M"),
+        np.timedelta64(1, "Y"),
+        np.timedelta64(2**62, "s"),
+        np.datetime64(2**62, "s"),
+        np.datetime64(-(2**40), "Y"),
+        np.datetime64(1, "as"),
+        datetime.datetime.max.replace(tzinfo=datetime.timezone(-datetime.timedelta(hours=1))),
+    ],
+)
+def test_times_without_a_length_or_a_year_are_unreadable(cell):
+    assert match_key(cell) == match_key(b"\xff") == ("unreadable",)
+
+
+def test_durations_are_in_the_order_of_their_length():
+    """Whose texts are not: "P10D" is before "P9D"."""
+    days = [datetime.timedelta(days=day) for day in (10, 9, 100)]
+    for data in (pd.DataFrame({"x": days}), pl.DataFrame({"x": days}), pa.table({"x": days})):
+        [cells] = read_cells(data, ["x"])
+        assert ranks(cells).tolist() == [1, 0, 2]
