@@ -84,7 +84,7 @@ def parity_cost(
     Examples
     --------
     >>> parity_cost(2, 2, Adjacency.ADD_REMOVE, True, Budget(epsilon=1.0, delta=1e-6))
-    ZCDP(rho=0.020...)
+    PureDP(epsilon=1.0)
     """
     l1, l2, _ = _family_sensitivity(family, n_variables, adjacency, with_count)
     return noise_and_cost([l1], [l2], [family_size(family, n_variables) + with_count], noise, None, budget)
