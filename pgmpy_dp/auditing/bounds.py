@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy.stats import beta
 
-from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP
+from pgmpy_dp.private.guarantee import Guarantee, PureDP, ReservedZCDP, ZCDP
 
 __all__ = [
     "claimed_value",
@@ -90,12 +90,17 @@ def rho_bound(p: float, q: float) -> float:
 
 
 def guarantee_bound(guarantee: Guarantee, p: float, q: float) -> float:
-    """What an event of probabilities p and q shows: a rho for `ZCDP`, else an epsilon, at the guarantee's delta."""
+    """What an event of probabilities p and q shows: a rho for `ZCDP`, else an epsilon, at the guarantee's delta.
+
+    Of `ReservedZCDP` a rho: its eta is taken off p, the part of the event that failures may be.
+    """
     if isinstance(guarantee, ZCDP):
         return rho_bound(p, q)
+    if isinstance(guarantee, ReservedZCDP):
+        return rho_bound(max(p - guarantee.eta, 0.0), q)
     return epsilon_bound(p, q, 0.0 if isinstance(guarantee, PureDP) else guarantee.delta)
 
 
 def claimed_value(guarantee: Guarantee) -> float:
-    """What a bound is compared with: the rho of `ZCDP`, else the epsilon."""
-    return guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.epsilon
+    """What a bound is compared with: the rho of `ZCDP` and `ReservedZCDP`, else the epsilon."""
+    return guarantee.rho if isinstance(guarantee, ZCDP | ReservedZCDP) else guarantee.epsilon

@@ -520,7 +520,7 @@ class _Departed(BaseException):
 def _identities(records: np.ndarray) -> dict[tuple[bytes, int], None]:
     """Each record by its content and its place among the equal ones."""
     seen: Counter[bytes] = Counter()
-    keys = {}
+    keys: dict[tuple[bytes, int], None] = {}
     for row in np.ascontiguousarray(records):
         content = row.tobytes()
         keys[content, seen[content]] = None

@@ -17,7 +17,7 @@ from pgmpy_dp.private.budget import Budget
 
 __all__ = ["ODD_CELLS", "table_cases", "table_pairs"]
 
-STATES = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
+STATES: dict[Hashable, list] = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
 GRAPH = nx.Graph([("a", "b"), ("b", "c")])
 BUDGETS = (Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-6))
 

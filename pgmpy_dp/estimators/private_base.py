@@ -39,8 +39,8 @@ class PrivateFit:
         return self
 
     @abstractmethod
-    def _learned(self, release: Release, privacy: Privacy) -> Mapping[str, Any]:
-        """All fitted attributes but `release_` and `privacy_`, from a release and public arguments."""
+    def _learned(self, *release_and_privacy: Any, **context: Any) -> Mapping[str, Any]:
+        """From a `Release` and a `Privacy`: all fitted attributes but `release_` and `privacy_`, from a release and public arguments."""
 
     def _check_release(self, release: Release) -> None:
         """TypeError, ValueError for what is no release of this estimator."""

@@ -267,7 +267,7 @@ class Curator:
             failing = float(reserve)
             charged = ReservedZCDP(cost.rho, failing) if isinstance(cost, ZCDP) else ApproxDP(cost.epsilon, failing)
         self._guarantee = charged
-        facts = {
+        facts: dict[str, Any] = {
             "what": what,
             "columns": tuple(columns),
             "mechanism": self._mechanism,
