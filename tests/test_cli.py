@@ -347,7 +347,7 @@ def test_a_model_that_cannot_be_written_is_not_lost(folder, monkeypatch):
 def test_an_audit_refutes_what_is_broken(monkeypatch):
     assert "holds so far" in run("audit --epsilon 1 --trials 40").stdout
     assert "CollectiveEM(epsilon, replace_one, n_iter=2)" in run("audit --list").stdout
-    assert run("audit --estimator truncated_laplace").stdout.startswith("truncated_laplace: (1, 0.01)-DP under")
+    assert run("audit --estimator distance_test").stdout.startswith("distance_test: (1, 0.01)-DP under")
     real = additive.laplace_scales
     monkeypatch.setattr(additive, "laplace_scales", lambda *a: tuple(scale / 50 for scale in real(*a)))
     result = run("audit --estimator NaiveMLE --epsilon 1 --trials 40 --json", 1)
