@@ -346,9 +346,9 @@ def _too_many_records(settings: MixtureSettings, n_features: int, budget: Budget
         )
     ratio = settings.separation / settings.scale
     least = required_records(settings.n_components, n_features, ratio, budget.epsilon, budget.delta)
-    needed = "more than 1e+36" if math.isinf(least) else f"about {least:.2g}"
+    needed = "1e+36" if math.isinf(least) else f"about {least:.2g}"
     return (
-        f"method='sdp' would take {needed} records ({settings.n_components} components in {n_features} columns at a "
-        f"separation of {ratio:g} scales, {budget.guarantee}), and a program over n records has n**2 unknowns. Use "
-        "method='blocks', which takes thousands; block_solver='sdp' clusters its blocks by the same program"
+        f"method='sdp' would take at least {needed} records ({settings.n_components} components in {n_features} "
+        f"columns at a separation of {ratio:g} scales, {budget.guarantee}), and a program over n records has n**2 "
+        "unknowns. Use method='blocks', which takes thousands; block_solver='sdp' clusters its blocks by the same program"
     )

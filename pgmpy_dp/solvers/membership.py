@@ -148,10 +148,10 @@ class MembershipProblem:
 
         Examples
         --------
-        >>> problem = MembershipProblem.of(np.array([[0.0], [9.0]]), 2, 1.0, 0.5, 2, 100.0)
-        >>> zeros = problem.point(np.zeros((2, 2)), np.zeros((1, 1)), np.zeros(2))
-        >>> exact = problem.point(np.zeros((2, 2)), np.zeros((1, 1)), np.ones(2))
-        >>> bool(exact.distance < 1e-4 < zeros.distance), exact.weights.round(3).tolist()
+        >>> problem = MembershipProblem.of(np.array([[0.0], [200.0]]), 2, 1.0, 0.5, 2, 100.0)
+        >>> exact = problem.point(np.zeros((2, 2)), np.zeros((1, 1)), np.zeros(2))
+        >>> poor = problem.point(np.zeros((2, 2)), np.zeros((1, 1)), np.ones(2))
+        >>> bool(exact.distance < 1e-4 < poor.distance), exact.weights.tolist()
         (True, [[1.0, 0.0], [0.0, 1.0]])
         """
         xp, size = self.xp, len(self.y)

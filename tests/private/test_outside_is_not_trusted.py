@@ -13,10 +13,10 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from pgmpy_dp.private.learners.block_graphs import BlockSettings, plan_blocks
 
 import pgmpy_dp.models
 import pgmpy_dp.solvers
+from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import parities, pseudo_likelihood, regressions
 from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
@@ -246,10 +246,14 @@ class TestPublicNumbers:
         frame = pd.DataFrame({"a": [0, 1] * 5, "b": [0, 1] * 5})
         table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
         scopes = [("a",), ("a", "b")]
-        assert sampled_gradient_sum(table, scopes, np.full(6, 0.5), ClippingGrid(1.0, 2, 6), 1.0).value.shape == (6,)
+        everybody = lambda codes: np.arange(len(codes))  # noqa: E731
+        summed = sampled_gradient_sum(table, scopes, np.full(6, 0.5), ClippingGrid(1.0, 2, 6), everybody)
+        assert summed.value.shape == (6,)
         for tables, cells, marginals in ((1, 6, 6), (2, 5, 6), (2, 6, 7)):
             with pytest.raises(ValueError, match="the grid is for"):
-                sampled_gradient_sum(table, scopes, np.full(marginals, 0.5), ClippingGrid(1.0, tables, cells), 1.0)
+                sampled_gradient_sum(
+                    table, scopes, np.full(marginals, 0.5), ClippingGrid(1.0, tables, cells), everybody
+                )
 
     def test_centres(self):
         rows = np.array([[1.0, 2.0], [3.0, 4.0]])
