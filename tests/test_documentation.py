@@ -206,12 +206,13 @@ def test_the_size_of_the_boundary_is_what_its_readme_says():
     folder = ROOT / "pgmpy_dp" / "private"
     text = " ".join((folder / "README.md").read_text().split())
     said = re.search(
-        r"(\d+) files, about ([\d,]+) lines of code .*?: ([\d,]+) of promises and ledgers, ([\d,]+) of noise, "
-        r"([\d,]+) of data, ([\d,]+) of learners",
+        r"(\d+) files, about ([\d,]+) lines of code .*?: ([\d,]+) of promises and ledgers, ([\d,]+) of curators, "
+        r"([\d,]+) of mathematics, ([\d,]+) of noise, ([\d,]+) of data, ([\d,]+) of learners",
         text,
     )
     files, whole, *parts = (int(number.replace(",", "")) for number in said.groups())
-    counted = {name: in_folder(folder / name)[1] for name in ("noise", "data", "learners")}
+    folders = ("curator", "mathematics", "noise", "data", "learners")
+    counted = {name: in_folder(folder / name)[1] for name in folders}
     assert (files, whole) == (in_folder(folder)[0], pytest.approx(in_folder(folder)[1], rel=0.03))
     assert parts[1:] == [pytest.approx(lines, abs=0.03 * whole) for lines in counted.values()]
     assert sum(parts) == pytest.approx(whole, abs=0.03 * whole)

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy.stats import beta
 
-from pgmpy_dp.private.guarantee import Guarantee, PureDP, ReservedZCDP, ZCDP
+from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP, ReservedZCDP
 
 __all__ = [
     "claimed_value",

@@ -226,7 +226,7 @@ def audit_catalogue(
 
     Examples
     --------
-    >>> [report] = audit_catalogue(["truncated_laplace"], confidence=1 - 1e-6)
+    >>> [report] = audit_catalogue(["distance_test"], confidence=1 - 1e-6)
     >>> report.holds, str(report.guarantee)
     (True, '(1, 0.01)-DP')
     """

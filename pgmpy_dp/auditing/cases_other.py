@@ -14,7 +14,6 @@ from pgmpy_dp.auditing.cases_discrete import CLAIMS
 from pgmpy_dp.auditing.neighbours import Neighbours, vector_neighbours
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph
-from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 __all__ = ["CASES"]
@@ -124,14 +123,6 @@ def mixture_features(output: Any) -> np.ndarray:
     return np.array(features)
 
 
-def program_features(release: Any) -> np.ndarray:
-    """The outcome and the numbers of a demonstration of the membership program, flattened and cut to one length."""
-    values = np.concatenate([np.asarray(value, dtype=float).ravel() for value in release.values])
-    padded = np.zeros(8)
-    padded[: min(8, len(values))] = values[:8]
-    return padded
-
-
 def _mixture_case(adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
     given, claim = CLAIMS["delta"]
     n, blocks = 60, 20
@@ -147,15 +138,6 @@ def _mixture_case(adjacency: str, trials: tuple[int, int] = (100, 2000), **argum
         features=mixture_features,
         trials=trials,
     )
-
-
-def demonstrated_program(rows: np.ndarray) -> Any:
-    """The membership program, which the estimator refuses for so few records: run all the same, for its test."""
-    from pgmpy_dp.private.learners import mixture_sdp
-
-    budget = Budget(epsilon=1.0, delta=0.01)
-    settings = mixture_sdp.ProgramSettings(1, separation=32.0, scale=1.0, demonstration=True)
-    return mixture_sdp.run(PrivateVectors(rows, ledger=budget), settings, budget)
 
 
 # -- mechanisms of private/noise that decide what is released, on their own -------------------------------------------
@@ -178,14 +160,6 @@ def tested_distance(votes: list) -> np.ndarray:
 
     noisy, mode = distance_test.noisy_mode(votes, distance_test.distance_test(1.0, 0.01))
     return np.array([float(noisy), {"a": 1.0, "b": -1.0}.get(mode, 0.0)])
-
-
-def truncated(value: int) -> np.ndarray:
-    """A number with noise that is never negative."""
-    from pgmpy_dp.private.noise import truncated_laplace
-
-    noise = truncated_laplace.truncated_laplace(1, 1.0, 0.01)
-    return truncated_laplace.add_truncated_laplace(np.array([value]), noise)
 
 
 def lone_cell(marks: list) -> np.ndarray:
@@ -215,10 +189,6 @@ def _changed_votes() -> Neighbours:
 
 def _changed_scores() -> Neighbours:
     return Neighbours(np.array([0, 0]), np.array([1, -1]), "replace_one", "scores that move in opposite directions")
-
-
-def _changed_number() -> Neighbours:
-    return Neighbours(3, 4, "add_remove", "numbers one apart")
 
 
 def _cases() -> list[AuditCase]:
@@ -252,15 +222,6 @@ def _cases() -> list[AuditCase]:
         _mixture_case("add_remove"),
         _mixture_case("replace_one"),
         _mixture_case("add_remove", scale=None),
-        AuditCase(
-            "mixture_sdp(delta)",
-            "mixture_sdp",
-            ApproxDP(1.0, 0.01),
-            partial(_far_records, "add_remove", 4),
-            demonstrated_program,
-            features=program_features,
-            trials=(100, 2000),
-        ),
     ]
     for cost in (PureDP(2.0), ZCDP(0.5)):
         mechanism = partial(selected, cost=cost)
@@ -268,7 +229,6 @@ def _cases() -> list[AuditCase]:
     approximate = ApproxDP(1.0, 0.01)
     cases += [
         AuditCase("distance_test", "distance_test", approximate, _changed_votes, tested_distance, trials=quick),
-        AuditCase("truncated_laplace", "truncated_laplace", approximate, _changed_number, truncated, trials=quick),
         AuditCase("stability_histogram", "stability_histogram", approximate, _changed_marks, lone_cell, trials=quick),
     ]
     return cases

@@ -40,7 +40,7 @@ class PrivateFit:
 
     @abstractmethod
     def _learned(self, *release_and_privacy: Any, **context: Any) -> Mapping[str, Any]:
-        """From a `Release` and a `Privacy`: all fitted attributes but `release_` and `privacy_`, from a release and public arguments."""
+        """From a `Release` and its `Privacy`, and public arguments: all fitted attributes but these two."""
 
     def _check_release(self, release: Release) -> None:
         """TypeError, ValueError for what is no release of this estimator."""

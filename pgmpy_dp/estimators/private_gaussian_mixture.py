@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
@@ -12,11 +13,11 @@ from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.learners import mixture, mixture_sdp
+from pgmpy_dp.private.learners import mixture
 from pgmpy_dp.private.learners.mixture import mixture_estimate
 from pgmpy_dp.private.learners.mixture_plan import MixtureSettings
-from pgmpy_dp.private.learners.mixture_sdp import ProgramSettings
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.theory import required_records
 
 __all__ = ["PrivateGaussianMixture"]
 
@@ -41,9 +42,10 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         sigma, the standard deviation of each coordinate within a component, if it is public (an instrument's error, a
         standardisation by public numbers). Default: estimated privately, from a tenth of the budget.
     method : {"blocks", "sdp"}
-        "blocks": blocks of records vote for cells of a lattice. "sdp": the convex program of the paper, which takes a
-        public separation and scale and needs more records than there are: it refuses and says how many
-        (``docs/mixture-program.md``).
+        "blocks": blocks of records vote for cells of a lattice. "sdp": the convex program of the paper over all
+        records, which takes a public separation and scale. It needs more records than any computer can hold, so `fit`
+        says how many and stops, before anything is spent (:func:`pgmpy_dp.theory.required_records`,
+        ``docs/mixture-program.md``). The same program clusters single blocks by ``block_solver="sdp"``.
     epsilon, delta : float
         The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
     adjacency : {"add_remove", "replace_one"}
@@ -268,20 +270,17 @@ class PrivateGaussianMixture(BasePrivateEstimator):
 
     def _run(self, data: PrivateVectors, budget: Budget) -> Release:
         settings = self._settings()
-        if isinstance(settings, ProgramSettings):
-            return mixture_sdp.run(data, settings, budget)
+        if self.method == "sdp":
+            raise ValueError(_too_many_records(settings, len(data.columns), budget))
         return mixture.run(data, settings, budget)
 
-    def _settings(self) -> MixtureSettings | ProgramSettings:
+    def _settings(self) -> MixtureSettings:
         if self.method not in _METHODS:
             raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
-        if self.method == "sdp":
-            return ProgramSettings(
-                self.n_components,
-                self.separation,  # type: ignore[arg-type]  # None is refused there
-                self.scale,  # type: ignore[arg-type]
-                device=self.device,
-                random_state=self.random_state,
+        if self.method == "sdp" and (self.separation is None or self.scale is None):
+            raise ValueError(
+                f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "
+                "say how many records it would take; pass them, or use method='blocks'"
             )
         return MixtureSettings(
             self.n_components,
@@ -334,3 +333,22 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         """Parameters with which scikit-base's generic tests construct the estimator."""
         given = {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6}
         return [given, {**given, "scale": None, "adjacency": "replace_one", "n_records": 100}]
+
+
+def _too_many_records(settings: MixtureSettings, n_features: int, budget: Budget) -> str:
+    """Why the membership program over all records is not run, whatever their number; from public numbers alone."""
+    assert settings.separation is not None
+    assert settings.scale is not None
+    if budget.epsilon is None or not budget.delta:
+        return (
+            f"the budget is {budget}: centres without a known bound take an epsilon and a delta above 0; pass both, "
+            "and use method='blocks'"
+        )
+    ratio = settings.separation / settings.scale
+    least = required_records(settings.n_components, n_features, ratio, budget.epsilon, budget.delta)
+    needed = "1e+36" if math.isinf(least) else f"about {least:.2g}"
+    return (
+        f"method='sdp' would take at least {needed} records ({settings.n_components} components in {n_features} "
+        f"columns at a separation of {ratio:g} scales, {budget.guarantee}), and a program over n records has n**2 "
+        "unknowns. Use method='blocks', which takes thousands; block_solver='sdp' clusters its blocks by that program"
+    )

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pgmpy_dp.private.mathematics.membership import public_reach
+from pgmpy_dp.solvers.membership import public_reach
 from pgmpy_dp.solvers.membership_program import membership_program
 
 __all__ = ["block_centres", "membership_clusters"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pgmpy_dp.plotting.style import BLUE, COLOURS, PALE, VERMILLION, legend, styled_axes
 from pgmpy_dp.private.accounting import zcdp_to_approx
-from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP, ReservedZCDP, ZCDP, privacy_profile
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, privacy_profile
 from pgmpy_dp.private.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -163,5 +163,5 @@ def _guarantee(item: object) -> tuple[str, Guarantee]:
         found = item.budget.guarantee
         return f"ledger: {found}", found
     if not isinstance(item, Guarantee):
-        raise TypeError(f"guarantees has a {type(item).__name__}; pass PureDP, ZCDP, ReservedZCDP, ApproxDP or a Ledger")
+        raise TypeError(f"guarantees has a {type(item).__name__}; pass a guarantee or a Ledger")
     return str(item), item

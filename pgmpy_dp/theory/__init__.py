@@ -1,13 +1,24 @@
 """Sample complexity: what the theorems say about the number of records, as orders with constant 1.
 
 `sample_complexity` has the upper bounds, `lower_bounds` the lower bounds, one function per theorem; `planning`,
-`tables` and `feasibility` put them together. Nothing here sees a record or spends a
-budget: all arguments are public numbers.
+`tables` and `feasibility` put them together. `membership` has the one number whose constants are worked out: the
+records that the published mixture program would take. Nothing here sees a record or spends a budget: all arguments are
+public numbers.
 """
 
 from pgmpy_dp.theory.feasibility import FeasibilityMap, feasibility_map
+from pgmpy_dp.theory.membership import required_records
 from pgmpy_dp.theory.order import Order
 from pgmpy_dp.theory.planning import Option, plan
 from pgmpy_dp.theory.tables import table_1, table_1_options
 
-__all__ = ["FeasibilityMap", "Option", "Order", "feasibility_map", "plan", "table_1", "table_1_options"]
+__all__ = [
+    "FeasibilityMap",
+    "Option",
+    "Order",
+    "feasibility_map",
+    "plan",
+    "required_records",
+    "table_1",
+    "table_1_options",
+]

@@ -75,7 +75,7 @@ class TestCommandLine:
         assert " 0 broken. " in report and " 0 not caught." in report
 
     def test_a_broken_claim_and_a_mutant_that_escapes_are_errors(self):
-        row = audits.measure("case", "truncated_laplace", "small", 0.99)
+        row = audits.measure("case", "distance_test", "small", 0.99)
         text = audits.summary([{**row, "wrong": True}, {**row, "kind": "mutant", "wrong": True}], "c", 0.99, 2)
         assert "1 claims, 1 broken. 1 mutants, 1 not caught." in text
         assert "**BROKEN**" in text and "**NOT CAUGHT**" in text

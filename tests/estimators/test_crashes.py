@@ -6,12 +6,10 @@ import os
 import pickle
 import threading
 
-import numpy as np
 import pytest
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, PrivateVectors, Release
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release
 from pgmpy_dp.estimators import NaiveMLE
-from pgmpy_dp.private.learners import mixture_sdp
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from tests.estimators.cases import CASES, GRAPH, ORDINARY, STATES, rows
@@ -87,25 +85,6 @@ def test_cut_off_at_every_charge(case, events, monkeypatch, tmp_path):
     with pytest.raises(BudgetExceeded):
         case.fit(case.make(), data)
     assert "draw" not in events
-
-
-@pytest.mark.parametrize("recorded", [False, True])
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_mechanism_that_charges_twice(number, recorded, events, monkeypatch):
-    """It pays for a noisy number of records, looks at it, and pays for the rest."""
-    budget = Budget(epsilon=1.0, delta=1e-6)
-    settings = mixture_sdp.ProgramSettings(2, separation=32.0, scale=1.0, demonstration=True)
-    records = np.repeat(32.0 * np.eye(2), 12, axis=0)
-    mixture_sdp.run(PrivateVectors(records, ledger=budget), settings, budget)
-    second = len(events) - events[::-1].index("charge") - 1
-    assert events.count("charge") == 2 and set(events[1:second]) == set(events[second + 1 :]) == {"draw"}
-    events.clear()
-    data = PrivateVectors(records, ledger=budget)
-    monkeypatch.setattr(Ledger, "charge", crashing(events, number, recorded))
-    with pytest.raises(Crash):
-        mixture_sdp.run(data, settings, budget)
-    assert events[-1] == "crash" and events[0] in ("charge", "crash")
-    assert len(data.ledger.entries) == (number if recorded else number - 1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

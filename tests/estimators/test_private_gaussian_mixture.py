@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,10 @@ from pgmpy_dp import Budget, Ledger, PrivateVectors, Release
 from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.models.mixtures import matching_error, random_centres, sample_mixture
 from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.theory import required_records
 from tests.estimators.test_nothing_leaks import reachable
+
+FILES = Path(__file__).parents[1] / "private" / "files"
 
 RNG = np.random.default_rng(0)
 CENTRES = random_centres(3, 4, 9.0, RNG, shift=1e4)
@@ -112,11 +117,41 @@ class TestRefusals:
             estimator.fit(X)
         assert not estimator.is_fitted
 
+    @pytest.mark.parametrize("public", [False, True])
+    def test_the_program_says_how_many_records_it_would_take_and_spends_nothing(self, public):
+        """Public number of records or not; the latter paid for a noisy number first, before this was refused."""
+        n = 10**30 if public else None  # no number is enough
+        given = {"adjacency": "replace_one", "n_records": n} if public else {}
+        ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
+        data = PrivateVectors(X, ledger=ledger, **given)
+        model = PrivateGaussianMixture(3, separation=32.0, scale=1.0, method="sdp", epsilon=1.0, delta=1e-6, **given)
+        needed = f"at least about {required_records(3, X.shape[1], 32.0, 1.0, 1e-6):.2g} records"
+        with pytest.raises(ValueError, match=re.escape(f"method='sdp' would take {needed}")) as error:
+            model.fit(data)
+        assert "method='blocks'" in str(error.value) and "block_solver='sdp'" in str(error.value)
+        assert not ledger.entries and not model.is_fitted
+        with pytest.raises(ValueError, match=r"at least 1e\+36 records"):
+            model.set_params(epsilon=1e-9).fit(data)
+        with pytest.raises(ValueError, match="a delta above 0"):
+            model.set_params(epsilon=1.0, delta=0.0).fit(data)
+        for missing in ("scale", "separation"):
+            with pytest.raises(ValueError, match=f"{missing}=None"):
+                model.set_params(**{"scale": 1.0, "separation": 32.0, missing: None}, delta=1e-6).fit(data)
+        assert not ledger.entries
+
     def test_records_to_predict_are_checked(self, fitted):
         with pytest.raises(ValueError, match=r"shape \(9, 3\)"):
             fitted.predict(np.zeros((9, 3)))
         with pytest.raises(ValueError, match="not finite"):
             fitted.predict(np.full((1, 4), np.nan))
+
+
+def test_a_release_that_the_program_made_before_is_read():
+    release = Release.load(FILES / "mixture-by-the-program.release.npz")
+    model = PrivateGaussianMixture(3).fit_release(release)
+    assert model.status_ == "no bound on the means at this number of records"
+    assert model.means_ is None and not model.converged_
+    assert "mixture_sdp" in str(model.privacy_)
 
 
 def test_clones_and_parameters(fitted):

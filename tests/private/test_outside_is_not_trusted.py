@@ -8,7 +8,6 @@ import math
 import pkgutil
 import sys
 import types
-from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -28,15 +27,12 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners import mixture_sdp, precision
+from pgmpy_dp.private.learners import precision
 from pgmpy_dp.private.learners.convex_program import certified_solution
-from pgmpy_dp.private.learners.mixture_sdp import MembershipProgram, ProgramSettings
-from pgmpy_dp.private.learners.mixture_sdp_plan import plan_program
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
-from pgmpy_dp.solvers.membership_program import membership_program
 
 
 def wrong(value):
@@ -207,68 +203,6 @@ class TestPrecision:
         exact = self.optimum(program, data)
         point = program.solve(data)
         assert np.linalg.norm(point.value - exact) <= point.distance
-
-
-POINTS = np.concatenate([np.random.default_rng(3).normal(size=(6, 2)) + [c, 0.0] for c in (0.0, 12.0)])
-
-
-def multipliers():
-    """Wrong ones; those of the optimum are small."""
-    n, d = POINTS.shape
-    rng = np.random.default_rng(4)
-    p, m, u = rng.normal(size=(n, n)), rng.normal(size=(d, d)), rng.normal(size=n)
-    return {
-        "any": (p, m, u),
-        "huge": (1e12 * p @ p.T, 1e12 * m @ m.T, 1e12 * np.abs(u)),
-        "not semidefinite": (-(p @ p.T), -(m @ m.T), -np.abs(u)),
-        "not a number": (np.full((n, n), np.nan), m, u),
-        "overflowing": (np.full((n, n), 1e308), np.full((d, d), 1e308), np.full(n, 1e308)),
-        "another shape": (p[:-1], m, u),
-        "nothing": None,
-        "words": ("P", "M", "u"),
-    }
-
-
-class TestMembership:
-    def program(self):
-        settings = ProgramSettings(2, separation=12.0, scale=1.0, demonstration=True)
-        plan = plan_program(len(POINTS), 2, 2, 12.0, 0.5, (1.0, 1e-6), unit=2.0**-12)
-        return MembershipProgram(settings, replace(plan, tolerance=0.05))
-
-    def optimum(self):
-        reach = mixture_sdp.public_reach(2, len(POINTS), 1.0)
-        best = membership_program(POINTS, 2, 1.0, reach=reach, tolerance=2e-3, max_iter=100_000)
-        assert best.converged
-        return best.weights.ravel(), best.distance
-
-    def said(self, name):
-        return Solution(multipliers=multipliers()[name], weights=np.eye(len(POINTS)), distance=0.0, converged=True)
-
-    @pytest.mark.parametrize("name", multipliers())
-    def test_no_word_of_the_solver_is_believed(self, name, monkeypatch):
-        exact, known = self.optimum()
-        monkeypatch.setattr(mixture_sdp, "membership_program", lambda *a, **k: self.said(name))
-        with np.errstate(all="ignore"):
-            point = self.program().solve(POINTS)
-        away = np.linalg.norm(point.value - exact)
-        assert point.distance >= away - known and away > 0.1  # so it is not released
-
-    def test_what_is_used_is_near_the_optimum_whatever_was_said_before(self, monkeypatch):
-        exact, known = self.optimum()
-        names = list(multipliers())
-
-        def solver(points, *arguments, **options):
-            if len(names) > 1:
-                points *= 7
-                return self.said(names.pop())
-            if names:
-                raise FloatingPointError(names.pop())
-            return membership_program(points, *arguments, **options)
-
-        monkeypatch.setattr(mixture_sdp, "membership_program", solver)
-        program = self.program()
-        used = certified_solution(program, POINTS)
-        assert not names and np.linalg.norm(used - exact) <= program.distance + known
 
 
 class TestPublicNumbers:

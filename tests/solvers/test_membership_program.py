@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.models.membership_clusters import block_centres, membership_clusters
-from pgmpy_dp.private.mathematics.membership import HIGH, LOW, linked_means, soft_threshold
 from pgmpy_dp.solvers.membership_program import membership_program
 
 
@@ -121,7 +120,7 @@ def test_clusters_are_recovered_wherever_they_are(separation):
     found = membership_program(points, 3, 1.0, reach=200.0)
     same = labels[:, None] == labels[None, :]
     assert found.converged
-    assert np.quantile(found.weights[same], 0.01) > LOW
+    assert np.quantile(found.weights[same], 0.01) > 0.8
     assert found.weights[~same].max() < 0.2
 
 
@@ -167,21 +166,6 @@ def test_blocks_do_not_see_each_other_and_never_fail():
     assert np.array_equal(found[0], membership_clusters(points[0], 3, 1.0))
     assert np.isnan(found[3]).all() and np.isfinite(np.delete(found, 3, axis=0)).all()
     assert np.array_equal(found[4], np.repeat(points[4, :1], 3, axis=0))
-
-
-def test_linked_means_and_their_covariance():
-    points, _, _ = clusters(np.random.default_rng(5), [10, 10], 20.0, 2, shift=1e7)
-    w = membership_program(points, 2, 1.0).weights
-    means, sizes = linked_means(w, points)
-    weights = soft_threshold(w)
-    assert sizes == pytest.approx(weights.sum(1))
-    naive = np.array([np.average(points, axis=0, weights=row) for row in weights])
-    assert means == pytest.approx(naive, abs=1e-6)
-    # Proved for every row, whatever the records: covariance at most kappa (1 + alpha) (n^2/k) sigma^2 / size^2.
-    for row, mean, size in zip(weights, naive, sizes, strict=True):
-        covariance = (row * (points - mean).T) @ (points - mean) / size
-        limit = 1.5 * 20**2 / 2 / size**2 / (2 * HIGH**2 - 1)
-        assert np.linalg.eigvalsh(covariance)[-1] <= limit
 
 
 def test_bad_counts():

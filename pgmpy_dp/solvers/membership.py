@@ -11,7 +11,7 @@ slack alpha and a scale sigma, minimise ``||J - W||_F^2`` (J all ones) over the 
 
 The matrix of the true clusters has W_ij = 1 within a cluster and 0 across. Every one of these sets stays closed when a
 record's row and column are set to zero, and then no longer depends on that record; the objective is strongly convex: so
-one record moves the optimum little (``private/learners/mixture_sdp.md``).
+one record moves the optimum little (``docs/mixture-program.md``).
 
 The dual
 --------
@@ -27,11 +27,11 @@ Certified
 From W(P, M, u), which is in the box, a point of K(y) is made by scaling rows and columns (rows), then mixing with the
 identity (semidefinite: the identity is in K(y)) and scaling (moments). If half its objective is F, then half its
 squared distance from the optimum W* is at most ``F - F* <= F - L`` (strong convexity), so ``||W - W*||_F <= sqrt(2 (F -
-L))``, whatever made the multipliers: :meth:`MembershipProblem.certified` takes any numbers at all for them. A margin
-for rounding, relative to the terms of F and L and to the multipliers, is added; it is an estimate, far above what
-double precision loses, not an enclosure.
+L))``, whatever made the multipliers. A margin for rounding, relative to the terms of F and L and to the multipliers, is
+added; it is an estimate, far above what double precision loses, not an enclosure.
 
-A solver (``solvers/membership_program.py``) only looks for multipliers.
+The solver (``solvers/membership_program.py``) looks for multipliers. No guarantee rests on the certificate, which tells
+the solver when to stop.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-__all__ = ["HIGH", "LOW", "MembershipPoint", "MembershipProblem", "linked_means", "public_reach", "soft_threshold"]
-
-LOW, HIGH = 0.8, 0.9
-"""Where the soft threshold begins and where it ends; Chen et al. (2023), Definition 6.4."""
+__all__ = ["MembershipPoint", "MembershipProblem", "public_reach"]
 
 _ROUNDING = 1e-11  # of the certificate, relative to its terms: hundreds of times what sums and eigenvalues round by
 
@@ -134,14 +131,15 @@ class MembershipProblem:
         kept = vectors * self.xp.clip(values, 0.0, None)
         return kept @ vectors.T
 
-    def certified(self, multipliers: Any) -> MembershipPoint:
-        """A point of K(y) and its distance from the optimum, from any P, M and u, whatever made them.
+    def point(self, p: Any, m: Any, u: Any) -> MembershipPoint:
+        """A point of K(y) and its distance from the optimum, from multipliers in their cones.
 
         Parameters
         ----------
-        multipliers : tuple of three ndarrays, shapes (N, N), (d, d), (N,)
-            They are moved into their cones first. Of other shapes, or not finite, they count as zeros: a poor
-            certificate, but a true one.
+        p, m : array, shapes (N, N), (d, d)
+            P and M, semidefinite.
+        u : array, shape (N,)
+            Not negative.
 
         Returns
         -------
@@ -150,27 +148,12 @@ class MembershipProblem:
 
         Examples
         --------
-        >>> problem = MembershipProblem.of(np.array([[0.0], [9.0]]), 2, 1.0, 0.5, 2, 100.0)
-        >>> zeros = problem.certified((np.zeros((2, 2)), np.zeros((1, 1)), np.zeros(2)))
-        >>> exact = problem.certified((np.zeros((2, 2)), np.zeros((1, 1)), np.ones(2)))
-        >>> bool(exact.distance < 1e-4 < zeros.distance), exact.weights.round(3).tolist()
+        >>> problem = MembershipProblem.of(np.array([[0.0], [200.0]]), 2, 1.0, 0.5, 2, 100.0)
+        >>> exact = problem.point(np.zeros((2, 2)), np.zeros((1, 1)), np.zeros(2))
+        >>> poor = problem.point(np.zeros((2, 2)), np.zeros((1, 1)), np.ones(2))
+        >>> bool(exact.distance < 1e-4 < poor.distance), exact.weights.tolist()
         (True, [[1.0, 0.0], [0.0, 1.0]])
         """
-        size, d = self.y.shape
-        shapes = ((size, size), (d, d), (size,))
-        try:
-            found = tuple(np.asarray(a, dtype=np.float64) for a in multipliers)
-        except (TypeError, ValueError):
-            found = ()
-        usable = tuple(a.shape for a in found) == shapes and all(np.isfinite(a).all() for a in found)
-        p, m, u = found if usable else tuple(np.zeros(shape) for shape in shapes)
-        try:
-            return self.point(self.semidefinite(p), self.semidefinite(m), np.clip(u, 0.0, None))
-        except np.linalg.LinAlgError:
-            return MembershipPoint(np.diag(np.diag(self.linked)), math.inf, math.inf, {})
-
-    def point(self, p: Any, m: Any, u: Any) -> MembershipPoint:
-        """The same of multipliers that are in their cones: what a solver that keeps them there asks on its way."""
         xp, size = self.xp, len(self.y)
         w = self.primal(p, m, u)
         rows = w.sum(1)
@@ -183,7 +166,7 @@ class MembershipProblem:
         )
         bound = math.fsum(terms) if all(map(math.isfinite, terms)) else -math.inf
         # Of sums of as large terms, and of multipliers that are semidefinite up to rounding; then what the entries of W
-        # and the terms lose where large multipliers nearly cancel, which those of no solver do, but any may come.
+        # and the terms lose where large multipliers nearly cancel.
         norms = [float((a * a).sum()) ** 0.5 for a in (p, m)]
         rounding = _ROUNDING * (size * size + math.fsum(map(abs, terms)) + size * norms[0])
         longest = float((self.y * self.y).sum(1).max())
@@ -210,11 +193,6 @@ class MembershipProblem:
         return MembershipPoint(w, objective, distance, residuals)
 
 
-def soft_threshold(weights: np.ndarray) -> np.ndarray:
-    """0 up to LOW, 1 from HIGH on, linear between: of slope 10."""
-    return np.clip((weights - LOW) / (HIGH - LOW), 0.0, 1.0)
-
-
 def public_reach(n_features: int, count: int, scale: float) -> float:
     """A distance that records of one cluster do not have: 32 times what `count` normal ones do.
 
@@ -224,29 +202,3 @@ def public_reach(n_features: int, count: int, scale: float) -> float:
     """
     tail = 2.0 * math.log(max(count, 1)) + 3.0
     return 32.0 * math.sqrt(2.0) * scale * (math.sqrt(n_features) + math.sqrt(2.0 * tail))
-
-
-def linked_means(weights: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each record the mean of those that it is linked to, and how many these are.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (N, N)
-        W of the membership program.
-    points : ndarray, shape (N, d)
-
-    Returns
-    -------
-    means : ndarray, shape (N, d)
-        nu_i, weighted by ``soft_threshold(W_i)``; the record itself where it is linked to none.
-    sizes : ndarray, shape (N,)
-        The sums of these weights.
-    """
-    linked = soft_threshold(weights)
-    sizes = linked.sum(axis=1)
-    # Around the record itself: far-off clusters keep their digits.
-    means = np.array(points, dtype=np.float64)
-    for i in np.flatnonzero(sizes > 0):
-        j = np.flatnonzero(linked[i])
-        means[i] += linked[i, j] @ (points[j] - points[i]) / sizes[i]
-    return means, sizes

@@ -1,0 +1,216 @@
+"""How many records a private release of the membership program's centres would take (Chen et al. 2023, Algorithm 6.5).
+
+The program says which records of a Gaussian mixture belong together (:mod:`pgmpy_dp.solvers.membership`), and each
+record's estimate of its cluster's centre is the mean of those linked to it. The paper makes a private mechanism of it:
+a test whether nearly all records are linked, then estimates of a random part of the records, noise on them, and cells
+of a grid that hold many. Its constants, of the order of 10^10 k^300 in the paper, are worked out here at degree 2;
+where each comes from is in ``docs/mixture-program.md``, whose letters are used.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from scipy.stats import chi2, norm
+
+from pgmpy_dp.private import accounting
+from pgmpy_dp.theory.order import checked, checked_integer
+
+__all__ = ["HIGH", "LOW", "required_records"]
+
+LOW, HIGH = 0.8, 0.9
+"""Weights up to `LOW` count as no link, from `HIGH` on as a whole one; Chen et al. (2023), Definition 6.4."""
+
+_SLOPE = 1.0 / (HIGH - LOW)
+_FULL = 0.5  # beta: a record counts as linked where its links add up to this much of n/k
+_OVERLAP = 1.0 / (2.0 * HIGH * HIGH - 1.0)  # kappa
+_SOLVER = 0.05  # of the exact optimum's sensitivity, that a computed one may be away from it
+_PROJECTED = 24  # largest dimension of the grid of cells; more columns are projected
+_GRID = 2.0**-20  # of a scale: noise is added to integers
+_BAD_ROWS = (1, 2, 4, 8, 20, 60, 200)
+# Shares of epsilon; .02 are for a noisy number of records. The steps after the rows' noise have their delta multiplied
+# by exp(epsilon of the rows). Ten parts of delta.
+_TEST, _ROWS, _CELLS, _MEANS = 0.13, 0.3, 0.25, 0.3
+_LARGEST_EPSILON, _SMALLEST_DELTA = 1e3, 1e-100  # so that these products are floats
+_LARGEST_EXPONENT = 120
+_HOPELESS = 1e-15  # an epsilon below it: noise on the cells' counts takes more rows than 2**120 records can give
+
+
+def required_records(
+    n_clusters: int,
+    n_features: int,
+    separation: float,
+    epsilon: float,
+    delta: float,
+    *,
+    slack: float = 0.5,
+) -> float:
+    """Number of records from which on the noise lets the membership program's centres be found; about, from above.
+
+    Parameters
+    ----------
+    n_clusters, n_features : int
+        k, d.
+    separation : float
+        Smallest distance of two centres, in units of the scale of a cluster.
+    epsilon, delta : float
+        The budget, delta at least 1e-100. An epsilon above 1,000 counts as 1,000.
+    slack : float
+        alpha: how much more than its scale says a cluster may vary, at most 100.
+
+    Returns
+    -------
+    float
+        A whole number; infinity where 2**120 are not enough. The smallest n (within a thousandth) with which, for at
+        least half of the offsets of the grid, every centre is so far from the walls of its cell that the noise keeps
+        seven rows of ten in it. It supposes that the program links clusters of equal size fully, which takes a
+        separation of about 16 to 32 scales; below it the test refuses, at any n.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments out of range.
+
+    Notes
+    -----
+    It is above 38,721 for all arguments, for below that no bound on how far an estimate moves is left
+    (``docs/mixture-program.md``); the program has n**2 unknowns. Source: Chen, Cohen-Addad, d'Orsi, Epasto, Imola,
+    Steurer and Tiegel (2023), section 6, with constants of its own.
+
+    Examples
+    --------
+    >>> 1e26 < required_records(3, 8, 32.0, 1.0, 1e-6) < 1e27
+    True
+    """
+    k = checked_integer("n_clusters", n_clusters, least=1)
+    d = checked_integer("n_features", n_features, least=1)
+    separation = checked("separation", separation)
+    alpha = 0.0 if slack == 0 else checked("slack", slack, most=100.0)
+    epsilon = min(checked("epsilon", epsilon), _LARGEST_EPSILON)
+    delta = checked("delta", delta, most=1.0)
+    if delta < _SMALLEST_DELTA:
+        raise ValueError(f"delta={delta!r} is below {_SMALLEST_DELTA:g}; pass a larger one")
+    if epsilon < _HOPELESS or max(k, d) >= 2**_LARGEST_EXPONENT:
+        return math.inf
+
+    def accurate(n: int) -> bool:
+        error = _row_error(n, k, d, separation, alpha, epsilon, delta) if n >= k else None
+        return error is not None and _found(error, k, d, separation)
+
+    exponent = next((e for e in range(1, _LARGEST_EXPONENT + 1) if accurate(2**e)), None)
+    if exponent is None:
+        return math.inf
+    low, high = 2 ** (exponent - 1), 2**exponent
+    while high - low > max(1, high // 1000):
+        middle = (low + high) // 2
+        low, high = (low, middle) if accurate(middle) else (middle, high)
+    return float(high)
+
+
+@lru_cache(maxsize=512)
+def _row_error(n: int, k: int, d: int, separation: float, slack: float, epsilon: float, delta: float) -> float | None:
+    """Standard deviation, in scales, of the noise on each coordinate of an estimate; None where no bound holds."""
+    part = delta / 10.0
+    c = n / k
+    moved = 2.0 * math.sqrt(2.0 * c) * (1.0 + 2.0 * _SOLVER)  # D
+    # The test: truncated Laplace noise around S on the number of records that are not linked.
+    unlinked = math.ceil(_SLOPE * math.sqrt(2.0 * k / LOW) * moved + 1.0)
+    scale, decay = unlinked / (_TEST * epsilon), math.exp(-_TEST * epsilon / unlinked)
+    centre = math.ceil(scale * math.log((math.expm1(_TEST * epsilon) + 2.0 * part) / (part * (1.0 + decay))) - 1.0)
+    limit = 2 * max(centre, unlinked) + math.ceil(2.0 * math.sqrt(n * k))  # equal clusters of random sizes pass
+    few = math.floor(limit / (1.0 - _FULL))  # rows that are linked by less than beta
+    # How much of their links two neighbours' rows differ by: h x_i + 2/(beta c).
+    h = _SLOPE * math.sqrt(2.0 / (LOW * c)) / _FULL
+    total = h * math.sqrt(n) * moved + 2.0 * k / _FULL
+    spread = math.sqrt(_OVERLAP * (1.0 + slack) * k) / _FULL  # S
+    errors = []
+    far = few  # m: rows that may move by more than D/sqrt(m)
+    while (rows := far + 2 * few + 1) < n:
+        eta = h * moved / math.sqrt(far) + 2.0 / (_FULL * c)
+        for b in _BAD_ROWS if eta <= 0.5 else ():
+            drawn = _draw(b, n, k, d, separation, rows, eta, total, epsilon, part)
+            if drawn is not None:
+                most_rows, changed = drawn
+                l2 = 2.0 * spread * math.sqrt(changed / (1.0 - eta)) + _GRID * math.sqrt(most_rows * d)
+                errors.append(l2 / math.sqrt(2.0 * accounting.approx_to_zcdp(_ROWS * epsilon, part)))
+        far *= 16
+    return min(errors, default=None)
+
+
+def _draw(
+    b: int,
+    n: int,
+    k: int,
+    d: int,
+    separation: float,
+    rows: int,
+    eta: float,
+    total: float,
+    epsilon: float,
+    part: float,
+) -> tuple[float, float] | None:
+    """With b bad rows among those drawn: how many are drawn, and the sum of their eta; None where b is too few."""
+    later = part * math.exp(-_ROWS * epsilon)
+    mean_rho = accounting.approx_to_zcdp(_MEANS * epsilon, later)
+    cell_scale = 2.0 * b / (_CELLS * epsilon)
+    dimension = min(d, _PROJECTED)
+    drawn, shrunk = 1.0, 1.0
+    for _ in range(60):  # the threshold needs the number of rows drawn, which is made to suit the threshold
+        most_rows = _above(1.01 * drawn, part)
+        opened = math.ceil(cell_scale * math.log(2.0 * b / later))
+        excess = math.ceil(cell_scale * math.log(max(most_rows, 1.0) / later))
+        if d > _PROJECTED:
+            shrunk = float(chi2.ppf(2.0 * later / (most_rows + b) ** 2, dimension)) / dimension
+        diameter = 1.1 * _width(d, separation) * math.sqrt(dimension / shrunk)
+        # Rows that a cell in use has in common with its neighbour, enough for noise of a quarter of the separation.
+        common = math.ceil(2.0 * b * diameter * 4.0 * math.sqrt(d) / separation / math.sqrt(2.0 * mean_rho))
+        threshold = max(b + opened, excess + b + max(common, b + 1))
+        before, drawn = drawn, 2.0 * k * threshold
+        if drawn <= 1.005 * before:
+            break
+    rate = min(drawn / n, 1.0)
+    # More than b bad rows are b + 1 at least.
+    if _above(rows * rate, part) > b + 1 or _above(rate * n, part) > most_rows:
+        return None
+    return most_rows, min(most_rows * eta, eta * _above(rate * total / eta, part))
+
+
+def _width(d: int, separation: float) -> float:
+    """Of a cell, in scales."""
+    return separation / math.sqrt(min(d, _PROJECTED)) / (1.0 if d <= _PROJECTED else 2.0)
+
+
+def _found(error: float, k: int, d: int, separation: float) -> bool:
+    """Whether rows at the centres plus noise fill one cell for each centre, for half of the grid's offsets."""
+    dimension = min(d, _PROJECTED)
+    wall = 0.5 * _width(d, separation) * (1.0 - 0.5 ** (1.0 / (k * dimension)))
+    inside = float(norm.cdf(wall / error) - norm.sf(wall / error)) ** dimension
+    return inside >= 0.7
+
+
+def _above(mean: float, probability: float) -> float:
+    """What a sum of independent variables in [0, 1], of this mean or less, reaches with this probability at most.
+
+    Notes
+    -----
+    Chernoff: ``P(sum >= (1 + t) mean) <= exp(-mean ((1 + t) log(1 + t) - t))``.
+
+    Examples
+    --------
+    >>> round(_above(100.0, 1e-6), 1)
+    157.0
+    """
+    need = -math.log(probability)
+
+    def exponent(t: float) -> float:
+        return mean * ((1.0 + t) * math.log1p(t) - t)
+
+    high = 1.0
+    while exponent(high) < need:
+        high *= 2.0
+    low = 0.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if exponent(middle) < need else (low, middle)
+    return mean * (1.0 + high)
