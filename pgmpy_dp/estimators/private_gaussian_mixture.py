@@ -350,5 +350,5 @@ def _too_many_records(settings: MixtureSettings, n_features: int, budget: Budget
     return (
         f"method='sdp' would take at least {needed} records ({settings.n_components} components in {n_features} "
         f"columns at a separation of {ratio:g} scales, {budget.guarantee}), and a program over n records has n**2 "
-        "unknowns. Use method='blocks', which takes thousands; block_solver='sdp' clusters its blocks by the same program"
+        "unknowns. Use method='blocks', which takes thousands; block_solver='sdp' clusters its blocks by this program"
     )
