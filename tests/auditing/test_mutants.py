@@ -51,6 +51,7 @@ def test_what_the_ledger_was_charged_is_the_claim():
 
 
 class TestCommandLine:
+    @pytest.mark.slow
     def test_writes_a_report_and_says_that_all_is_well(self, tmp_path, capsys):
         """Claims at 1 - 1e-6 together."""
         arguments = ["--only", "stability_histogram", "--workers", "1", "--out", str(tmp_path)]

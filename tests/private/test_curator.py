@@ -335,7 +335,7 @@ class TestOneAtATime:
     def test_nothing_is_answered_while_outside_code_sees_the_records(self):
         data = table(Budget(rho=3.0))
         first, second = opened(data=data), opened(data=data)
-        with second.split(2) as parts, data.handed_out():
+        with second.split(2) as parts, data._handed_out():
             for curator in (first, parts[0]):
                 with pytest.raises(RuntimeError, match="sees these records now"):
                     curator.tables([("a",)], Fraction(1, 2))

@@ -118,6 +118,7 @@ def exact_loss(adjacency: str, budget: Budget, steps: int) -> float:
 
 @pytest.mark.parametrize("adjacency", COINS)
 @pytest.mark.parametrize("measure", BUDGETS)
+@pytest.mark.slow  # replay and the weights of all neighbours hold the sensitivities
 class TestOurs:
     @pytest.mark.parametrize("steps", [1, 2, 4])
     def test_the_exact_loss_is_within_the_budget(self, adjacency, measure, steps):

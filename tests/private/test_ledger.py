@@ -336,7 +336,7 @@ class TestASumOfCostsIsNoGuarantee:
 
     def ledger(self, charges: int, budget: Budget) -> Ledger:
         """A ledger that accepted so many charges of step-DP one by one."""
-        ledger = Ledger(budget)
+        ledger = Ledger(budget, conversion_delta=self.delta)
         charge(ledger, PureDP(self.step))
         content = ledger._filter
         ledger._filter = replace(content, entries=content.entries * charges)

@@ -314,6 +314,7 @@ def selection_law(scores, scale, gumbel):
     return np.log(chances)
 
 
+@pytest.mark.slow  # replay holds sensitivities, scales and shares
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("budget", [Budget(epsilon=2.0), Budget(rho=1.0)], ids=str)
 class TestWholeReleases:

@@ -259,7 +259,7 @@ class Curator:
     ) -> None:
         cost = self._cost_of(budget, reserve, pure)
         self._start(data, cost, seeded_generator(random_state))
-        if data.in_other_hands:
+        if data._in_other_hands:
             raise RuntimeError("a solver or a block function sees these records now; open the curator after it is done")
         self._mechanism = mechanism or ("discrete_gaussian" if isinstance(self.cost, ZCDP) else "discrete_laplace")
         charged: Guarantee = cost
@@ -420,16 +420,16 @@ class Curator:
             raise RuntimeError(
                 "this curator's `with` block has ended, and its budget went back to the one it is part of"
             )
+        if self._data._in_other_hands:
+            raise RuntimeError(
+                "a solver or a block function sees these records now; no curator of them answers meanwhile"
+            )
         if self._answering and self._lock.acquire(blocking=False):
             # The same thread: a signal's handler, say, in the middle of a debit. Other threads wait for the lock.
             self._lock.release()
             raise RuntimeError("this curator is answering a question; ask the next one after that")
         if self._parts:
             raise RuntimeError("this curator's budget is with its parts; ask them, or end their `with` block first")
-        if self._data.in_other_hands:
-            raise RuntimeError(
-                "a solver or a block function sees these records now; no curator of them answers meanwhile"
-            )
 
     def _debit(self, share: Fraction | float, eta: Fraction | float) -> tuple[Fraction, Fraction]:
         """Take a share, and a part of the reserve; BudgetExceeded, and nothing taken, where too little is left."""

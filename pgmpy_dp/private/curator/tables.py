@@ -283,7 +283,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         for k in range(n_parts):
             child = object.__new__(TableCurator)
             child._kept = {}
-            child._start(self._data.of_codes(codes[part == k]), self.cost, self._seed)
+            child._start(self._data._of_codes(codes[part == k]), self.cost, self._seed)
             child._mechanism, child._guarantee = self._mechanism, self._guarantee
             parts.append(child)
         with self._lending(list(parts)):

@@ -318,7 +318,7 @@ class VotingCurator(Curator):
         part = self._random_parts(codes, n_blocks)
         blocks = _sorted_blocks(codes, part, n_blocks)
         seeds = self._block_seeds(n_blocks)
-        with self._data.handed_out():
+        with self._data._handed_out():
             return run_blocks(
                 function, blocks, seeds, plain["arguments"], lambda a: _checked_graph(a, most, n_pairs), n_workers
             )

@@ -57,12 +57,12 @@ class PrivateData:
         return self._ledger
 
     @property
-    def in_other_hands(self) -> bool:
+    def _in_other_hands(self) -> bool:
         """Whether code outside the boundary, a solver or a block function, sees records of these data now."""
         return bool(self._hands)
 
     @contextmanager
-    def handed_out(self) -> Iterator[None]:
+    def _handed_out(self) -> Iterator[None]:
         """Outside code sees records in this block: no curator of these data answers meanwhile, or is opened.
 
         Returns

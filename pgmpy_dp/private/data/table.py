@@ -90,7 +90,7 @@ class PrivateTable(PrivateData):
             source.positions(self._schema.variables)  # all are there
             self._records = PushedRecords(source.opened(self._schema.variables), self._schema)
 
-    def of_codes(self, codes: np.ndarray) -> PrivateTable:
+    def _of_codes(self, codes: np.ndarray) -> PrivateTable:
         """Some of these records, with the same ledger and schema; their number is private. For the boundary alone.
 
         Parameters
