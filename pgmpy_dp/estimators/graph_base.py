@@ -25,7 +25,7 @@ __all__ = ["BaseGraphEstimator", "graph_on"]
 class BaseGraphEstimator(BasePrivateEstimator, StructureBase):
     """Graph of discrete variables, `graph_`, with or without parameters, from one release.
 
-    Abstract: as :class:`BasePrivateEstimator`, but a subclass refuses bad public arguments in `_check_schema`. The
+    Abstract: as ``BasePrivateEstimator``, but a subclass refuses bad public arguments in `_check_schema`. The
     budget and the description of the data are arguments of all of them. It is one of pgmpy's structure learners.
     """
 

@@ -56,7 +56,7 @@ class GradientCurator(SampledCurator):
     Notes
     -----
     Privacy: a record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on the marginals
-    alone (:func:`~pgmpy_dp.private.data.gradients.clipped_sum`). See :meth:`step` and ``gradient.md``.
+    alone (:func:`~pgmpy_dp.private.data.gradients.clipped_sum`). See ``step`` and ``gradient.md``.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class ChainGradientCurator(SampledCurator):
     -----
     Privacy: protected is a user, all rows with one value of the column ``data.unit``. A user's clipped gradient has l2
     norm at most B, exactly, whatever the number of its visits, and depends on that user and on the logits alone
-    (:func:`~pgmpy_dp.private.data.chain_gradients.sampled_user_gradient_sum`). See :meth:`step` and ``gradient.md``.
+    (:func:`~pgmpy_dp.private.data.chain_gradients.sampled_user_gradient_sum`). See ``step`` and ``gradient.md``.
 
     Examples
     --------

@@ -177,9 +177,7 @@ class SampledCurator(Curator):
     bound : int
     unit_size : float
     scale : float
-        Of the noise of a step, in units of the grid.
-    left : Fraction
-        Of the requests of the schedule.
+        Of the noise of a step, in units of the grid. (``left`` is the part of the schedule's requests that is left.)
 
     Raises
     ------
