@@ -277,6 +277,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         Privacy: every record goes to a part by a draw of its own, so neighbours differ in one part, and the guarantees
         of the parts do not add up (:func:`~pgmpy_dp.private.data.table.random_parts` has the proof).
         """
+        self._require_open()  # before records are read and coins drawn that nobody would use
         codes = self._data._codes
         part = self._random_parts(codes, n_parts)
         parts = []
