@@ -84,6 +84,7 @@ PLANS_KNOW = (
     *("private.sensitive.Release", "private.sensitive.Noise"),
     *("private.data.table.PrivateTable", "private.data.table.require_table_and_budget"),
     *("private.data.sequences.PrivateSequences", "private.data.subject.require_data_and_budget"),
+    "private.data.vectors.PrivateVectors",
     "private.data.regressions.feature_rows",  # for block functions: of one block's codes, by a public layout
 )
 
@@ -105,7 +106,6 @@ def test_nothing_but_estimators_and_the_command_line_imports_plans():
 
 # What the boundary takes from outside, and why no wrong number of it can weaken a guarantee.
 # "released": it sees released and public numbers alone; what comes back is public, and checked or rounded when used.
-# "block": it sees the records of one block, and so can change that block's vote alone.
 # "solver": it sees records, and what it returns is certified inside, or not released.
 FROM_OUTSIDE = {
     "models.communities.balanced": "released",
@@ -117,9 +117,6 @@ FROM_OUTSIDE = {
     "models.communities.power_communities": "released",
     "models.communities.random_labels": "released",
     "models.communities.spectral_labels": "released",
-    "models.membership_clusters.block_centres": "block",
-    "models.mixtures.smallest_distance": "released",
-    "models.mixtures.weighted_kmeans": "released",
     "solvers.correlation_newton.require_torch": "released",
     "solvers.correlation_path.central_path": "solver",
     "solvers.correlation_path.least_accuracy": "released",
