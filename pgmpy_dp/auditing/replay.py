@@ -26,7 +26,13 @@ import numpy as np
 from pgmpy import config
 
 from pgmpy_dp.auditing.coins import Coins
-from pgmpy_dp.auditing.movements import invented_positions, selections_moved
+from pgmpy_dp.auditing.movements import (
+    arrays_moved,
+    cells_moved,
+    invented_cells,
+    invented_positions,
+    selections_moved,
+)
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
@@ -36,7 +42,9 @@ from pgmpy_dp.private.curator.mechanism import (
     Mechanism,
     NoisyMax,
     SeveralNoisyMax,
+    StableCells,
     StableMode,
+    WeightedNoise,
 )
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
@@ -196,6 +204,8 @@ def _(mechanism: StableMode, other: Mechanism) -> float:
 
 
 movement.register(SeveralNoisyMax, selections_moved)
+movement.register(StableCells, cells_moved)
+movement.register(WeightedNoise, arrays_moved)
 
 INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
 """Kinds of invented answers."""
@@ -236,7 +246,15 @@ def invent(mechanism: Mechanism, kind: str, rng: np.random.Generator) -> Any:
 
 @invent.register
 def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
-    shapes = [item.value.shape for item in mechanism.exact]
+    return _invented_arrays([item.value.shape for item in mechanism.exact], kind, rng)
+
+
+@invent.register
+def _(mechanism: WeightedNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    return _invented_arrays([array.shape for array in mechanism.exact], kind, rng)
+
+
+def _invented_arrays(shapes: list[tuple[int, ...]], kind: str, rng: np.random.Generator) -> list[np.ndarray]:
     if kind == "random":
         return [rng.integers(-50, 200, size=shape) for shape in shapes]
     if kind == "last":
@@ -267,6 +285,7 @@ def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.nda
 
 
 invent.register(SeveralNoisyMax, invented_positions)
+invent.register(StableCells, invented_cells)
 
 
 @dataclass(frozen=True)
