@@ -17,6 +17,7 @@ from pgmpy_dp.private.curator import clusters
 from pgmpy_dp.private.curator.blocks import block_function
 from pgmpy_dp.private.curator.clusters import BlockClusters, ClusterCurator, cluster_noise, stable_histogram
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums, vector_blocks
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.histogram import (
@@ -360,6 +361,40 @@ class TestRefusals:
             with pytest.raises(ValueError, match=message):
                 request()
         assert curator.left == 1 and not curator.answers
+
+    @pytest.mark.parametrize(
+        "request_of",
+        [
+            lambda curator, blocks, share: curator.record_count(share),
+            lambda curator, blocks, share: curator.stable_cells(blocks, 1.0, share, 1e-8),
+            lambda curator, blocks, share: curator.stable_scales(blocks, share, 1e-8),
+            lambda curator, blocks, share: curator.mean_log_scale(blocks, 0.0, share),
+            lambda curator, blocks, share: curator.cluster_sums([[0.0, 0.0]], 1.0, share),
+        ],
+    )
+    def test_shares_are_debited_before_a_record_is_looked_at(self, request_of, monkeypatch):
+        def looked(*arguments):
+            raise KeyboardInterrupt
+
+        curator, blocks = asked(np.ones((9, 2))), BlockClusters(1, 4, 2)
+        for name in ("vector_rows", "clipped_cluster_sums"):
+            monkeypatch.setattr(clusters, name, looked)
+        with pytest.raises(KeyboardInterrupt):
+            request_of(curator, blocks, 0.75)
+        assert curator.left == 0.25 and not curator.answers
+        with pytest.raises(BudgetExceeded):
+            request_of(curator, blocks, 0.5)
+        assert curator.left == 0.25
+
+    def test_blocks_are_found_once(self, monkeypatch):
+        found = []
+        true = clusters.batched_kmeans
+        monkeypatch.setattr(clusters, "batched_kmeans", lambda *a, **o: found.append(0) or true(*a, **o))
+        curator = asked(np.random.default_rng(0).normal(size=(90, 2)))
+        for blocks, number in ((BlockClusters(1, 4, 2), 1), (BlockClusters(1, 4, 2), 1), (BlockClusters(1, 5, 2), 2)):
+            curator.stable_scales(blocks, 0.1, 1e-8)
+            curator.mean_log_scale(blocks, 0.0, 0.1)
+            assert len(found) == number
 
     def test_a_pure_curator_has_no_gaussian_noise(self):
         curator = asked(np.ones((9, 2)), pure=True)

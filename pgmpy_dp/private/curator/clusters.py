@@ -213,7 +213,7 @@ class ClusterCurator(Curator):
     _clusters: tuple[BlockClusters, np.ndarray, np.ndarray] | None = None
 
     def __init__(self, data: PrivateVectors, budget: Budget, **facts: Any) -> None:
-        require_data_and_budget(data, PrivateVectors, budget, example="Budget(epsilon=..., delta=...)")
+        require_data_and_budget(data, PrivateVectors, budget)
         super().__init__(data, budget, **facts)
 
     @property
