@@ -65,8 +65,9 @@ def invented_cells(mechanism: StableCells, kind: str, rng: np.random.Generator) 
     elif kind == "random":
         cells = cells[rng.random(len(cells)) < 0.5]
     least = mechanism.histogram.threshold
-    extra = {"huge": 10**12, "random": rng.integers(0, 100, size=len(cells))}.get(kind, 7)
-    return [cells, np.full(len(cells), least, dtype=np.int64) + extra]
+    if kind == "random":
+        return [cells, least + rng.integers(0, 100, size=len(cells))]
+    return [cells, np.full(len(cells), least + (10**12 if kind == "huge" else 7), dtype=np.int64)]
 
 
 def arrays_moved(mechanism: WeightedNoise, other: Mechanism) -> float:

@@ -64,10 +64,8 @@ def cluster_pairs(rng: np.random.Generator, adjacency: str) -> Iterator[tuple[np
 
 def cluster_cases() -> list[ReplayCase]:
     """PrivateGaussianMixture by solver of its blocks, adjacency, scale and number of records, public or not."""
-    kinds = [("kmeans", adjacency, scale) for adjacency in ("add_remove", "replace_one") for scale in (1.0, None)]
-    kinds += [("sdp", adjacency, 1.0) for adjacency in ("add_remove", "replace_one")]
-    fits = [(*kind, public) for kind in kinds for public in ((False, True) if kind[1] == "add_remove" else (True,))]
-    fits = [(*fit, k) for fit, k in itertools.product(fits, (1, 2))]
+    declared = (("add_remove", False), ("add_remove", True), ("replace_one", True))
+    solvers: tuple[tuple[str, float | None], ...] = (("kmeans", 1.0), ("kmeans", None), ("sdp", 1.0))
     return [
         ReplayCase(
             f"PrivateGaussianMixture, {solver}, k={k}, {adjacency}, scale={scale}, n public: {public}",
@@ -75,7 +73,7 @@ def cluster_cases() -> list[ReplayCase]:
             partial(cluster_pairs, adjacency=adjacency),
             6 + len(ODD_RECORDS),
         )
-        for solver, adjacency, scale, public, k in fits
+        for (solver, scale), (adjacency, public), k in itertools.product(solvers, declared, (1, 2))
     ]
 
 
