@@ -130,10 +130,10 @@ class TestMutantsOfTheBoundary:
         def batched(points, used, uniforms, device):
             return true(points, used, (uniforms[:1] + 0.37 * used.sum()) % 1.0, device=device)
 
-        rows = np.random.default_rng(2).uniform(0.0, 1000.0, size=(120, 2))
-        assert not found(asking(4, 5, 100), [(rows, rows[:-1])])
+        rows = np.random.default_rng(2).uniform(0.0, 1000.0, size=(600, 2))
+        assert not found(asking(20, 5, 100), [(rows, rows[:-1])])
         monkeypatch.setattr(clusters, "batched_kmeans", batched)
-        assert "stable_cells: exact statistics moved by" in found(asking(4, 5, 100), [(rows, rows[:-1])])
+        assert "stable_cells: exact statistics moved by" in found(asking(20, 5, 100), [(rows, rows[:-1])])
 
     def test_records_that_are_not_clipped(self, monkeypatch):
         true = clusters.clipped_cluster_sums
