@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -120,7 +120,7 @@ class StableProgram(_Public[Records], Protocol[Records]):
         ...
 
 
-class CheckedProgram(ABC):
+class CheckedProgram(_Public[Any]):
     """A program of the boundary: statistics and checker are in here, its solvers outside. Attributes: `StableProgram`.
 
     Attributes
@@ -333,7 +333,7 @@ class SolutionCurator(Curator):
 
         return list(self._answer("solution", {**asked, "noise": noise}, share, mechanism, eta))
 
-    def _checked_program(self, program: Any, calls: list[Solver], vouched_for: bool) -> dict[str, Any]:
+    def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
         """Public arguments of the request."""
         kind = type(program)
         inside = kind.__module__.startswith(_INSIDE)
@@ -356,9 +356,9 @@ class SolutionCurator(Curator):
             )
         program.check(self._data)
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return {"function": name, "program": program.public(), "solvers": calls, "vouched_for": not inside}
+        return {"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside}
 
-    def _solved(self, program: Any, calls: list[Solver]) -> np.ndarray:
+    def _solved(self, program: Any, calls: Sequence[Solver]) -> np.ndarray:
         with self._data._handed_out():
             return certified_solution(program, self._data, calls)
 

@@ -94,8 +94,8 @@ class BlockProjection:
     -----
     Privacy: under ``edge``. The solver's points are certified by
     :func:`~pgmpy_dp.private.mathematics.certificates.certified_projection`, the fallback's by
-    :func:`~pgmpy_dp.private.mathematics.certificates.certified_pair`. The fallback ends certified on every graph after a
-    public number of steps, in floating point, where ``n^2`` times the largest row sum of abs(Y) is at most 4e10:
+    :func:`~pgmpy_dp.private.mathematics.certificates.certified_pair`. The fallback ends certified on every graph after
+    a public number of steps, in floating point, where ``n^2`` times the largest row sum of abs(Y) is at most 4e10:
     ``pgmpy_dp/solvers/correlation_path.md`` has the proof and what it assumes of LAPACK.
 
     Examples
