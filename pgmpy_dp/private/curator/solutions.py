@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,6 +40,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 __all__ = [
     "CheckedProgram",
     "MatrixGrid",
+    "Program",
     "SolutionCurator",
     "Solver",
     "StableProgram",
@@ -58,7 +59,7 @@ _INSIDE = "pgmpy_dp.private."
 _UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
 
 
-class _Public(Protocol[Records]):
+class Program(Protocol[Records]):
     """What every program says of itself, public and fixed before records are seen."""
 
     @property
@@ -81,7 +82,7 @@ class _Public(Protocol[Records]):
 
 
 @runtime_checkable
-class StableProgram(_Public[Records], Protocol[Records]):
+class StableProgram(Program[Records], Protocol[Records]):
     """A program of a user's own, who vouches for what it says about itself and for its certificates.
 
     Attributes
@@ -120,7 +121,7 @@ class StableProgram(_Public[Records], Protocol[Records]):
         ...
 
 
-class CheckedProgram(_Public[Any]):
+class CheckedProgram(ABC):
     """A program of the boundary: statistics and checker are in here, its solvers outside. Attributes: `StableProgram`.
 
     Attributes
