@@ -125,7 +125,6 @@ FROM_OUTSIDE = {
     "solvers.correlation_path.central_path": "solver",
     "solvers.correlation_path.least_accuracy": "released",
     "solvers.correlation_projection.project_correlation": "solver",
-    "solvers.graphical_lasso.graphical_lasso": "solver",
 }
 
 

@@ -211,8 +211,8 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
 
     Examples
     --------
-    >>> part_of(ZCDP(0.5), Fraction(1, 2)), part_of(PureDP(1.0), 1, 1e-6)
-    (Budget(rho=0.25), Budget(epsilon=1.0, delta=1e-06))
+    >>> print(part_of(ZCDP(0.5), Fraction(1, 2)), part_of(PureDP(1.0), 1, 1e-6))
+    0.25-zCDP (1, 1e-06)-DP
     """
     if isinstance(cost, ZCDP):
         if eta:
