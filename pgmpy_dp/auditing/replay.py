@@ -26,7 +26,7 @@ import numpy as np
 from pgmpy import config
 
 from pgmpy_dp.auditing.coins import Coins
-from pgmpy_dp.auditing.movements import invented_positions, selections_moved
+from pgmpy_dp.auditing.movements import invented_arrays, invented_positions, matrices_moved, selections_moved
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
@@ -37,6 +37,7 @@ from pgmpy_dp.private.curator.mechanism import (
     NoisyMax,
     SeveralNoisyMax,
     StableMode,
+    SymmetricNoise,
 )
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
@@ -196,6 +197,7 @@ def _(mechanism: StableMode, other: Mechanism) -> float:
 
 
 movement.register(SeveralNoisyMax, selections_moved)
+movement.register(SymmetricNoise, matrices_moved)
 
 INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
 """Kinds of invented answers."""
@@ -236,13 +238,13 @@ def invent(mechanism: Mechanism, kind: str, rng: np.random.Generator) -> Any:
 
 @invent.register
 def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
-    shapes = [item.value.shape for item in mechanism.exact]
-    if kind == "random":
-        return [rng.integers(-50, 200, size=shape) for shape in shapes]
-    if kind == "last":
-        return [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
-    value = {"zeros": 0, "negative": -1000, "huge": 10**12, "equal": 7}[kind]
-    return [np.full(shape, value, dtype=np.int64) for shape in shapes]
+    return invented_arrays([item.value.shape for item in mechanism.exact], kind, rng)
+
+
+@invent.register
+def _(mechanism: SymmetricNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    d = mechanism.plan.n_columns
+    return invented_arrays([(d,), (d * (d - 1) // 2,)], kind, rng)
 
 
 @invent.register

@@ -319,12 +319,14 @@ class SolutionCurator(Curator):
         mechanism: Callable[[Any, Fraction], Mechanism]
         if noise == "gaussian":
             grid = noise_plan(program, budget)
+            step = grid.step
 
             def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> AdditiveNoise:
                 return AdditiveNoise((on_grid(self._solved(program, calls), grid, self.adjacency),), (grid.noise,))
 
         else:
             plan = matrix_plan(program, noise, budget)
+            step = plan.unit
 
             def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> SymmetricNoise:
                 exact = np.rint(self._solved(program, calls) / plan.unit).astype(np.int64)
@@ -332,7 +334,7 @@ class SolutionCurator(Curator):
                 sensitive = Sensitive(exact, self.adjacency, moved * math.sqrt(len(exact)), moved, moved)
                 return SymmetricNoise(sensitive, plan.noise)
 
-        return list(self._answer("solution", {**asked, "noise": noise}, share, mechanism, eta))
+        return list(self._answer("solution", {**asked, "noise": noise, "step": step}, share, mechanism, eta))
 
     def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
         """Public arguments of the request."""
@@ -357,7 +359,11 @@ class SolutionCurator(Curator):
             )
         program.check(self._data)
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return {"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside}
+        said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
+        return {
+            **{"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside},
+            **said,
+        }
 
     def _solved(self, program: Any, calls: Sequence[Solver]) -> np.ndarray:
         with self._data._handed_out():
