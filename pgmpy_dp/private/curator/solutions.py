@@ -245,7 +245,7 @@ def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = (
 class SolutionCurator(Curator):
     """Private data of any kind, and programs that are made of them."""
 
-    kind = PrivateData
+    kind: type[PrivateData] = PrivateData
 
     @property
     def unit(self) -> Hashable:
@@ -306,7 +306,7 @@ class SolutionCurator(Curator):
             *Guarantee.* The share of rho, exactly, or (s epsilon, eta)-DP by the exact formula for Gaussian noise
             (:mod:`pgmpy_dp.private.noise.fine_grid`); of matrix noise the share (:mod:`pgmpy_dp.private.noise.matrix`).
 
-            *Source.* Chen et al. 2023, Lemma 4.1 and Lemma 3.12; ``proof.md``, section 6.
+            *Source.* Chen et al. 2023, Lemma 4.1 and Lemma 3.12; ``proof.md``, section 8.
 
             *Side channels.* Nothing of how the solve went is shown: a solver's exception is a solver that found
             nothing, its warnings are ignored, and no curator of the same data answers meanwhile. Running time depends
