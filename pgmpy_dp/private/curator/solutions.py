@@ -194,8 +194,11 @@ def matrix_plan(program: Any, mechanism: str, budget: Budget) -> MatrixGrid:
     mechanism : {"frobenius", "goe"}
     budget : Budget
     """
-    if not getattr(program, "symmetric", False):
-        raise ValueError(f"noise={mechanism!r} is for symmetric matrices; use 'gaussian' for {program.name!r}")
+    if not getattr(program, "symmetric", False) or program.failure:
+        raise ValueError(
+            f"noise={mechanism!r} is for symmetric matrices whose solvers do not fail; use 'gaussian' for "
+            f"{program.name!r}"
+        )
     if mechanism not in ("frobenius", "goe"):
         raise ValueError(f"noise={mechanism!r} has no proof for a solution; use 'frobenius', 'goe' or 'gaussian'")
     moved, d = _moved(program), math.isqrt(2 * program.size)
