@@ -83,7 +83,8 @@ PLANS_KNOW = (
     *("private.curator", "private.adjacency", "private.budget", "private.guarantee", "private.ledger"),
     *("private.sensitive.Release", "private.sensitive.Noise"),
     *("private.data.table.PrivateTable", "private.data.table.require_table_and_budget"),
-    *("private.data.sequences.PrivateSequences", "private.data.subject.require_data_and_budget"),
+    *("private.data.sequences.PrivateSequences", "private.data.graph.PrivateGraph"),
+    "private.data.subject.require_data_and_budget",
     "private.data.regressions.feature_rows",  # for block functions: of one block's codes, by a public layout
 )
 
@@ -185,7 +186,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
         *("Sensitive", "contingency_tables", "chain_tables", "chain_events", "UserShares"),
         *("table_codes", "random_halves", "random_parts", "interaction_sums", "pair_counts"),
         *("parity_sums", "parity_sums_and_count", "exact_parities"),
-        *("adjacency_matrix", "edge_count", "neighbour_sums", "random_edge_halves"),
+        *("adjacency_matrix", "edge_count", "neighbour_sums"),
         *("certified_solution", "certificates", "on_grid", "with_noise"),
         *("vector_rows", "unit_parts", "sequence_owners", "second_moments", "centered_sums", "unit_count"),
         *("random_vector_parts", "vector_blocks", "clipped_cluster_sums", "marked_cells"),

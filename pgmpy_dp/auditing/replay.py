@@ -26,10 +26,18 @@ import numpy as np
 from pgmpy import config
 
 from pgmpy_dp.auditing.coins import Coins
-from pgmpy_dp.auditing.movements import invented_positions, selections_moved
+from pgmpy_dp.auditing.movements import (
+    choices_moved,
+    invented_graph,
+    invented_labels,
+    invented_positions,
+    responses_moved,
+    selections_moved,
+)
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
+from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
     JointNoise,
@@ -196,6 +204,8 @@ def _(mechanism: StableMode, other: Mechanism) -> float:
 
 
 movement.register(SeveralNoisyMax, selections_moved)
+movement.register(RandomisedResponse, responses_moved)
+movement.register(CommunityChoice, choices_moved)
 
 INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
 """Kinds of invented answers."""
@@ -267,6 +277,8 @@ def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.nda
 
 
 invent.register(SeveralNoisyMax, invented_positions)
+invent.register(RandomisedResponse, invented_graph)
+invent.register(CommunityChoice, invented_labels)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     "gradient": {"add_remove": (1,), "replace_one": (2,)},
     "step": {"add_remove": (1,), "replace_one": (2,)},
     "worst_parity": {"add_remove": (1,), "replace_one": (2,)},
+    "edge_count": {"edge": (1, 1)},
+    "neighbour_sums": {"edge": (2, 2)},
     # a record that is replaced can enter or leave the schema
     "record_count": {"add_remove": (1, 1), "replace_one": (1, 1)},
 }
@@ -127,8 +129,23 @@ def _additive(request: Request, norms: list[tuple[float, float]], shares: np.nda
     return np.maximum(wanted, 1e-3).tolist(), [noise.scale for noise in request.mechanism.noise]
 
 
-def _record_count(request: Request) -> tuple[list[float], list[float]]:
-    return _additive(request, [SENSITIVITIES["record_count"][str(request.curator.adjacency)]], np.ones(1))
+def _one_array(request: Request) -> tuple[list[float], list[float]]:
+    return _additive(request, [SENSITIVITIES[request.operator][str(request.curator.adjacency)]], np.ones(1))
+
+
+def _randomised_response(request: Request) -> tuple[list[float], list[float]]:
+    """The rate of flips, which is rounded up to a multiple of 2**-16."""
+    share, cost = float(request.share), request.cost
+    epsilon = math.sqrt(2.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon
+    return [min(0.5, math.ceil(2.0**16 / (1.0 + math.exp(epsilon))) / 2.0**16)], [request.mechanism.rate]
+
+
+def _community_choice(request: Request) -> tuple[list[float], list[float]]:
+    """What the ratio of an edge's two weights spends of epsilon: it is rounded down to a multiple of 2**-20."""
+    share, cost, law = float(request.share), request.cost, request.mechanism.law
+    epsilon = min(40.0, math.sqrt(8.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon)
+    spent = math.log(law.agree) - math.log(law.disagree)
+    return [spent if epsilon - 2.0**-20 <= spent <= epsilon else epsilon], [spent]
 
 
 def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
@@ -250,7 +267,7 @@ _CHECKS = {
     "tables": _tables,
     "worst_fit": _selection,
     "worst_parity": _selection,
-    "record_count": _record_count,
+    "record_count": _one_array,
     "parity_sums": _parity_sums,
     "interaction_sums": _interaction_sums,
     "pair_tables": _pair_tables,
@@ -258,6 +275,10 @@ _CHECKS = {
     "count": _count,
     "step": _step,
     "vertices": _vertices,
+    "edge_count": _one_array,
+    "neighbour_sums": _one_array,
+    "randomised_response": _randomised_response,
+    "community_choice": _community_choice,
     "edge_votes": _edge_votes,
     "agreed_graph": _agreed_graph,
 }

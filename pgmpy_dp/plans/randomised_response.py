@@ -7,39 +7,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import scipy.sparse as sp
 
 from pgmpy_dp.models.communities import (
-    community_scores,
     expected_degrees,
-    labels_of,
     marks_of,
     power_communities,
     spectral_labels,
 )
-from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.block_vote import noisy_vote
-from pgmpy_dp.private.learners.communities import (
-    CommunitySettings,
-    communities_release,
-    require_graph_and_budget,
-)
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
-from pgmpy_dp.private.noise.choice import flip_rate
-from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.noise.subsampling import poisson_sample
+from pgmpy_dp.plans.communities import CommunitySettings, communities_release, require_graph_and_budget, vote
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.graphs import GraphCurator, neighbour_noise, response_rate
+from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["MAX_DENSE_VERTICES", "ResponseSettings", "answer_deviation", "randomised_graph", "run"]
+__all__ = ["MAX_DENSE_VERTICES", "ResponseSettings", "answer_deviation", "run"]
 
 MAX_DENSE_VERTICES = 10_000
 """Every pair answers, so that time and memory grow with their number: 10,000 vertices take 1 GB and a minute."""
 
 VOTE_SHARE = Fraction(1, 4)
-
-_BLOCK = 1 << 22  # coins thrown at once
 
 
 @dataclass(frozen=True)
@@ -49,7 +36,7 @@ class ResponseSettings(CommunitySettings):
     Parameters
     ----------
     n_communities, degree, random_state
-        See :class:`~pgmpy_dp.private.learners.communities.CommunitySettings`. Default degrees are those of the
+        See :class:`~pgmpy_dp.plans.communities.CommunitySettings`. Default degrees are those of the
         answers, which cost nothing; with one public degree all vertices are taken to have it.
     vote : bool, default True
         Whether a quarter of the budget goes to a noisy majority vote on the labels that the answers gave.
@@ -73,7 +60,7 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     Returns
     -------
     Release
-        ``kind="communities"``; :func:`~pgmpy_dp.private.learners.communities.communities` reads it.
+        ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities` reads it.
 
     Raises
     ------
@@ -86,13 +73,11 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     Notes
     -----
     Privacy
-        *Sensitivity.* An edge is one bit, and one coin of its own decides whether it is told as it is. The vote's sums
-        move by at most 2 in l1 and sqrt(2) in l2 norm (:func:`~pgmpy_dp.private.data.graph.neighbour_sums`).
-
-        *Guarantee.* epsilon-DP: 3/4 for the answers, with bits flipped with probability ``1/(1 + exp(3 epsilon/4))``,
-        rounded up to a multiple of 2**-16, and 1/4 for the vote, with Laplace noise of scale ``8/epsilon``; all of it
-        for the answers where there is no vote. With a rho budget the answers are ``sqrt(3 rho/2)``-DP, hence
-        3/4 rho-zCDP, and the vote has Gaussian noise. Sequential composition.
+        *Guarantee.* epsilon-DP: 3/4 for the answers
+        (:meth:`~pgmpy_dp.private.curator.graphs.GraphCurator.randomised_response`) and 1/4 for the vote
+        (:meth:`~pgmpy_dp.private.curator.graphs.GraphCurator.neighbour_sums`); all of it for the answers where there is
+        no vote. With a rho budget the answers are ``sqrt(3 rho/2)``-DP, hence 3/4 rho-zCDP, and the vote has Gaussian
+        noise.
 
         *Source.* Warner 1965; for graphs: Karwa, Slavkovic and Krivitsky 2014; vote: Chen et al. 2023, Algorithm 5.13.
 
@@ -109,7 +94,7 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     Examples
     --------
     >>> from pgmpy_dp.models.block_models import error_rate, planted_labels, sample_block_model
-    >>> from pgmpy_dp.private.learners.communities import communities
+    >>> from pgmpy_dp.plans.communities import communities
     >>> rng = np.random.default_rng(0)
     >>> truth = planted_labels(300, 2, rng)
     >>> graph = PrivateGraph(sample_block_model(truth, 60.0, 0.8, rng), ledger=Budget(epsilon=2.0))
@@ -123,93 +108,48 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
             f"the graph has {graph.n} vertices; randomised response asks every pair and takes at most "
             f"{MAX_DENSE_VERTICES}: use noisy power iteration"
         )
-    cost, rate = _plan(settings, budget)
-    seed = seeded_generator(settings.random_state)
-    graph.ledger.charge(
-        cost,
-        what=f"answers of all pairs of {graph.n} vertices" + (" and a vote" if settings.vote else ""),
+    rate = _flip_rate(settings, budget)
+    k, n = settings.n_communities, graph.n
+    curator = GraphCurator(
+        graph,
+        budget,
+        what=f"answers of all pairs of {n} vertices" + (" and a vote" if settings.vote else ""),
         columns=(),
         mechanism="randomised_response",
-        adjacency=graph.adjacency,
-        reproducible=seed is not None,
+        pure=budget.epsilon is not None,
+        random_state=settings.random_state,
     )
-    k, n, exact = settings.n_communities, graph.n, adjacency_matrix(graph)
-    matrix, degrees = _centred(randomised_graph(exact, rate, seed), rate, settings.degree)
+    answers = curator.randomised_response(_answer_share(settings))
+    matrix, degrees = _centred(answers, rate, settings.degree)
     labels = power_communities(matrix, spectral_labels(matrix, k), k)
     sums = (matrix @ marks_of(labels, k).astype(matrix.dtype)).astype(np.float64)
     if settings.vote:
-        voted, noise = noisy_vote(exact, labels, k, degrees, cost, VOTE_SHARE, seed)
-        told = noise.variance * (1.0 - 2.0 * rate) ** 2
+        told = neighbour_noise(curator.cost, VOTE_SHARE).variance * (1.0 - 2.0 * rate) ** 2
         asked = (n - 1) * rate * (1.0 - rate) * (1.0 if k == 2 else 1.0 / k)
-        sums = (told * sums + asked * voted) / (told + asked)
-    return communities_release(
-        graph,
-        settings,
-        budget,
-        labels=labels_of(sums),
-        scores=community_scores(sums),
-        degree=float(np.mean(degrees)),
-        counts=None,
-        cost=cost,
-        mechanism="randomised_response",
-        reproducible=seed is not None,
-        public={"method": "randomized-response", "vote": settings.vote, "flip_rate": rate},
-    )
+        sums = (told * sums + asked * vote(curator, labels, k, degrees, VOTE_SHARE)) / (told + asked)
+    facts = {"method": "randomized-response", "vote": settings.vote, "flip_rate": rate}
+    return communities_release(curator, settings, budget, sums, float(np.mean(degrees)), **facts)
 
 
 def answer_deviation(n: int, settings: ResponseSettings, budget: Budget) -> float:
     """Standard deviation of the noise that a vertex's sum over all n answers has; infinite if they say nothing."""
     try:
-        _, rate = _plan(settings, budget)
+        rate = _flip_rate(settings, budget)
     except ValueError:
         return math.inf
     return math.inf if rate == 0.5 else math.sqrt(n * rate * (1.0 - rate)) / (1.0 - 2.0 * rate)
 
 
-def randomised_graph(matrix: sp.csr_array, rate: float, seed: np.random.Generator | None = None) -> np.ndarray:
-    """The bit of each pair, flipped with probability `rate`; shape (n, n), symmetric, zero diagonal.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, n)
-        Adjacency matrix.
-    rate : float
-        In (0, 1/2], a multiple of 1/RATE_UNIT.
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only.
-
-    Returns
-    -------
-    ndarray of bool
-
-    Notes
-    -----
-    Privacy: coins are independent and exact (:func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`), so the answer
-    of one pair is ``log((1 - rate)/rate)``-DP, and no other answer depends on it.
-    """
-    n = matrix.shape[0]
-    answers = np.zeros((n, n), dtype=bool)
-    rows = max(1, _BLOCK // n)
-    for start in range(0, n, rows):
-        block = answers[start : start + rows]
-        block[:] = matrix[start : start + rows].toarray()
-        flat = block.reshape(-1)
-        flipped = poisson_sample(flat.size, rate, seed=seed)
-        flat[flipped] = ~flat[flipped]
-    upper = np.triu(answers, 1)
-    return upper | upper.T
+def _answer_share(settings: ResponseSettings) -> Fraction:
+    """Of the budget, for the answers."""
+    return 1 - (VOTE_SHARE if settings.vote else Fraction(0))
 
 
-def _plan(settings: ResponseSettings, budget: Budget) -> tuple[PureDP | ZCDP, float]:
-    """The guarantee, and the rate of the answers' flips."""
-    share = 1 - (VOTE_SHARE if settings.vote else Fraction(0))
-    if budget.rho is not None:
-        gaussian_scales([2.0], VOTE_SHARE * Fraction(budget.rho))
-        # Rounded to below: what is epsilon-DP is epsilon**2/2-zCDP.
-        return ZCDP(budget.rho), flip_rate(math.sqrt(2.0 * float(share) * budget.rho) * (1.0 - 1e-12))
-    assert budget.epsilon is not None
-    laplace_scales([2.0], VOTE_SHARE * Fraction(budget.epsilon))
-    return PureDP(budget.epsilon), flip_rate(share * Fraction(budget.epsilon))
+def _flip_rate(settings: ResponseSettings, budget: Budget) -> float:
+    """Of the answers, from public numbers; ValueError where the vote would say nothing."""
+    cost = cost_of(budget, pure=budget.epsilon is not None)
+    neighbour_noise(cost, VOTE_SHARE)
+    return response_rate(cost, _answer_share(settings))
 
 
 def _centred(answers: np.ndarray, rate: float, degree: float | None) -> tuple[np.ndarray, np.ndarray]:
