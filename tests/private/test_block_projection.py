@@ -12,13 +12,15 @@ import pytest
 import scipy.sparse as sp
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
+from pgmpy_dp.plans import convex_program
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator import solutions
 from pgmpy_dp.private.guarantee import ApproxDP
-from pgmpy_dp.private.learners import block_projection, convex_program
+from pgmpy_dp.private.learners import block_projection
 from pgmpy_dp.private.learners.block_projection import BlockProjection, released_matrix
-from pgmpy_dp.private.learners.certificates import CertifiedPoint
 from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.fine_grid import on_grid, with_noise
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.solvers.correlation_projection import Projection
@@ -152,7 +154,7 @@ def test_graphs_of_other_degrees_are_certified(name):
     program = BlockProjection(graph.shape[0], degree, bias)
     points = [program.solve(graph), program.fallback(graph)]
     assert points[1].distance <= program.distance / 2
-    released = convex_program.certified_solution(program, graph)
+    released = solutions.certified_solution(program, graph)
     assert any(np.array_equal(released, p.value) and p.distance <= program.distance for p in points)
     # The two are solvers of their own: they agree where both say that they are near.
     if points[0].distance <= program.distance:
@@ -168,7 +170,7 @@ def test_neighbours_of_such_graphs_move_no_further_than_claimed(name, edge):
     program = BlockProjection(240, degree, bias)
     changed = graph.toarray()
     changed[edge] = changed[edge[::-1]] = 1 - changed[edge]
-    first, second = (convex_program.certified_solution(program, g) for g in (graph, sp.csr_array(changed)))
+    first, second = (solutions.certified_solution(program, g) for g in (graph, sp.csr_array(changed)))
     assert np.linalg.norm(first - second) <= program.sensitivity + 2 * program.distance
 
 
@@ -181,7 +183,7 @@ def test_a_solver_that_fails_leaves_it_to_the_path(monkeypatch):
     assert program.solve(graph).distance > program.distance
     fallback = program.fallback(graph)
     assert fallback.distance <= program.distance
-    assert np.array_equal(convex_program.certified_solution(program, graph), fallback.value)
+    assert np.array_equal(solutions.certified_solution(program, graph), fallback.value)
 
 
 def test_where_lapack_gives_up_nothing_is_released(monkeypatch):
@@ -194,7 +196,7 @@ def test_where_lapack_gives_up_nothing_is_released(monkeypatch):
     )
     monkeypatch.setattr(block_projection, "central_path", fails)
     subject = PrivateGraph(AWKWARD["path"], ledger=BUDGET)
-    with pytest.raises(convex_program.UncertifiedSolution):
+    with pytest.raises(solutions.UncertifiedSolution):
         convex_program.release(program, subject, BUDGET)
     assert str(subject.ledger.spent) == "(4, 1e-06)-DP"
 
@@ -214,9 +216,9 @@ def test_settings_that_bury_any_graph_need_no_solver(monkeypatch):
 def test_an_uncertified_solution_is_replaced_in_silence(monkeypatch, recwarn, caplog):
     program = BlockProjection(40, degree=8.0, bias=0.6)
     graph = PrivateGraph(AWKWARD["path"], ledger=Budget(epsilon=40.0, delta=1e-5))
-    exact = convex_program.certified_solution(program, graph)
+    exact = solutions.certified_solution(program, graph)
     monkeypatch.setattr(BlockProjection, "solve", lambda *_: CertifiedPoint(np.full(780, 0.01), np.inf))
-    assert np.linalg.norm(convex_program.certified_solution(program, graph) - exact) <= 2 * program.distance
+    assert np.linalg.norm(solutions.certified_solution(program, graph) - exact) <= 2 * program.distance
     monkeypatch.setattr(BlockProjection, "solve", lambda *_: CertifiedPoint(np.full(780, 0.01), np.nan))
     release = convex_program.release(program, graph, BUDGET)
     assert not recwarn.list and not caplog.records
@@ -235,7 +237,7 @@ def test_the_release_is_the_matrix_with_the_stated_noise():
     assert np.array_equal(noisy, noisy.T) and np.all(np.diag(noisy) == 1 / 120)
     entries = np.triu_indices(120, 1)
     noise = noisy[entries] - solution(program, graph)
-    deviation = convex_program.noise_plan(program, BUDGET).standard_deviation
+    deviation = solutions.noise_plan(program, BUDGET).standard_deviation
     assert noise.std() == pytest.approx(deviation, rel=0.03) and abs(noise.mean()) < 0.05 * deviation
     # The design's scale: (Delta_F + 2 eta)/(sqrt(2) mu), a tenth of a percent more for grid and tau.
     moved = program.sensitivity + 2 * program.distance
@@ -253,7 +255,7 @@ def test_published_noise_is_for_the_whole_triangle():
     noisy = released_matrix(convex_program.release(program, subject, Budget(rho=1.0), random_state=1))
     assert np.array_equal(noisy, noisy.T) and np.std(np.diag(noisy)) > 0.05
     tight = BlockProjection(30, degree=10.0, bias=0.9, theta=1.0)
-    plans = [convex_program.noise_plan(p, Budget(rho=1.0)).standard_deviation for p in (program, tight)]
+    plans = [solutions.noise_plan(p, Budget(rho=1.0)).standard_deviation for p in (program, tight)]
     assert 3.4 < plans[0] / plans[1] < 5.0
 
 
@@ -263,10 +265,10 @@ class TestAudit:
     PROGRAM = BlockProjection(2, degree=1.0, bias=1.0, theta=0.8)
 
     def bound(self, budget: Budget, shrink: float = 1.0) -> float:
-        plan = convex_program.noise_plan(self.PROGRAM, budget)
+        plan = solutions.noise_plan(self.PROGRAM, budget)
         weaker = replace(plan, noise=Noise("discrete_gaussian", plan.noise.scale * shrink))
         graphs = [PrivateGraph(graph, ledger=budget) for graph in (nx.path_graph(2), nx.empty_graph(2))]
-        exact = [on_grid(convex_program.certified_solution(self.PROGRAM, g), plan, g.adjacency) for g in graphs]
+        exact = [on_grid(solutions.certified_solution(self.PROGRAM, g), plan, g.adjacency) for g in graphs]
         assert abs(int(exact[0].value[0] - exact[1].value[0])) > 0.995 * plan.l2
         rng = np.random.default_rng(5)
 
@@ -334,4 +336,4 @@ def test_a_solver_that_raises_leads_to_the_fallback(monkeypatch):
     monkeypatch.setattr(block_projection, "project_correlation", broken)
     program, graph = BlockProjection(12, 3.0, 0.7), PrivateGraph(nx.path_graph(12), range(12), ledger=Budget(rho=1.0))
     assert program.solve(graph).distance == np.inf
-    assert np.isfinite(convex_program.certified_solution(program, graph)).all()
+    assert np.isfinite(solutions.certified_solution(program, graph)).all()

@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.plans import convex_program
+from pgmpy_dp.plans.convex_program import released_solution
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.solutions import certified_solution
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners import convex_program, covariance, precision
-from pgmpy_dp.private.learners.convex_program import released_solution
+from pgmpy_dp.private.learners import covariance, precision
 from pgmpy_dp.private.learners.covariance import CovarianceSettings, noisy_covariance
 from pgmpy_dp.private.learners.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
@@ -342,7 +344,7 @@ class TestPrecision:
                 cap = condition / B**2 * (1 - 1e-15)
                 settings = PrecisionSettings(B, penalty * B**2, max_eigenvalue=cap)
                 program = precision.PrecisionProgram(d, Adjacency.ADD_REMOVE, 20, settings)
-                found = convex_program.certified_solution(program, vectors(rows, n_records=20))
+                found = certified_solution(program, vectors(rows, n_records=20))
                 assert np.isfinite(found).all() and np.abs(found).max() <= program.bound
 
     def test_costs(self):

@@ -18,6 +18,7 @@ import pgmpy_dp.models
 import pgmpy_dp.solvers
 from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.solutions import certified_solution
 from pgmpy_dp.private.data import parities, pseudo_likelihood, regressions
 from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix, neighbour_sums
@@ -28,7 +29,6 @@ from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.learners import precision
-from pgmpy_dp.private.learners.convex_program import certified_solution
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema

@@ -39,13 +39,14 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
 from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners.certificates import CertifiedPoint, certified_pair, certified_projection, rounding_floor
-from pgmpy_dp.private.learners.convex_program import (
-    projection_sensitivity,
-    released_solution,
-    stable_set_sensitivity,
+from pgmpy_dp.private.mathematics.certificates import (
+    CertifiedPoint,
+    certified_pair,
+    certified_projection,
+    rounding_floor,
 )
 from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
+from pgmpy_dp.private.mathematics.stability import projection_sensitivity, stable_set_sensitivity
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.solvers.correlation_newton import require_torch
 from pgmpy_dp.solvers.correlation_path import central_path, least_accuracy
@@ -59,7 +60,7 @@ _KIND = "block_projection"
 
 @dataclass(frozen=True)
 class BlockProjection:
-    """The projection as a stable program, for :func:`pgmpy_dp.private.learners.convex_program.release`.
+    """The projection as a program, for :func:`pgmpy_dp.plans.convex_program.release`.
 
     Its records are a :class:`~pgmpy_dp.private.data.graph.PrivateGraph`, or inside the boundary an adjacency matrix:
     scipy sparse, shape (n, n), symmetric, of zeros and ones, without a diagonal.
@@ -92,14 +93,14 @@ class BlockProjection:
     Notes
     -----
     Privacy: under ``edge``. The solver's points are certified by
-    :func:`~pgmpy_dp.private.learners.certificates.certified_projection`, the fallback's by
-    :func:`~pgmpy_dp.private.learners.certificates.certified_pair`. The fallback ends certified on every graph after a
+    :func:`~pgmpy_dp.private.mathematics.certificates.certified_projection`, the fallback's by
+    :func:`~pgmpy_dp.private.mathematics.certificates.certified_pair`. The fallback ends certified on every graph after a
     public number of steps, in floating point, where ``n^2`` times the largest row sum of abs(Y) is at most 4e10:
     ``pgmpy_dp/solvers/correlation_path.md`` has the proof and what it assumes of LAPACK.
 
     Examples
     --------
-    >>> from pgmpy_dp.private.learners.convex_program import release
+    >>> from pgmpy_dp.plans.convex_program import release
     >>> from pgmpy_dp.private.ledger import Budget
     >>> cliques = np.kron(np.eye(2), np.ones((30, 30))) - np.eye(60)
     >>> program = BlockProjection(60, degree=30.0, bias=1.0)
@@ -246,5 +247,6 @@ def released_matrix(release: Release) -> np.ndarray:
     n = int(release.public["n"])
     matrix = np.eye(n) / n
     rows, columns = np.triu_indices(n, 0 if release.public["analysis"] == "published" else 1)
-    matrix[rows, columns] = matrix[columns, rows] = released_solution(release)
+    step = int(release.public["grid_exponent"])
+    matrix[rows, columns] = matrix[columns, rows] = np.ldexp(release.values[0].astype(float), step)
     return matrix

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from pgmpy_dp.models.communities import community_scores, labels_of, marks_of, spectral_labels
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.solutions import certified_solution, noise_plan
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix, random_edge_halves
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, checked_number
 from pgmpy_dp.private.learners.block_projection import ANALYSES, BlockProjection
@@ -23,7 +24,6 @@ from pgmpy_dp.private.learners.communities import (
     noisy_degree,
     require_graph_and_budget,
 )
-from pgmpy_dp.private.learners.convex_program import certified_solution, noise_plan
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.noise.fine_grid import on_grid, with_noise
@@ -113,7 +113,7 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
         *Source.* Chen et al. 2023, Algorithms 5.4 (projection), 5.13 (vote) and 5.12 (split).
 
         *Side channels.* Running time depends on the graph. How the solver ended is not shown; what is released has a
-        certificate (:mod:`pgmpy_dp.private.learners.certificates`).
+        certificate (:mod:`pgmpy_dp.private.mathematics.certificates`).
 
     Examples
     --------

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.solutions import certified_solution
 from pgmpy_dp.private.data.moments import GRID, TraceSensitivity, second_moments, trace_sensitivity
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners.certificates import CertifiedPoint
-from pgmpy_dp.private.learners.convex_program import certified_solution
 from pgmpy_dp.private.learners.covariance import CovarianceSettings, vectors_public
 from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.mathematics.log_determinant import certified_precision, distance_bound
 from pgmpy_dp.private.noise.matrix import MatrixNoise, add_matrix_noise, plan_matrix_noise
 from pgmpy_dp.private.noise.samplers import seeded_generator
@@ -91,7 +91,7 @@ class PrecisionSettings:
 
 @dataclass(frozen=True)
 class PrecisionProgram:
-    """The graphical lasso under a cap, as a stable program for :mod:`pgmpy_dp.private.learners.convex_program`.
+    """The graphical lasso under a cap, as a stable program for :mod:`pgmpy_dp.plans.convex_program`.
 
     Its solution is the upper triangle of Theta, row by row. `sensitivity` and `distance` bound Frobenius norms of the
     whole matrix, and so l2 norms of the triangle; :func:`run` has the proof.
@@ -108,7 +108,7 @@ class PrecisionProgram:
 
     Examples
     --------
-    >>> from pgmpy_dp.private.learners.convex_program import release
+    >>> from pgmpy_dp.plans.convex_program import release
     >>> program = PrecisionProgram(2, Adjacency.ADD_REMOVE, 5000, PrecisionSettings(row_norm=3.0, penalty=0.2))
     >>> rows = np.random.default_rng(0).normal(size=(5000, 2))
     >>> data = PrivateVectors(rows, ledger=Budget(rho=0.5), n_records=5000)
