@@ -210,7 +210,7 @@ class PrivateBlockModel(BasePrivateEstimator):
         if method == "exponential":
             return block_exponential.run(data, block_exponential.ExponentialSettings(**given), budget)
         # Imported where it is used: the solvers behind it need torch.
-        from pgmpy_dp.private.learners import block_sdp
+        from pgmpy_dp.plans import block_sdp
 
         settings = block_sdp.ProjectionSettings(
             **given,

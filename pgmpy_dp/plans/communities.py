@@ -150,7 +150,8 @@ def communities_release(
         "score_unit": SCORE_UNIT,
         "settings": {"degree": settings.degree, "budget": budget.guarantee.to_dict(), **public},
     }
-    return curator.release("communities", facts, computed=(labels_of(sums).astype(np.int64), fixed))
+    counts = [(a.values[0], a.noise[0]) for a in curator.answers if a.operator == "edge_count"]
+    return curator.release("communities", facts, computed=(labels_of(sums).astype(np.int64), fixed), arrays=counts)
 
 
 def communities(release: Release) -> Communities:

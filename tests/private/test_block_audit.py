@@ -154,28 +154,16 @@ class TestShares:
 
     @pytest.mark.parametrize("degree", [None, 5.0])
     @pytest.mark.parametrize("vote", [True, False])
+    @pytest.mark.parametrize("split", [True, False])
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-6)], ids=str)
-    def test_projection_and_vote(self, degree, vote, budget):
-        graph = copies(0, 3, budget)
-        plan = block_sdp._plan(graph, ProjectionSettings(degree=degree, vote=vote), budget)
-        if vote or degree is None:
-            spent = Fraction(plan.projection.rho) + (Fraction(plan.vote.rho) if vote else 0)
-            spent += Fraction(plan.count.rho) if degree is None else 0
-            assert spent <= Fraction(plan.cost.rho) and plan.cost.implies(budget.guarantee)
-            assert float(spent) == pytest.approx(plan.cost.rho)
-        else:
-            assert plan.cost == budget.guarantee and plan.projection == budget
-
-    @pytest.mark.parametrize("degree", [None, 5.0])
-    @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-6)], ids=str)
-    def test_each_half_of_a_split_costs_the_budget(self, degree, budget):
-        plan = block_sdp._plan(copies(0, 3, budget), ProjectionSettings(degree=degree, split=True), budget)
-        assert plan.cost == budget.guarantee
-        name = "rho" if budget.rho else "epsilon"
-        first = Fraction(getattr(plan.projection, name))
-        first += Fraction(getattr(plan.count, name)) if degree is None else 0
-        assert first <= Fraction(getattr(budget, name)) and getattr(plan.vote, name) == getattr(budget, name)
-        assert plan.projection.delta == budget.delta
+    def test_projection_and_vote(self, degree, vote, split, budget):
+        plan = block_sdp._plan(6, ProjectionSettings(degree=degree, vote=vote, split=split), budget)
+        counted = Fraction(1, 50) if degree is None else 0
+        assert plan.projection + counted + (0 if split else plan.vote) == 1  # of all edges, or of the first half
+        assert plan.vote == (1 if split else Fraction(15, 100) * vote)
+        # All of delta is for the noise where the rest is pure, or there is no rest: else it is for rho.
+        pure = budget.delta > 0 and (split or (degree is not None and not vote))
+        assert (plan.pure, plan.eta) == (pure, budget.delta if pure else 0.0)
 
     def test_one_charge_for_a_fit(self):
         for run, settings in [

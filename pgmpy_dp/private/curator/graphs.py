@@ -14,8 +14,9 @@ import scipy.sparse as sp
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.base import checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
+from pgmpy_dp.private.curator.solutions import SolutionCurator
 from pgmpy_dp.private.data.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -165,7 +166,7 @@ class CommunityChoice(Mechanism):
         return sample_signs(list(zip(upper.row.tolist(), upper.col.tolist(), strict=True)), self.law, seed)
 
 
-class GraphCurator(Curator):
+class GraphCurator(SolutionCurator):
     """A graph behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
 
     Sums, answers and labels are not kept: of these a plan makes what it releases, and they take memory.
