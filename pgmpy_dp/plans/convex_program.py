@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.solutions import CheckedProgram, SolutionCurator, Solver, StableProgram, noise_plan
+from pgmpy_dp.private.curator.solutions import (
+    CheckedProgram,
+    Program,
+    SolutionCurator,
+    Solver,
+    StableProgram,
+    noise_plan,
+)
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.sensitive import Release
 
@@ -16,7 +23,7 @@ __all__ = ["release", "released_solution"]
 
 
 def release(
-    program: CheckedProgram | StableProgram,
+    program: Program[Any],
     records: PrivateData,
     budget: Budget,
     *,

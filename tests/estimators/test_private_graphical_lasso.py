@@ -17,8 +17,8 @@ from scipy.stats import multivariate_normal
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.estimators import PrivateGraphicalLasso, precision_fits, private_graphical_lasso
 from pgmpy_dp.models.gaussian import noise_aware_penalty
+from pgmpy_dp.plans import covariance, precision
 from pgmpy_dp.private.data import moments, vectors
-from pgmpy_dp.private.learners import covariance, precision
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.estimators.test_nothing_leaks import reachable

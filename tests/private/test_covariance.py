@@ -8,16 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.plans import convex_program
+from pgmpy_dp.plans import convex_program, covariance, precision
 from pgmpy_dp.plans.convex_program import released_solution
+from pgmpy_dp.plans.covariance import CovarianceSettings, noisy_covariance
+from pgmpy_dp.plans.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.solutions import certified_solution
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners import covariance, precision
-from pgmpy_dp.private.learners.covariance import CovarianceSettings, noisy_covariance
-from pgmpy_dp.private.learners.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.mathematics.log_determinant import distance_bound
 from pgmpy_dp.private.noise.matrix import MECHANISMS

@@ -16,6 +16,7 @@ import pytest
 
 import pgmpy_dp.models
 import pgmpy_dp.solvers
+from pgmpy_dp.plans import precision
 from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.solutions import certified_solution
@@ -28,7 +29,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners import precision
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema

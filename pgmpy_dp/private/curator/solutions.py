@@ -40,6 +40,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 __all__ = [
     "CheckedProgram",
     "MatrixGrid",
+    "Program",
     "SolutionCurator",
     "Solver",
     "StableProgram",
@@ -58,7 +59,7 @@ _INSIDE = "pgmpy_dp.private."
 _UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
 
 
-class _Public(Protocol[Records]):
+class Program(Protocol[Records]):
     """What every program says of itself, public and fixed before records are seen."""
 
     @property
@@ -81,7 +82,7 @@ class _Public(Protocol[Records]):
 
 
 @runtime_checkable
-class StableProgram(_Public[Records], Protocol[Records]):
+class StableProgram(Program[Records], Protocol[Records]):
     """A program of a user's own, who vouches for what it says about itself and for its certificates.
 
     Attributes
@@ -333,7 +334,7 @@ class SolutionCurator(Curator):
 
         return list(self._answer("solution", {**asked, "noise": noise}, share, mechanism, eta))
 
-    def _checked_program(self, program: Any, calls: list[Solver], vouched_for: bool) -> dict[str, Any]:
+    def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
         """Public arguments of the request."""
         kind = type(program)
         inside = kind.__module__.startswith(_INSIDE)
@@ -356,9 +357,9 @@ class SolutionCurator(Curator):
             )
         program.check(self._data)
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return {"function": name, "program": program.public(), "solvers": calls, "vouched_for": not inside}
+        return {"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside}
 
-    def _solved(self, program: Any, calls: list[Solver]) -> np.ndarray:
+    def _solved(self, program: Any, calls: Sequence[Solver]) -> np.ndarray:
         with self._data._handed_out():
             return certified_solution(program, self._data, calls)
 
