@@ -12,7 +12,9 @@ import scipy.sparse as sp
 
 from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.estimators import PrivateBlockModel
+from pgmpy_dp.plans import block_projection
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.graph import PrivateGraph
 
 __all__ = ["awkward_graphs", "graph_cases", "graph_pairs", "other_edge"]
 
@@ -25,7 +27,7 @@ def awkward_graphs(n: int) -> dict[str, np.ndarray]:
     Parameters
     ----------
     n : int
-        Vertices, 4 or more.
+        Vertices, 2 or more.
 
     Returns
     -------
@@ -58,15 +60,16 @@ def other_edge(graph: np.ndarray, edge: tuple[int, int]) -> np.ndarray:
 
 
 def graph_pairs(rng: np.random.Generator, n: int) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
-    """Neighbouring graphs on n vertices: awkward ones, with an edge more or less first and last; then random ones.
+    """Neighbouring graphs on n vertices: awkward ones with an edge more or less, then random ones.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     n : int
     """
-    for graph, edge in itertools.product(awkward_graphs(n).values(), ((0, 1), (n - 2, n - 1))):
-        yield sp.csr_array(graph.astype(int)), sp.csr_array(other_edge(graph, edge).astype(int))
+    for k, graph in enumerate(awkward_graphs(n).values()):
+        for edge in ((0, 1 + k % (n - 1)), (n - 2, n - 1)):
+            yield sp.csr_array(graph.astype(int)), sp.csr_array(other_edge(graph, edge).astype(int))
     while True:
         graph = np.triu(rng.random((n, n)) < rng.random() ** 2, 1)
         edge = tuple(sorted(rng.choice(n, 2, replace=False).tolist()))
@@ -81,16 +84,32 @@ def graph_cases() -> list[ReplayCase]:
         kinds += [(method, budget, {}), (method, budget, {"n_communities": 3, "degree": 30.0})]
     kinds += [("exponential", budget, {}) for budget in (PURE, ZERO)] + [("exponential", PURE, {"degree": 2.0})]
     kinds += [("randomized-response", PURE, {"vote": False}), ("auto", APPROXIMATE, {})]
-    return [
-        ReplayCase(
-            ", ".join(["PrivateBlockModel", method, *(f"{name}={value}" for name, value in options.items()), str(budget)]),
-            partial(_fit, method=method, budget=budget, **options),
-            partial(graph_pairs, n=n),
-            2 * len(awkward_graphs(n)),
-        )
+    for method, budget in itertools.product(("sdp", "sdp-exact"), (ZERO, APPROXIMATE)):
+        kinds += [(method, budget, {}), (method, budget, {"n_communities": 3, "degree": 30.0, "bias": 0.05})]
+    kinds += [("sdp", budget, {"vote": False, "degree": 1.0}) for budget in (ZERO, APPROXIMATE)]
+    cases = [
+        _case("PrivateBlockModel", partial(_fit, method=method, budget=budget, **options), n, method, options, budget)
+        # Of more than 22 vertices exact draws take time that depends on the graph.
         for k, (method, budget, options) in enumerate(kinds)
-        for n in ((9, 24)[k % 2],)  # above 22 vertices labels are drawn in another way
+        for n in (9 if method == "exponential" else (9, 24)[k % 2],)
     ]
+    for n, budget, options in [
+        *((2, budget, {"degree": 1.0, "bias": 1.0, "theta": 0.8}) for budget in (ZERO, APPROXIMATE)),
+        (16, ZERO, {"degree": 1.0, "bias": 0.01}),
+        (16, APPROXIMATE, {"degree": 8.0, "bias": 0.7, "analysis": "published"}),
+    ]:
+        cases.append(_case("BlockProjection", partial(_project, n=n, budget=budget, **options), n, "", options, budget))
+    return cases
+
+
+def _case(name: str, fit: Any, n: int, method: str, options: dict[str, Any], budget: Budget) -> ReplayCase:
+    shown = [name, *([method] if method else []), *(f"{key}={value}" for key, value in options.items()), str(budget)]
+    return ReplayCase(", ".join([*shown, f"n={n}"]), fit, partial(graph_pairs, n=n), 2 * len(awkward_graphs(n)))
+
+
+def _project(data: sp.csr_array, *, n: int, budget: Budget, **options: Any) -> Any:
+    program = block_projection.projection(n, **options)
+    return block_projection.release(program, PrivateGraph(data, ledger=budget), budget)
 
 
 def _fit(data: sp.csr_array, *, method: str, budget: Budget, **options: Any) -> Any:

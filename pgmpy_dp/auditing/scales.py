@@ -148,6 +148,27 @@ def _community_choice(request: Request) -> tuple[list[float], list[float]]:
     return [spent if epsilon - 2.0**-20 <= spent <= epsilon else epsilon], [spent]
 
 
+def _solution(request: Request) -> tuple[list[float], list[float]]:
+    """Gaussian noise, in units of the solution: for twice the certified distance, and rounding to the grid, too."""
+    arguments, cost, share = request.arguments, request.cost, float(request.share)
+    program, unit, size = arguments["program"], arguments["unit"], request.mechanism.exact[0].value.size
+    moved = _SOLUTIONS[arguments["function"].rsplit(".", 1)[1]](program) + 2.0 * arguments["distance"]
+    if isinstance(cost, ZCDP):
+        multiplier = 1.0 / math.sqrt(2.0 * share * cost.rho)
+    else:  # a thousandth of delta is for the difference of discrete and continuous noise
+        multiplier = accounting.gaussian_multiplier(share * cost.epsilon, float(request.eta) * (1.0 - 2.0**-10))
+    return [(moved + unit * math.sqrt(size)) * multiplier], [unit * noise.scale for noise in request.mechanism.noise]
+
+
+def _block_projection(program: dict[str, Any]) -> float:
+    """Of the entries above the diagonal; as published of those on it too."""
+    s, n = program["theta"] / (program["bias"] * program["degree"] * (program["n_communities"] - 1)), program["n"]
+    return math.sqrt(24.0 * s / n) if program["analysis"] == "published" else math.sqrt(s * min(2.0 / n, s))
+
+
+_SOLUTIONS = {"BlockProjection": _block_projection}
+
+
 def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
     """Over all sets of variables that one replacement can change; of many variables, for sums of all parities alone."""
     curator: Any = request.curator
@@ -279,6 +300,7 @@ _CHECKS = {
     "neighbour_sums": _one_array,
     "randomised_response": _randomised_response,
     "community_choice": _community_choice,
+    "solution": _solution,
     "edge_votes": _edge_votes,
     "agreed_graph": _agreed_graph,
 }

@@ -319,12 +319,14 @@ class SolutionCurator(Curator):
         mechanism: Callable[[Any, Fraction], Mechanism]
         if noise == "gaussian":
             grid = noise_plan(program, budget)
+            unit = grid.step
 
             def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> AdditiveNoise:
                 return AdditiveNoise((on_grid(self._solved(program, calls), grid, self.adjacency),), (grid.noise,))
 
         else:
             plan = matrix_plan(program, noise, budget)
+            unit = plan.unit
 
             def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> SymmetricNoise:
                 exact = np.rint(self._solved(program, calls) / plan.unit).astype(np.int64)
@@ -332,7 +334,8 @@ class SolutionCurator(Curator):
                 sensitive = Sensitive(exact, self.adjacency, moved * math.sqrt(len(exact)), moved, moved)
                 return SymmetricNoise(sensitive, plan.noise)
 
-        return list(self._answer("solution", {**asked, "noise": noise}, share, mechanism, eta))
+        asked = {**asked, "distance": program.distance, "noise": noise, "unit": unit}
+        return list(self._answer("solution", asked, share, mechanism, eta))
 
     def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
         """Public arguments of the request."""
