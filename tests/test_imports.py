@@ -110,22 +110,9 @@ def test_nothing_but_estimators_and_the_command_line_imports_plans():
 # "block": it sees the records of one block, and so can change that block's vote alone.
 # "solver": it sees records, and what it returns is certified inside, or not released.
 FROM_OUTSIDE = {
-    "models.communities.balanced": "released",
-    "models.communities.combined": "released",
-    "models.communities.community_scores": "released",
-    "models.communities.expected_degrees": "released",
-    "models.communities.labels_of": "released",
-    "models.communities.marks_of": "released",
-    "models.communities.power_communities": "released",
-    "models.communities.random_labels": "released",
-    "models.communities.spectral_labels": "released",
     "models.membership_clusters.block_centres": "block",
     "models.mixtures.smallest_distance": "released",
     "models.mixtures.weighted_kmeans": "released",
-    "solvers.correlation_newton.require_torch": "released",
-    "solvers.correlation_path.central_path": "solver",
-    "solvers.correlation_path.least_accuracy": "released",
-    "solvers.correlation_projection.project_correlation": "solver",
     "solvers.graphical_lasso.graphical_lasso": "solver",
 }
 

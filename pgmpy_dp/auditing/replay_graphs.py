@@ -93,11 +93,14 @@ def graph_cases() -> list[ReplayCase]:
         for k, (method, budget, options) in enumerate(kinds)
         for n in (9 if method == "exponential" else (9, 24)[k % 2],)
     ]
-    for n, budget, options in [
-        *((2, budget, {"degree": 1.0, "bias": 1.0, "theta": 0.8}) for budget in (ZERO, APPROXIMATE)),
+    programs: list[tuple[int, Budget, dict[str, Any]]] = [
+        *(
+            (2, budget, {"degree": 1.0, "bias": 1.0, "theta": 0.8}) for budget in (ZERO, APPROXIMATE)
+        ),  # moves by its all
         (16, ZERO, {"degree": 1.0, "bias": 0.01}),
         (16, APPROXIMATE, {"degree": 8.0, "bias": 0.7, "analysis": "published"}),
-    ]:
+    ]
+    for n, budget, options in programs:
         cases.append(_case("BlockProjection", partial(_project, n=n, budget=budget, **options), n, "", options, budget))
     return cases
 
@@ -113,5 +116,5 @@ def _project(data: sp.csr_array, *, n: int, budget: Budget, **options: Any) -> A
 
 
 def _fit(data: sp.csr_array, *, method: str, budget: Budget, **options: Any) -> Any:
-    given = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
+    given: dict[str, Any] = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
     return PrivateBlockModel(method=method, **given, **options).fit(data)

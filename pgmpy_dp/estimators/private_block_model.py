@@ -9,10 +9,10 @@ import pandas as pd
 
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.plans import block_exponential, noisy_power, randomised_response
 from pgmpy_dp.plans.communities import communities
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["METHODS", "PrivateBlockModel"]

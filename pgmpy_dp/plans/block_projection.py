@@ -1,4 +1,4 @@
-"""The block model's projection, by solvers of their own: Newton's method, and behind it one that is proved to arrive."""
+"""The block model's projection and its solvers: Newton's method, and behind it one that is proved to arrive."""
 
 from __future__ import annotations
 
@@ -87,16 +87,19 @@ def by_path(target: SparseMinusConstant, accuracy: float) -> dict[str, np.ndarra
     return {"factor": pair.factor, "dual_factor": pair.dual_factor}
 
 
-def projected(
-    curator: GraphCurator, program: BlockProjection, share: Fraction | int, eta: float = 0.0
-) -> np.ndarray:
+def projected(curator: GraphCurator, program: BlockProjection, share: Fraction | int, eta: float = 0.0) -> np.ndarray:
     """The noisy projection, shape (n, n), symmetric; its diagonal is 1/n, or what was released of it."""
     (entries,) = curator.solution(program, solvers(program), share, eta)
     return _matrix(program.public(), entries, noise_plan(program, part_of(curator.cost, share, eta)).exponent)
 
 
 def release(
-    program: BlockProjection, graph: PrivateGraph, budget: Budget, *, device: str = "cpu", random_state: int | None = None
+    program: BlockProjection,
+    graph: PrivateGraph,
+    budget: Budget,
+    *,
+    device: str = "cpu",
+    random_state: int | None = None,
 ) -> Release:
     """Release the projection alone, as :func:`pgmpy_dp.plans.convex_program.release`; :func:`released_matrix` reads it.
 

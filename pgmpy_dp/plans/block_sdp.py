@@ -109,6 +109,7 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
 
     Examples
     --------
+    >>> import numpy as np
     >>> from pgmpy_dp.plans.communities import communities
     >>> cliques = np.kron(np.eye(2), np.ones((30, 30))) - np.eye(60)
     >>> graph = PrivateGraph(cliques, ledger=Budget(rho=4.0))
@@ -117,71 +118,53 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
     (True, '0-zCDP')
     """
     require_graph_and_budget(graph, budget, settings)
-    plan = _plan(graph.n, settings, budget)
-    mechanism = "noisy_projection" + ("_of_half" if settings.split else "")
-    k, votes = settings.n_communities, plan.vote > 0
+    (projecting, voting, eta), k = _shares(graph.n, settings, budget), settings.n_communities
     curator = GraphCurator(
         graph,
         budget,
-        what=f"projection for {k} communities of {graph.n} vertices" + (" and a vote" if votes else ""),
+        what=f"projection for {k} communities of {graph.n} vertices" + (" and a vote" if voting else ""),
         columns=(),
-        mechanism=mechanism,
-        reserve=plan.eta,
-        pure=plan.pure,
+        mechanism="noisy_projection" + ("_of_half" if settings.split else ""),
+        reserve=eta,
+        pure=eta > 0,
         random_state=settings.random_state,
     )
+    whole = 2.0 if settings.split else 1.0
     with curator.split(2) if settings.split else nullcontext([curator, curator]) as (first, second):
-        if settings.degree is None:
-            degree = noisy_degree(first, COUNT_SHARE)
-        else:
-            degree = settings.degree / (2.0 if settings.split else 1.0)
-        noisy = projected(first, _program(graph.n, settings, degree), plan.projection, plan.eta)
+        degree = noisy_degree(first, COUNT_SHARE) if settings.degree is None else settings.degree / whole
+        noisy = projected(first, _program(graph.n, settings, degree), projecting, eta)
         labels = spectral_labels(noisy, k)
         sums = graph.n * (noisy @ marks_of(labels, k))
-        if votes:
+        if voting:
             # As published, the vote of a split compares numbers of neighbours as they are.
-            sums = vote(second, labels, k, 0.0 if settings.split else degree, plan.vote)
-    return communities_release(
-        curator,
-        settings,
-        budget,
-        sums,
-        degree * (2.0 if settings.split else 1.0),
-        method="sdp-exact" if settings.split else "sdp",
-        bias=settings.bias,
-        vote=votes,
-        analysis=settings.analysis,
-    )
+            sums = vote(second, labels, k, 0.0 if settings.split else degree, voting)
+    method = "sdp-exact" if settings.split else "sdp"
+    facts = {"method": method, "bias": settings.bias, "vote": voting > 0, "analysis": settings.analysis}
+    return communities_release(curator, settings, budget, sums, whole * degree, **facts)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Shares of projection and vote, what the projection takes of the reserve, and whether shares are of epsilon."""
+def _shares(n: int, settings: ProjectionSettings, budget: Budget) -> tuple[Fraction, Fraction, float]:
+    """Of projection and vote, and what the projection takes of delta; shares are of epsilon where that is not 0.
 
-    projection: Fraction
-    vote: Fraction
-    eta: float
-    pure: bool
-
-
-def _plan(n: int, settings: ProjectionSettings, budget: Budget) -> _Plan:
-    """The plan, from public numbers; what no noise can do is refused for every degree that may come."""
+    From public numbers; what no noise can do is refused for every degree that may come.
+    """
     if budget.rho is None and not budget.delta:
         raise ValueError(
             f"the budget is {budget}, and the projection needs Gaussian noise: pass rho or a delta above 0, or use "
             "randomised response"
         )
-    counted = COUNT_SHARE if settings.degree is None else Fraction(0)
-    voted = VOTE_SHARE if settings.vote and not settings.split else Fraction(0)
-    # Where all but the projection is pure, or nothing else is asked of its edges, all of delta is for its noise.
-    pure = budget.epsilon is not None and (settings.split or not counted + voted)
-    plan = _Plan(1 - counted - voted, Fraction(1) if settings.split else voted, budget.delta * pure, pure)
-    cost = cost_of(budget, plan.eta, pure=pure)
+    counting = COUNT_SHARE if settings.degree is None else Fraction(0)
+    voting = VOTE_SHARE if settings.vote and not settings.split else Fraction(0)
+    projecting = 1 - counting - voting
+    # Where all but the projection is pure, or nothing else is asked, all of delta is for its noise.
+    eta = budget.delta if settings.split or projecting == 1 else 0.0
+    voting = Fraction(1) if settings.split else voting
+    cost = cost_of(budget, eta, pure=eta > 0)
     edge_count_noise(cost, COUNT_SHARE)
-    neighbour_noise(cost, plan.vote or COUNT_SHARE)
+    neighbour_noise(cost, voting or COUNT_SHARE)
     for degree in [1.0, max(1.0, n - 1.0)] if settings.degree is None else [settings.degree]:
-        noise_plan(_program(n, settings, degree), part_of(cost, plan.projection, plan.eta))
-    return plan
+        noise_plan(_program(n, settings, degree), part_of(cost, projecting, eta))
+    return projecting, voting, eta
 
 
 def _program(n: int, settings: ProjectionSettings, degree: float) -> BlockProjection:

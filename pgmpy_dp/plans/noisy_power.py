@@ -14,13 +14,14 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.models.communities import balanced, combined, expected_degrees, labels_of, marks_of, random_labels
+from pgmpy_dp.models.communities import combined, expected_degrees, labels_of, marks_of, random_labels
 from pgmpy_dp.plans.communities import (
     COUNT_SHARE,
     CommunitySettings,
     communities_release,
     noisy_degree,
     require_graph_and_budget,
+    vote,
 )
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
@@ -145,7 +146,7 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     memory = np.zeros(1, dtype=np.float32)
     for _ in range(n_rounds):
         marks.append(marks_of(labels, k))
-        sums.append(balanced(curator.neighbour_sums(marks[-1], share), marks[-1], degrees).astype(np.float32))
+        sums.append(vote(curator, labels, k, degrees, share).astype(np.float32))
         memory = sums[-1] + np.float32(_MEMORY[kind]) * memory
         labels = labels_of(memory)
     facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": n_rounds}
@@ -166,7 +167,9 @@ def _plan(settings: NoisyPowerSettings, budget: Budget) -> tuple[PureDP | ZCDP, 
     possible = (["gaussian"] if budget.rho or budget.delta else []) + (["laplace"] if budget.epsilon else [])
     kinds = possible if settings.noise == "auto" else [settings.noise]
     if not set(kinds) <= set(possible):
-        raise ValueError(f"noise={settings.noise!r} cannot give {budget}; pass noise={possible[0]!r}, or another budget")
+        raise ValueError(
+            f"noise={settings.noise!r} cannot give {budget}; pass noise={possible[0]!r}, or another budget"
+        )
     plans = [(cost_of(budget, pure=kind == "laplace"), settings.n_rounds or _ROUNDS[kind]) for kind in kinds]
     cost, n_rounds = max(plans, key=lambda plan: _information(*plan))
     neighbour_noise(cost, _share(settings, n_rounds))  # impossible scales are refused here, before the charge

@@ -8,12 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.models.communities import (
-    expected_degrees,
-    marks_of,
-    power_communities,
-    spectral_labels,
-)
+from pgmpy_dp.models.communities import centred_answers, marks_of, power_communities, spectral_labels
 from pgmpy_dp.plans.communities import CommunitySettings, communities_release, require_graph_and_budget, vote
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
@@ -120,7 +115,7 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         random_state=settings.random_state,
     )
     answers = curator.randomised_response(_answer_share(settings))
-    matrix, degrees = _centred(answers, rate, settings.degree)
+    matrix, degrees = centred_answers(answers, rate, settings.degree)
     labels = power_communities(matrix, spectral_labels(matrix, k), k)
     sums = (matrix @ marks_of(labels, k).astype(matrix.dtype)).astype(np.float64)
     if settings.vote:
@@ -150,24 +145,3 @@ def _flip_rate(settings: ResponseSettings, budget: Budget) -> float:
     cost = cost_of(budget, pure=budget.epsilon is not None)
     neighbour_noise(cost, VOTE_SHARE)
     return response_rate(cost, _answer_share(settings))
-
-
-def _centred(answers: np.ndarray, rate: float, degree: float | None) -> tuple[np.ndarray, np.ndarray]:
-    """M with zero diagonal, and the degrees it is centred by: a given one, or those of the answers. Post-processing."""
-    n = len(answers)
-    told = max(1.0 - 2.0 * rate, 1e-9)  # at rate 1/2 the answers say nothing
-    matrix = answers.astype(np.float32)
-    matrix -= np.float32(rate)
-    matrix /= np.float32(told)
-    np.fill_diagonal(matrix, 0.0)
-    if degree is None:
-        noisy = matrix.sum(axis=1, dtype=np.float64)
-        mean = float(np.clip(noisy.mean(), 0.0, n - 1.0))
-        degrees = expected_degrees(noisy, n * rate * (1.0 - rate) / told**2, mean)
-    else:
-        degrees = np.full(n, degree)
-    scaled = (degrees / np.sqrt(max(degrees.sum(), 1e-9))).astype(np.float32)
-    for start in range(0, n, 1000):  # not all n**2 products at once
-        matrix[start : start + 1000] -= scaled[start : start + 1000, None] * scaled
-    np.fill_diagonal(matrix, 0.0)
-    return matrix, degrees

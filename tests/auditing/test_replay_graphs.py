@@ -1,4 +1,4 @@
-"""Replay of communities: right fits hold and attain their bounds, and each way in which an edge could count twice is found."""
+"""Replay of communities: right fits hold and attain their bounds; each way in which an edge counts twice is found."""
 
 from __future__ import annotations
 
@@ -103,17 +103,21 @@ class TestMutantsOfTheBoundary:
         """Every vertex in two communities at once: an edge counts four times."""
         monkeypatch.setattr(graphs, "checked_marks", lambda marks, n: marks)
         monkeypatch.setattr(data, "checked_marks", lambda marks, n: marks)
-        monkeypatch.setattr(noisy_power, "marks_of", lambda labels, k: np.ones((len(labels), 2), dtype=np.int32))
+        monkeypatch.setattr(communities, "marks_of", lambda labels, k: np.ones((len(labels), 2), dtype=np.int32))
         monkeypatch.setattr(noisy_power, "combined", lambda marks, sums, labels, k: sums[-1])
         assert "neighbour_sums: exact statistics moved by 2 " in found(fit("noisy-power"), pairs()[:2])
 
-    @pytest.mark.parametrize(("method", "name"), [("randomized-response", "flip_rate"), ("exponential", "exponential_below")])
+    @pytest.mark.parametrize(
+        ("method", "name"), [("randomized-response", "flip_rate"), ("exponential", "exponential_below")]
+    )
     def test_coins_and_weights_for_twice_the_epsilon(self, method, name, monkeypatch):
         true = getattr(graphs, name)
         monkeypatch.setattr(graphs, name, lambda epsilon: true(2 * epsilon))
         assert "noise of scale" in found(fit(method), pairs()[:1])
 
-    @pytest.mark.parametrize(("method", "kind"), [("randomized-response", RandomisedResponse), ("exponential", CommunityChoice)])
+    @pytest.mark.parametrize(
+        ("method", "kind"), [("randomized-response", RandomisedResponse), ("exponential", CommunityChoice)]
+    )
     @pytest.mark.parametrize("mutant", ["three times", "of paths"])
     def test_answers_about_more_than_an_edge(self, method, kind, mutant, monkeypatch):
         true = kind.__init__
@@ -129,7 +133,9 @@ class TestMutantsOfTheBoundary:
     def test_weights_that_know_the_edges(self, monkeypatch):
         def choice(curator, degree, share):
             law = community_law(curator.n, curator._data._matrix.nnz, curator.cost, share)
-            return curator._answer("community_choice", {}, share, lambda *_: CommunityChoice(curator._data._matrix, law))
+            return curator._answer(
+                "community_choice", {}, share, lambda *_: CommunityChoice(curator._data._matrix, law)
+            )
 
         monkeypatch.setattr(GraphCurator, "community_choice", choice)
         assert "community_choice: exact statistics moved by inf" in found(fit("exponential", degree=2.0))
@@ -191,7 +197,7 @@ class TestMutantsOfPlans:
         assert "result differs" in found(fit(method), pairs()[:2])
 
     def test_a_warning_that_depends_on_an_edge(self, monkeypatch):
-        true = randomised_response._centred
+        true = randomised_response.centred_answers
 
         def warns(answers, rate, degree):
             if SEEN and SEEN[-1].nnz % 4:
@@ -201,9 +207,11 @@ class TestMutantsOfPlans:
         SEEN.clear()
         truth = GraphCurator.randomised_response
         monkeypatch.setattr(
-            GraphCurator, "randomised_response", lambda self, share: SEEN.append(self._data._matrix) or truth(self, share)
+            GraphCurator,
+            "randomised_response",
+            lambda self, share: SEEN.append(self._data._matrix) or truth(self, share),
         )
-        monkeypatch.setattr(randomised_response, "_centred", warns)
+        monkeypatch.setattr(randomised_response, "centred_answers", warns)
         assert "warned differs" in found(fit("randomized-response"), pairs()[:1])
 
 
@@ -222,7 +230,7 @@ class TestCertificates:
     SETTINGS = {"n": 160, "degree": 80.0, "bias": 0.01, "tolerance": 1e-3}
 
     def test_what_is_not_certified_is_not_released(self, monkeypatch):
-        """The first solver stops after three stalled steps here; what it left was released once, without a certificate."""
+        """The first solver stops after three stalled steps here, and once that was released without a certificate."""
         learner = project(**self.SETTINGS)
         report = replay(learner, *self.HARD)
         assert report.holds, report
@@ -265,7 +273,9 @@ class TestCertificates:
             return SEEN[-1]
 
         monkeypatch.setattr(BlockProjection, "certified", certified)
-        monkeypatch.setattr(block_sdp, "spectral_labels", lambda noisy, k: np.full(len(noisy), SEEN[-1].distance > 1e-7) * 1)
+        monkeypatch.setattr(
+            block_sdp, "spectral_labels", lambda noisy, k: np.full(len(noisy), SEEN[-1].distance > 1e-7) * 1
+        )
         truth = communities.communities_release
 
         def telling(*arguments, **public):

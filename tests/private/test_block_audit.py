@@ -157,13 +157,14 @@ class TestShares:
     @pytest.mark.parametrize("split", [True, False])
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-6)], ids=str)
     def test_projection_and_vote(self, degree, vote, split, budget):
-        plan = block_sdp._plan(6, ProjectionSettings(degree=degree, vote=vote, split=split), budget)
+        settings = ProjectionSettings(degree=degree, vote=vote, split=split)
+        projecting, voting, eta = block_sdp._shares(6, settings, budget)
         counted = Fraction(1, 50) if degree is None else 0
-        assert plan.projection + counted + (0 if split else plan.vote) == 1  # of all edges, or of the first half
-        assert plan.vote == (1 if split else Fraction(15, 100) * vote)
+        assert projecting + counted + (0 if split else voting) == 1  # of all edges, or of the first half
+        assert voting == (1 if split else Fraction(15, 100) * vote)
         # All of delta is for the noise where the rest is pure, or there is no rest: else it is for rho.
         pure = budget.delta > 0 and (split or (degree is not None and not vote))
-        assert (plan.pure, plan.eta) == (pure, budget.delta if pure else 0.0)
+        assert eta == (budget.delta if pure else 0.0)
 
     def test_one_charge_for_a_fit(self):
         for run, settings in [

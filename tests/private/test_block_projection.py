@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.plans import block_projection, convex_program
+from pgmpy_dp.plans import block_projection
 from pgmpy_dp.plans.block_projection import projection, release, released_matrix, solvers
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency

@@ -87,7 +87,9 @@ class TestFlips:
         edges = [(0, 1), (2, 3)]
         rng = np.random.default_rng(5)
         rate = 0.25
-        answers = np.array([RandomisedResponse(matrix(edges), rate).draw(rng)[np.triu_indices(N, 1)] for _ in range(4000)])
+        answers = np.array(
+            [RandomisedResponse(matrix(edges), rate).draw(rng)[np.triu_indices(N, 1)] for _ in range(4000)]
+        )
         truth = np.array([pair in edges for pair in PAIRS])
         flips = answers != truth
         # Each rate, and each pair's rate given another's flip, within 5 standard deviations; the draws are seeded.

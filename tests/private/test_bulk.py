@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
-from fractions import Fraction
 
 import numpy as np
 import pytest

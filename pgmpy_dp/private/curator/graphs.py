@@ -1,4 +1,4 @@
-"""Questions about a graph whose edges are private: sums over neighbours, randomised answers, a choice of communities."""
+"""Questions about a graph whose edges are private: sums over neighbours, randomised answers, a choice of labels."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def response_rate(cost: PureDP | ZCDP, share: Fraction | float) -> float:
     """
     part = checked_share(share)
     # What is epsilon-DP is epsilon**2/2-zCDP.
-    return flip_rate(root_down(2 * part * Fraction(cost.rho)) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon))
+    return flip_rate(
+        root_down(2 * part * Fraction(cost.rho)) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
+    )
 
 
 def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | float) -> SignLaw:
@@ -90,7 +92,9 @@ def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | 
     (True, True)
     """
     part = checked_share(share)
-    epsilon = Fraction(root_down(8 * part * Fraction(cost.rho))) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
+    epsilon = (
+        Fraction(root_down(8 * part * Fraction(cost.rho))) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
+    )
     agree = (exponential_below(epsilon) * _POINT).__floor__()
     exponents = [float(epsilon) * degree * (n - 2 * c) ** 2 / (4.0 * n) for c in range(n + 1)]
     sizes = tuple(max(1, int(math.exp(max(-700.0, _SIZE_POINT - x)))) for x in exponents)
@@ -288,8 +292,8 @@ class GraphCurator(SolutionCurator):
         Privacy
             *Sensitivity.* An edge is one bit, and one coin of its own decides whether it is told as it is.
 
-            *Guarantee.* A bit flipped with probability ``1/(1 + exp(epsilon'))``, rounded up to a multiple of 2**-16, is
-            epsilon'-DP: the share of epsilon, or ``epsilon' = sqrt(2 s rho)``, hence the share of rho.
+            *Guarantee.* A bit flipped with probability ``1/(1 + exp(epsilon'))``, rounded up to a multiple of 2**-16,
+            is epsilon'-DP: the share of epsilon, or ``epsilon' = sqrt(2 s rho)``, hence the share of rho.
 
             *Source.* Warner 1965; for graphs: Karwa, Slavkovic and Krivitsky 2014.
 
@@ -330,15 +334,15 @@ class GraphCurator(SolutionCurator):
 
             *Guarantee.* So no probability changes by more than a factor B/D, in either direction. B and D are integers
             with ``B/D <= exp(epsilon')``: exactly epsilon'-DP. The logarithm of the change ranges over an interval of
-            that length, which gives ``epsilon'**2/8``-zCDP (Cesar and Rogers 2021). So epsilon' is the share of epsilon,
-            or ``sqrt(8 s rho)``.
+            that length, which gives ``epsilon'**2/8``-zCDP (Cesar and Rogers 2021). So epsilon' is the share of
+            epsilon, or ``sqrt(8 s rho)``.
 
             *Source.* McSherry and Talwar 2007; score: Chen et al. 2023, Algorithm 5.19, without its split and vote.
             Their score ``sum over pairs (A_ij - d/n) x_i x_j`` has sensitivity 1 and the weight
             ``exp(epsilon' score/2)``.
 
-            *Exactness.* Drawn with integers from bits of the operating system: no floating point, no Markov chain, whose
-            law after finitely many steps would be another one, with no guarantee.
+            *Exactness.* Drawn with integers from bits of the operating system: no floating point, no Markov chain,
+            whose law after finitely many steps would be another one, with no guarantee.
 
             *Side channels.* Above 22 vertices the running time depends on the graph, and doubles with each edge that
             widens it; memory does not. A refusal because of the width would be an output that one edge decides, so that
@@ -346,7 +350,11 @@ class GraphCurator(SolutionCurator):
         """
         law = community_law(self.n, checked_number("degree", degree, positive=False), self.cost, share)
         return self._answer(
-            "community_choice", {"degree": degree}, share, lambda *_: CommunityChoice(self._data._matrix, law), keep=False
+            "community_choice",
+            {"degree": degree},
+            share,
+            lambda *_: CommunityChoice(self._data._matrix, law),
+            keep=False,
         )
 
     @contextmanager

@@ -245,7 +245,7 @@ def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = (
 class SolutionCurator(Curator):
     """Private data of any kind, and programs that are made of them."""
 
-    kind = PrivateData
+    kind: type[PrivateData] = PrivateData
 
     @property
     def unit(self) -> Hashable:
