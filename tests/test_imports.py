@@ -113,7 +113,6 @@ FROM_OUTSIDE = {
     "models.membership_clusters.block_centres": "block",
     "models.mixtures.smallest_distance": "released",
     "models.mixtures.weighted_kmeans": "released",
-    "solvers.graphical_lasso.graphical_lasso": "solver",
 }
 
 

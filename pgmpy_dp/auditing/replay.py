@@ -29,9 +29,11 @@ from pgmpy import config
 from pgmpy_dp.auditing.coins import Coins
 from pgmpy_dp.auditing.movements import (
     choices_moved,
+    invented_arrays,
     invented_graph,
     invented_labels,
     invented_positions,
+    matrices_moved,
     responses_moved,
     selections_moved,
 )
@@ -46,6 +48,7 @@ from pgmpy_dp.private.curator.mechanism import (
     NoisyMax,
     SeveralNoisyMax,
     StableMode,
+    SymmetricNoise,
 )
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
@@ -207,6 +210,7 @@ def _(mechanism: StableMode, other: Mechanism) -> float:
 movement.register(SeveralNoisyMax, selections_moved)
 movement.register(RandomisedResponse, responses_moved)
 movement.register(CommunityChoice, choices_moved)
+movement.register(SymmetricNoise, matrices_moved)
 
 INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
 """Kinds of invented answers."""
@@ -247,13 +251,13 @@ def invent(mechanism: Mechanism, kind: str, rng: np.random.Generator) -> Any:
 
 @invent.register
 def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
-    shapes = [item.value.shape for item in mechanism.exact]
-    if kind == "random":
-        return [rng.integers(-50, 200, size=shape) for shape in shapes]
-    if kind == "last":
-        return [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
-    value = {"zeros": 0, "negative": -1000, "huge": 10**12, "equal": 7}[kind]
-    return [np.full(shape, value, dtype=np.int64) for shape in shapes]
+    return invented_arrays([item.value.shape for item in mechanism.exact], kind, rng)
+
+
+@invent.register
+def _(mechanism: SymmetricNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    d = mechanism.plan.n_columns
+    return invented_arrays([(d,), (d * (d - 1) // 2,)], kind, rng)
 
 
 @invent.register

@@ -25,7 +25,7 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
-__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "PrecisionSettings", "capped_lasso", "noisy_precision", "run"]
+__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "PrecisionSettings", "lasso_solvers", "noisy_precision", "run"]
 
 OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
 

@@ -211,8 +211,8 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
 
     Examples
     --------
-    >>> part_of(ZCDP(0.5), Fraction(1, 2)), part_of(PureDP(1.0), 1, 1e-6)
-    (Budget(rho=0.25), Budget(epsilon=1.0, delta=1e-06))
+    >>> print(part_of(ZCDP(0.5), Fraction(1, 2)), part_of(PureDP(1.0), 1, 1e-6))
+    0.25-zCDP (1, 1e-06)-DP
     """
     if isinstance(cost, ZCDP):
         if eta:
@@ -306,7 +306,7 @@ class SolutionCurator(Curator):
             *Guarantee.* The share of rho, exactly, or (s epsilon, eta)-DP by the exact formula for Gaussian noise
             (:mod:`pgmpy_dp.private.noise.fine_grid`); of matrix noise the share (:mod:`pgmpy_dp.private.noise.matrix`).
 
-            *Source.* Chen et al. 2023, Lemma 4.1 and Lemma 3.12; ``proof.md``, section 6.
+            *Source.* Chen et al. 2023, Lemma 4.1 and Lemma 3.12; ``proof.md``, section 8.
 
             *Side channels.* Nothing of how the solve went is shown: a solver's exception is a solver that found
             nothing, its warnings are ignored, and no curator of the same data answers meanwhile. Running time depends
@@ -319,14 +319,14 @@ class SolutionCurator(Curator):
         mechanism: Callable[[Any, Fraction], Mechanism]
         if noise == "gaussian":
             grid = noise_plan(program, budget)
-            unit = grid.step
+            step = grid.step
 
             def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> AdditiveNoise:
                 return AdditiveNoise((on_grid(self._solved(program, calls), grid, self.adjacency),), (grid.noise,))
 
         else:
             plan = matrix_plan(program, noise, budget)
-            unit = plan.unit
+            step = plan.unit
 
             def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> SymmetricNoise:
                 exact = np.rint(self._solved(program, calls) / plan.unit).astype(np.int64)
@@ -334,8 +334,7 @@ class SolutionCurator(Curator):
                 sensitive = Sensitive(exact, self.adjacency, moved * math.sqrt(len(exact)), moved, moved)
                 return SymmetricNoise(sensitive, plan.noise)
 
-        asked = {**asked, "distance": program.distance, "noise": noise, "unit": unit}
-        return list(self._answer("solution", asked, share, mechanism, eta))
+        return list(self._answer("solution", {**asked, "noise": noise, "step": step}, share, mechanism, eta))
 
     def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
         """Public arguments of the request."""
@@ -360,7 +359,11 @@ class SolutionCurator(Curator):
             )
         program.check(self._data)
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return {"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside}
+        said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
+        return {
+            **{"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside},
+            **said,
+        }
 
     def _solved(self, program: Any, calls: Sequence[Solver]) -> np.ndarray:
         with self._data._handed_out():

@@ -119,7 +119,7 @@ class VectorCurator(SolutionCurator):
         answer = self._answer("unit_count", {}, share, lambda c, s: AdditiveNoise.of([unit_count(self._data)], c, s))
         return int(answer[0][0])
 
-    def clipped_sum(self, start: Sequence[float], radius: float, share: Fraction | float) -> np.ndarray:
+    def clipped_sum(self, start: Sequence[float] | np.ndarray, radius: float, share: Fraction | float) -> np.ndarray:
         """The sum over records (over persons, of their means) of what is left of a public start, clipped, with noise.
 
         Parameters
@@ -160,7 +160,7 @@ class VectorCurator(SolutionCurator):
 
     def second_moments(
         self,
-        center: Sequence[float],
+        center: Sequence[float] | np.ndarray,
         row_norm: float,
         mechanism: str,
         share: Fraction | float,
