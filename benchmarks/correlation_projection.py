@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from pgmpy_dp.private.learners.block_projection import BlockProjection
 from scipy.optimize import minimize
 
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
+from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.mathematics.certificates import certified_projection
 from pgmpy_dp.solvers.correlation_projection import SparseMinusConstant, project_correlation
 
