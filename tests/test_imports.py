@@ -83,8 +83,9 @@ PLANS_KNOW = (
     *("private.curator", "private.adjacency", "private.budget", "private.guarantee", "private.ledger"),
     *("private.sensitive.Release", "private.sensitive.Noise"),
     *("private.data.table.PrivateTable", "private.data.table.require_table_and_budget"),
-    *("private.data.sequences.PrivateSequences", "private.data.vectors.PrivateVectors"),
-    *("private.data.subject.PrivateData", "private.data.subject.require_data_and_budget"),
+    *("private.data.sequences.PrivateSequences", "private.data.graph.PrivateGraph"),
+    *("private.data.vectors.PrivateVectors", "private.data.subject.PrivateData"),
+    "private.data.subject.require_data_and_budget",
     "private.data.regressions.feature_rows",  # for block functions: of one block's codes, by a public layout
 )
 
@@ -109,22 +110,9 @@ def test_nothing_but_estimators_and_the_command_line_imports_plans():
 # "block": it sees the records of one block, and so can change that block's vote alone.
 # "solver": it sees records, and what it returns is certified inside, or not released.
 FROM_OUTSIDE = {
-    "models.communities.balanced": "released",
-    "models.communities.combined": "released",
-    "models.communities.community_scores": "released",
-    "models.communities.expected_degrees": "released",
-    "models.communities.labels_of": "released",
-    "models.communities.marks_of": "released",
-    "models.communities.power_communities": "released",
-    "models.communities.random_labels": "released",
-    "models.communities.spectral_labels": "released",
     "models.membership_clusters.block_centres": "block",
     "models.mixtures.smallest_distance": "released",
     "models.mixtures.weighted_kmeans": "released",
-    "solvers.correlation_newton.require_torch": "released",
-    "solvers.correlation_path.central_path": "solver",
-    "solvers.correlation_path.least_accuracy": "released",
-    "solvers.correlation_projection.project_correlation": "solver",
 }
 
 
@@ -185,7 +173,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
         *("Sensitive", "contingency_tables", "chain_tables", "chain_events", "UserShares"),
         *("table_codes", "random_halves", "random_parts", "interaction_sums", "pair_counts"),
         *("parity_sums", "parity_sums_and_count", "exact_parities"),
-        *("adjacency_matrix", "edge_count", "neighbour_sums", "random_edge_halves"),
+        *("adjacency_matrix", "edge_count", "neighbour_sums"),
         *("certified_solution", "certificates", "on_grid", "with_noise"),
         *("vector_rows", "unit_parts", "sequence_owners", "second_moments", "centered_sums", "unit_count"),
         *("random_vector_parts", "vector_blocks", "clipped_cluster_sums", "marked_cells"),

@@ -1,4 +1,4 @@
-"""Replay's rules for several selections and for matrix noise: how far statistics are apart, and invented answers."""
+"""Replay's rules for several selections, matrices and graphs: how far statistics are apart, and invented answers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, SymmetricNoise
 from pgmpy_dp.private.guarantee import ZCDP
 
-__all__ = ["invented_arrays", "invented_positions", "matrices_moved", "selections_moved"]
+__all__ = [
+    "choices_moved",
+    "invented_arrays",
+    "invented_graph",
+    "invented_labels",
+    "invented_positions",
+    "matrices_moved",
+    "responses_moved",
+    "selections_moved",
+]
 
 _TRACE = 2.0**30  # at most, of what one record or person adds to second moments
 
@@ -36,6 +46,48 @@ def invented_positions(mechanism: SeveralNoisyMax, kind: str, rng: np.random.Gen
     if kind == "random":
         return rng.integers(sizes)
     return sizes - 1 if kind == "last" else np.zeros(len(sizes), dtype=np.int64)
+
+
+def responses_moved(mechanism: RandomisedResponse, other: Mechanism) -> float:
+    """Pairs of vertices whose bits differ: one may. Infinite where the flips are others."""
+    assert isinstance(other, RandomisedResponse)
+    return np.inf if mechanism.rate != other.rate else _pairs_apart(mechanism.matrix, other.matrix)
+
+
+def choices_moved(mechanism: CommunityChoice, other: Mechanism) -> float:
+    """Pairs of vertices joined in one graph alone: one may be. Infinite where the public weights are others."""
+    assert isinstance(other, CommunityChoice)
+    return np.inf if mechanism.law != other.law else _pairs_apart(mechanism.matrix, other.matrix)
+
+
+def _pairs_apart(matrix: Any, other: Any) -> float:
+    if matrix.shape != other.shape:
+        return np.inf
+    gap = np.abs(matrix.toarray().astype(np.int64) - other.toarray())
+    # Entries that are not 0 or 1, loops and directions would be more than one bit of a pair.
+    return float(max(np.triu(gap).sum(), np.tril(gap).sum()))
+
+
+def invented_graph(mechanism: RandomisedResponse, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """No pair joined, all of them ("huge", "equal"), the last two vertices alone, or any."""
+    n = mechanism.matrix.shape[0]
+    upper = np.zeros((n, n), dtype=bool)
+    if kind == "random":
+        upper = np.triu(rng.integers(0, 2, (n, n)).astype(bool), 1)
+    elif kind == "last":
+        upper[n - 2, n - 1] = True
+    elif kind in ("huge", "equal"):
+        upper = np.triu(~upper, 1)
+    return upper | upper.T
+
+
+def invented_labels(mechanism: CommunityChoice, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """All vertices in one community, the last one alone, or any."""
+    labels = np.zeros(mechanism.matrix.shape[0], dtype=np.int64)
+    if kind == "random":
+        return rng.integers(0, 2, len(labels))
+    labels[-1:] = kind == "last"
+    return labels
 
 
 def matrices_moved(mechanism: SymmetricNoise, other: Mechanism) -> float:

@@ -33,6 +33,8 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     "gradient": {"add_remove": (1,), "replace_one": (2,)},
     "step": {"add_remove": (1,), "replace_one": (2,)},
     "worst_parity": {"add_remove": (1,), "replace_one": (2,)},
+    "edge_count": {"edge": (1, 1)},
+    "neighbour_sums": {"edge": (2, 2)},
     # a record that is replaced can enter or leave the schema
     "record_count": {"add_remove": (1, 1), "replace_one": (1, 1)},
     "unit_count": {"add_remove": (1, 1)},
@@ -135,8 +137,23 @@ def _additive(request: Request, norms: list[tuple[float, float]], shares: np.nda
     return np.maximum(wanted, 1e-3).tolist(), [noise.scale for noise in request.mechanism.noise]
 
 
-def _record_count(request: Request) -> tuple[list[float], list[float]]:
-    return _additive(request, [SENSITIVITIES["record_count"][str(request.curator.adjacency)]], np.ones(1))
+def _one_array(request: Request) -> tuple[list[float], list[float]]:
+    return _additive(request, [SENSITIVITIES[request.operator][str(request.curator.adjacency)]], np.ones(1))
+
+
+def _randomised_response(request: Request) -> tuple[list[float], list[float]]:
+    """The rate of flips, which is rounded up to a multiple of 2**-16."""
+    share, cost = float(request.share), request.cost
+    epsilon = math.sqrt(2.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon
+    return [min(0.5, math.ceil(2.0**16 / (1.0 + math.exp(epsilon))) / 2.0**16)], [request.mechanism.rate]
+
+
+def _community_choice(request: Request) -> tuple[list[float], list[float]]:
+    """What the ratio of an edge's two weights spends of epsilon: it is rounded down to a multiple of 2**-20."""
+    share, cost, law = float(request.share), request.cost, request.mechanism.law
+    epsilon = min(40.0, math.sqrt(8.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon)
+    spent = math.log(law.agree) - math.log(law.disagree)
+    return [spent if epsilon - 2.0**-20 <= spent <= epsilon else epsilon], [spent]
 
 
 def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
@@ -254,10 +271,6 @@ def _vertices(request: Request) -> tuple[list[float], list[float]]:
     return [2.0 * 4096.0 * weight / (share * request.cost.epsilon)], [request.mechanism.scale]
 
 
-def _unit_count(request: Request) -> tuple[list[float], list[float]]:
-    return _additive(request, [SENSITIVITIES["unit_count"][str(request.curator.adjacency)]], np.ones(1))
-
-
 def _clipped_sum(request: Request) -> tuple[list[float], list[float]]:
     (changed,) = SENSITIVITIES["clipped_sum"][str(request.curator.adjacency)]
     d = len(request.arguments["start"])
@@ -303,14 +316,17 @@ def _one_sided(degrees: int, epsilon: float) -> float:
 
 
 def _solution(request: Request) -> tuple[list[float], list[float]]:
-    """From what the program says of itself; how far the graphical lasso's optimum moves is computed here."""
+    """From what the program says of itself; how far optima of the boundary's own programs move is computed here."""
     asked, cost, share = request.arguments, request.cost, float(request.share)
-    moved, program = asked["sensitivity"] + 2.0 * asked["distance"], asked["program"]
+    program, step, sensitivity = asked["program"], asked["step"], asked["sensitivity"]
     if asked["function"].endswith(".PrecisionProgram"):
         square = SENSITIVITIES["second_moments"][str(request.curator.adjacency)][1] if program["d"] > 1 else 1
         lipschitz = program["max_eigenvalue"] ** 2 * program["row_norm"] ** 2 / program["n_records"]
-        moved += math.sqrt(square) * lipschitz - asked["sensitivity"]
-    step = asked["step"]
+        sensitivity = math.sqrt(square) * lipschitz
+    if asked["function"].endswith(".BlockProjection"):  # of the entries above the diagonal; as published on it too
+        n, s = program["n"], program["theta"] / (program["bias"] * program["degree"] * (program["n_communities"] - 1))
+        sensitivity = math.sqrt(24.0 * s / n) if program["analysis"] == "published" else math.sqrt(s * min(2.0 / n, s))
+    moved = sensitivity + 2.0 * asked["distance"]
     if asked["noise"] == "gaussian":
         (noise,), integers = request.mechanism.noise, moved / step + math.sqrt(asked["size"])
         if isinstance(cost, ZCDP):
@@ -329,14 +345,14 @@ def _solution(request: Request) -> tuple[list[float], list[float]]:
 
 
 _CHECKS = {
-    "unit_count": _unit_count,
+    "unit_count": _one_array,
     "clipped_sum": _clipped_sum,
     "second_moments": _second_moments,
     "solution": _solution,
     "tables": _tables,
     "worst_fit": _selection,
     "worst_parity": _selection,
-    "record_count": _record_count,
+    "record_count": _one_array,
     "parity_sums": _parity_sums,
     "interaction_sums": _interaction_sums,
     "pair_tables": _pair_tables,
@@ -344,6 +360,10 @@ _CHECKS = {
     "count": _count,
     "step": _step,
     "vertices": _vertices,
+    "edge_count": _one_array,
+    "neighbour_sums": _one_array,
+    "randomised_response": _randomised_response,
+    "community_choice": _community_choice,
     "edge_votes": _edge_votes,
     "agreed_graph": _agreed_graph,
 }
