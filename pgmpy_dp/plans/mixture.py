@@ -30,7 +30,7 @@ from pgmpy_dp.private.curator.clusters import (
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.schema import decode_label, encode_label
+from pgmpy_dp.schema import decode_label
 
 __all__ = ["STATUSES", "MixtureEstimate", "membership_centres", "mixture_estimate", "run"]
 
@@ -119,9 +119,9 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         reserve=shares.reserve,
         random_state=settings.random_state,
     )
-    n_records = data.n_records if data.n_records is not None else curator.record_count(shares.count)
+    n_records = data.n_records if data.n_records is not None else curator.unit_count(shares.count)
     blocks = _blocks(settings, shares, n_records, len(data.columns))
-    found = _search(curator, settings, shares, blocks)
+    found = _search(curator, len(data.columns), settings, shares, blocks)
     noise = {answer.operator: answer.noise for answer in curator.answers}
     values: dict[str, tuple[np.ndarray, Noise | None]] = {
         "means": (_coarsened(found.means, found.unit), None),
@@ -129,7 +129,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         "status": (np.array([STATUSES.index(found.status)]), None),
     }
     if data.n_records is None:
-        values["n_records"] = np.array([n_records]), noise["record_count"][0]
+        values["n_records"] = np.array([n_records]), noise["unit_count"][0]
     if "stable_cells" in noise:
         values["cells"] = _coarsened(found.cells, found.unit), None
         values["cell_counts"] = found.votes, noise["stable_cells"][1]
@@ -137,8 +137,6 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         "mixture",
         {
             "values": list(values),
-            "columns": [encode_label(name) for name in data.columns],
-            "n_records": data.n_records,
             "n_components": settings.n_components,
             "granularity": found.unit,
             "separation": found.separation,
@@ -172,9 +170,11 @@ class _Found:
     unit: float
 
 
-def _search(curator: ClusterCurator, settings: MixtureSettings, shares: Shares, blocks: BlockClusters) -> _Found:
-    """Blocks agree on rough centres, which noisy steps on all records make good."""
-    k, d = settings.n_components, len(curator.columns)
+def _search(
+    curator: ClusterCurator, d: int, settings: MixtureSettings, shares: Shares, blocks: BlockClusters
+) -> _Found:
+    """Blocks agree on rough centres in d columns, which noisy steps on all records make good."""
+    k = settings.n_components
     none, no_counts = np.zeros((0, d)), np.zeros(0, dtype=np.int64)
     scale = settings.scale if settings.scale is not None else _agreed_scale(curator, blocks, shares)
     if scale is None:

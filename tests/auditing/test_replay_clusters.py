@@ -66,7 +66,7 @@ def test_the_catalogue_holds_and_attains_every_bound():
             key = operator, "replace_one" if "replace_one" in name else "add_remove"
             best[key] = max(best.get(key, 0.0), ratio)
     expected = {(o, a) for o in OPERATORS for a in ("add_remove", "replace_one")}
-    assert set(best) == {*expected, ("record_count", "add_remove")}
+    assert set(best) == {*expected, ("unit_count", "add_remove")}
     assert min(best.values()) >= 0.99
 
 

@@ -253,12 +253,8 @@ class TestSums:
         assert sums.tolist() == sum(s for _, s in alone).tolist()
 
     def test_numbers_of_records(self):
-        noisy = asked(np.ones((7, 2)), budget=Budget(epsilon=1e4, delta=1e-6)).record_count(1)
+        noisy = asked(np.ones((7, 2)), budget=Budget(epsilon=1e4, delta=1e-6)).unit_count(1)
         assert noisy == 7  # noise of .01
-        curator = asked(np.ones((7, 2)), "replace_one")
-        with pytest.raises(ValueError, match="public number of records"):
-            curator.record_count(1)
-        assert curator.left == 1
 
 
 class TestBlocks:
@@ -306,7 +302,6 @@ class TestBlocks:
         curator = ClusterCurator(data, BUDGET, what="clusters", columns=["x"], reserve=1e-7)
         blocks = BlockClusters(1, 4, 2)
         requests = [
-            lambda: curator.record_count(1),
             lambda: curator.stable_cells(blocks, 1.0, 1, 1e-8),
             lambda: curator.stable_scales(blocks, 1, 1e-8),
             lambda: curator.mean_log_scale(blocks, 0.0, 1),
@@ -365,7 +360,6 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "request_of",
         [
-            lambda curator, blocks, share: curator.record_count(share),
             lambda curator, blocks, share: curator.stable_cells(blocks, 1.0, share, 1e-8),
             lambda curator, blocks, share: curator.stable_scales(blocks, share, 1e-8),
             lambda curator, blocks, share: curator.mean_log_scale(blocks, 0.0, share),

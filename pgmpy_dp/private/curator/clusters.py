@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -12,11 +12,10 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.base import checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise, additive_scales
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.curator.vectors import VectorCurator
 from pgmpy_dp.private.data.vector_sums import (
     LARGEST_DIMENSION,
     clipped_cluster_sums,
@@ -184,7 +183,7 @@ def power_of_two(length: float) -> float:
     return math.ldexp(1.0, math.frexp(length)[1])
 
 
-class ClusterCurator(Curator):
+class ClusterCurator(VectorCurator):
     """Records of numbers behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
 
     Random blocks of the records have centres of their own (:class:`BlockClusters`), about which several questions can
@@ -208,64 +207,7 @@ class ClusterCurator(Curator):
     (2, True)
     """
 
-    kind = PrivateVectors
-    _data: PrivateVectors
     _clusters: tuple[BlockClusters, np.ndarray, np.ndarray] | None = None
-
-    def __init__(self, data: PrivateVectors, budget: Budget, **facts: Any) -> None:
-        require_data_and_budget(data, PrivateVectors, budget)
-        super().__init__(data, budget, **facts)
-
-    @property
-    def unit(self) -> Hashable:
-        """What is protected: None is one record, else the column whose values are protected with all their rows."""
-        return self._data.unit
-
-    @property
-    def columns(self) -> tuple[Hashable, ...]:
-        """Names of the numbers of a record, in order."""
-        return self._data.columns
-
-    @property
-    def n_records(self) -> int | None:
-        """The public number of records; None where it is private."""
-        return self._data.n_records
-
-    def record_count(self, share: Fraction | float) -> int:
-        """A noisy number of records.
-
-        Parameters
-        ----------
-        share : Fraction or float
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        BudgetExceeded
-            If less than the share is left; nothing is spent.
-        ValueError
-            Under ``replace_one``, where the number of records is public; for data of whole units.
-
-        Notes
-        -----
-        Privacy: the number of records moves by at most 1 under ``add_remove``. Laplace noise of scale ``1/(s epsilon)``
-        or Gaussian noise of scale ``sqrt(1/(2 s rho))`` costs the share s.
-        """
-        require_clusters(self._data)
-        if changed_records(self.adjacency) != 1:
-            raise ValueError(
-                f"adjacency={str(self.adjacency)!r} has a public number of records; use the data's n_records instead"
-            )
-        additive_scales([(1.0, 1.0)], self.cost, checked_share(share))
-
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            count = np.array([len(vector_rows(self._data)[0])], dtype=np.int64)
-            return AdditiveNoise.of([Sensitive(count, self.adjacency, 1.0, 1.0, 1.0)], cost, s)
-
-        return int(self._answer("record_count", {}, share, mechanism)[0][0])
 
     def stable_cells(
         self, blocks: BlockClusters, width: float, share: Fraction | float, eta: Fraction | float
