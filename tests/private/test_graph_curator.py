@@ -69,7 +69,7 @@ def test_each_operator_takes_its_share_and_no_more_than_is_left(name, budget):
 def test_wrong_arguments_are_refused_before_the_debit(name, arguments, monkeypatch):
     asked = curator()
     monkeypatch.setattr(asked, "_answer", None)
-    with pytest.raises(ValueError, match="marks of shape|out of range|bury"):
+    with pytest.raises(ValueError, match=r"marks of shape|out of range|bury"):
         REQUESTS[name](asked, **arguments)
     assert asked.left == 1
 
@@ -119,7 +119,7 @@ class TestParts:
             first.edge_count(Fraction(1, 8))
 
     def test_the_reserve_of_one_is_not_that_of_the_other(self):
-        """A projection of one half takes all of delta, and the rest of its epsilon; a vote of the other all of epsilon."""
+        """A projection of one half takes all of delta and the rest of epsilon; a vote on the other all of epsilon."""
         budget = Budget(epsilon=2.0, delta=1e-4)
         asked = curator(budget, reserve=1e-4, pure=True)
         program = projection(34, 4.0, 0.7)
