@@ -318,7 +318,10 @@ class Curator:
         """
         with self._lock:
             self._require_open()
-            return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
+            return self._generator()
+
+    def _generator(self) -> np.random.Generator:
+        return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
 
     def release(
         self,
