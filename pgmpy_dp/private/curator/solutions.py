@@ -342,13 +342,12 @@ class SolutionCurator(Curator):
     def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
         """Public arguments of the request."""
         kind = type(program)
-        inside = kind.__module__.startswith(_INSIDE)
-        if not inside and not vouched_for:
+        checked = isinstance(program, CheckedProgram) and kind.__module__.startswith(_INSIDE)
+        if not checked and not vouched_for:
             raise TypeError(
                 f"program is a {kind.__name__}, which is not part of the boundary; vouch for what it says of itself "
                 "with vouched_for=True, which the release then says"
             )
-        checked = inside and isinstance(program, CheckedProgram)
         if not checked and not isinstance(program, StableProgram):
             raise TypeError(f"program is a {kind.__name__}; pass a StableProgram: see its attributes and methods")
         if checked != bool(calls):
@@ -364,7 +363,7 @@ class SolutionCurator(Curator):
         name = f"{kind.__module__}.{kind.__qualname__}"
         said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
         return {
-            **{"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside},
+            **{"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not checked},
             **said,
         }
 
