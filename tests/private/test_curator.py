@@ -136,6 +136,26 @@ class TestShares:
             curator.worst_fit([("a",)], [np.zeros(2)], share)
         assert curator.left == 1
 
+    @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])
+    def test_shares_and_weights_of_numpy_integers_are_exact(self, kind):
+        """A Fraction of them keeps them, and their products go round: these had noise of scale .001, none at all."""
+        curator = opened(Budget(epsilon=1e-3))
+        for n in (3, 5, 7, 11, 13, 17):
+            curator.tables([("a",)], Fraction(1, kind(n)))
+            assert curator.answers[-1].noise[0].scale == pytest.approx(1e3 * n)
+        assert curator.left == 1 - sum(Fraction(1, n) for n in (3, 5, 7, 11, 13, 17))
+        curator = opened(Budget(epsilon=1e-3))
+        weights = np.array([120, 7], dtype=kind)
+        curator.tables([("a",), ("b",)], kind(1), weights)
+        weights[:] = 1
+        assert [noise.scale for noise in curator.answers[0].noise] == pytest.approx([127e3 / 120, 127e3 / 7])
+        assert curator.left == 0 and curator.answers[0].arguments["weights"] == (120, 7)
+
+    def test_what_can_be_read_once_is_read_once(self):
+        curator = opened()
+        curator.tables([("a",), ("b",)], 1, iter([1.0, 3.0]))
+        assert len(curator.answers) == 1
+
     @given(st.lists(st.floats(1e-6, 0.7), max_size=12))
     def test_what_was_answered_never_costs_more_than_what_was_charged(self, shares):
         curator = opened()

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -187,9 +188,9 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
 
 def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
-    exact = Fraction(share)
+    exact = exact_fraction(share)
     if exact <= 0:
-        raise ValueError(f"share={float(exact)!r} is not positive; pass the part of the curator's cost to spend")
+        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
 
 
@@ -433,9 +434,7 @@ class Curator:
 
     def _debit(self, share: Fraction | float, eta: Fraction | float) -> tuple[Fraction, Fraction]:
         """Take a share, and a part of the reserve; BudgetExceeded, and nothing taken, where too little is left."""
-        share, eta = Fraction(share), Fraction(eta)
-        if share <= 0:
-            raise ValueError(f"share={float(share)!r} is not positive; pass the part of the curator's cost to spend")
+        share, eta = checked_share(share), exact_fraction(eta)
         if share > self._left:
             raise BudgetExceeded(
                 f"refused: a share of {float(share):.6g} of {self.cost} was asked, {float(self._left):.6g} is left; "

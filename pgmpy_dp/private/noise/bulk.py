@@ -23,6 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import additive_release, gaussian_scales, laplace_scales
 from pgmpy_dp.private.sensitive import Noise, Sensitive
@@ -83,9 +84,9 @@ def bulk_release(
     Privacy: the same scale and the same distribution of the noise, and so the same guarantee.
     """
     if isinstance(cost, ZCDP):
-        noise = Noise("discrete_gaussian", *gaussian_scales([table.l2], share * Fraction(cost.rho)))
+        noise = Noise("discrete_gaussian", *gaussian_scales([table.l2], exact_fraction(share) * Fraction(cost.rho)))
     else:
-        noise = Noise("discrete_laplace", *laplace_scales([table.l1], share * Fraction(cost.epsilon)))
+        noise = Noise("discrete_laplace", *laplace_scales([table.l1], exact_fraction(share) * Fraction(cost.epsilon)))
     if seed is not None or table.value.size < BULK or noise.scale > MAX_SCALE:
         [noisy], [noise] = additive_release([table], cost, share, seed=seed)
         return noisy, noise
