@@ -375,7 +375,7 @@ class TestCalls:
 
         curator = opened()
         with pytest.raises(
-            SystemExit if error is Ended else error, match="^a block function was interrupted"
+            SystemExit if error is Ended else error, match=r"^a block function was interrupted, .*is spent$"
         ) as caught:
             ask(curator, function, share=0.5, n_workers=n_workers)
         # Whom it reaches is told nothing of a block, in its text or by what it came from.

@@ -54,8 +54,9 @@ def block_function(function: Function) -> Function:
     -----
     Where the function is used, it is looked through once more, with the functions and classes of its module that it
     names: none may assign a global or an attribute, name a global that can be changed in place, or have such a thing
-    for a default value, in a closure or as an attribute. What that cannot see, state in libraries and in the generators of ``random`` and ``numpy.random``, is for who registers it to review,
-    and for replay to find (:mod:`pgmpy_dp.auditing.replay`).
+    for a default value, in a closure or as an attribute. What that cannot see, state in libraries and in the generators
+    of ``random`` and ``numpy.random``, is for who registers it to review, and for replay to find
+    (:mod:`pgmpy_dp.auditing.replay`).
 
     Examples
     --------
