@@ -7,6 +7,7 @@ import contextlib
 import copy
 import pickle
 import threading
+import traceback
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,13 +20,13 @@ from hypothesis import strategies as st
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.curator import base, tables
-from pgmpy_dp.private.curator.base import Observer, cost_of, observed
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.base import Observer, Request, cost_of, observed
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.private.sensitive import Release, Sensitive
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
@@ -183,6 +184,38 @@ class TestShares:
         release = curator.release("marginals", {"settings": {}})
         assert release.scopes == (("a",),)
         np.testing.assert_array_equal(release.values[0], first[0])
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+    @pytest.mark.parametrize("where", [(samplers, "discrete_gaussian"), (tables, "contingency_tables")])
+    def test_an_error_in_an_answer_leads_to_no_record(self, error, where, monkeypatch):
+        """Notebooks in verbose mode and trackers of errors print the variables of every frame."""
+
+        def fail(*arguments, **_more):
+            rows = FRAME.to_numpy()
+            try:
+                raise OSError
+            except OSError:
+                raise error(len(rows)) from None
+
+        curator = opened()
+        monkeypatch.setattr(*where, fail)
+        with pytest.raises(error) as caught:
+            curator.tables([("a",)], Fraction(1, 4))
+        below = False
+        for frame, _ in traceback.walk_tb(caught.value.__traceback__):
+            if below := below or frame.f_code.co_name == "_answer":
+                held = [value for name, value in frame.f_locals.items() if name != "self"]
+                assert not any(isinstance(value, np.ndarray | Sensitive | Mechanism | Request) for value in held)
+        assert below and curator.left == Fraction(3, 4)
+        # What was raised on the way is emptied too.
+        assert all(not frame.f_locals for frame, _ in traceback.walk_tb(caught.value.__context__.__traceback__))
+
+    def test_running_out_of_memory_tells_no_number_of_records(self, monkeypatch):
+        curator = opened()
+        monkeypatch.setattr(tables, "contingency_tables", lambda *_arguments: np.empty(1 << 50))
+        with pytest.raises(MemoryError, match="^memory ran out while records were counted") as caught:
+            curator.tables([("a",)], Fraction(1, 4))
+        assert caught.value.__context__ is None and curator.left == Fraction(3, 4)
 
     def test_two_threads_cannot_spend_a_share_twice(self):
         curator, refused = opened(), []

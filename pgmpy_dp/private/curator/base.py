@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -192,6 +193,16 @@ def checked_share(share: Fraction | float) -> Fraction:
     if exact <= 0:
         raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
+
+
+def _forget(error: BaseException | None) -> None:
+    """Empty the frames of an error, which hold records and exact statistics.
+
+    What shows the variables of a traceback, such as notebooks in verbose mode and trackers of errors, finds none.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 class Curator:
@@ -396,6 +407,8 @@ class Curator:
 
         Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end.
         """
+        exact: Any
+        request: Any
         self._require_open()  # outside code that asks from another thread is refused, and does not wait for itself
         with self._lock:
             self._require_open()
@@ -408,8 +421,15 @@ class Curator:
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
                 return values
+            except MemoryError:
+                pass  # its text says how much did not fit, which may be how many records there are
+            except BaseException as error:
+                exact = request = values = None
+                _forget(error)
+                raise
             finally:
                 self._answering = False
+        raise MemoryError("memory ran out while records were counted: nothing was released, and the share is spent")
 
     def _require_open(self) -> None:
         if self._process != os.getpid():
