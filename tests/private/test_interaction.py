@@ -1,23 +1,23 @@
-"""The claim of proof.md, section 7, made in fractions: an interactive (epsilon, delta) mechanism is one draw, then others."""
+"""Section 7 of proof.md, in fractions: an interactive (epsilon, delta) mechanism is one draw at the start, then others."""
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 E = Fraction(3)  # e^epsilon
 REQUESTS, ANSWERS, DEPTH = 2, 3, 3
 
 
-def law(rng: random.Random) -> list[Fraction]:
-    weights = [rng.choice([0, 0, 1, 2, 5, 40]) for _ in range(ANSWERS)]
-    weights[rng.randrange(ANSWERS)] += 1
+def law(rng: np.random.Generator) -> list[Fraction]:
+    weights = rng.choice([0, 0, 1, 2, 5, 40], ANSWERS).tolist()
+    weights[int(rng.integers(ANSWERS))] += 1
     return [Fraction(weight, sum(weights)) for weight in weights]
 
 
-def mechanism(rng: random.Random, near: bool):
+def mechanism(rng: np.random.Generator, near: bool):
     """A tree: (p, q, answers of each request), p and q the products of probabilities on X and on X'."""
 
     def node(p: Fraction, q: Fraction, depth: int):
@@ -76,7 +76,7 @@ def split(tree, u: Fraction, v: Fraction) -> int:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_an_interactive_mechanism_answers_can_be_drawn_at_the_start(seed):
-    tree = mechanism(random.Random(seed), near=seed % 2 == 0)
+    tree = mechanism(np.random.default_rng(seed), near=seed % 2 == 0)
     delta = max(excess(tree, 0), excess(tree, 1))
     assert 0 < delta <= 1
     assert bounds(tree) == (1 - excess(tree, 0), 1 - excess(tree, 1))
