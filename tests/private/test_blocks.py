@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.plans.block_graphs import block_graph
@@ -399,6 +400,37 @@ class TestCalls:
         asking.start()
         asking.join(60)
         assert not asking.is_alive() and len(refused) == 5 and float(curator.left) == 0.5
+
+    def test_products_stay_on_one_thread_until_the_last_call_has_ended(self):
+        """Limits of threads belong to the process: the end of one call would lift those of another, in its middle."""
+        inside, begun, ended, seen = threading.Event(), threading.Event(), threading.Event(), []
+
+        def threads():
+            return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+        def first(codes, rng):
+            inside.set()
+            begun.wait(60)
+            return ()
+
+        def second(codes, rng):
+            begun.set()
+            ended.wait(60)
+            seen.append(threads())
+            return ()
+
+        def other():
+            run_blocks(first, [FRAME.to_numpy()], [0], {}, lambda a: a, 1)
+            ended.set()
+
+        with threadpool_limits(2, user_api="blas"):
+            before = threads()
+            thread = threading.Thread(target=other)
+            thread.start()
+            inside.wait(60)
+            run_blocks(second, [FRAME.to_numpy()], [0], {}, lambda a: a, 1)
+            thread.join()
+            assert seen == [{1}] and threads() == before
 
     def test_filters_of_warnings_are_as_before(self):
         def function(codes, rng):

@@ -20,7 +20,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+
+from pgmpy_dp.private.mathematics.one_thread import one_thread
 
 __all__ = ["block_function", "named_function", "plain_arguments", "run_blocks"]
 
@@ -171,7 +172,7 @@ def run_blocks(
     def answered(k: int) -> Any:
         return checked(context.copy().run(called, k))
 
-    with ThreadpoolController().limit(limits=1), _silent_warnings():
+    with one_thread(), _silent_warnings():
         try:
             if workers == 1:
                 return [answered(k) for k in range(len(blocks))]
