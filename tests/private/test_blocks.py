@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.plans.block_graphs import block_graph
@@ -401,36 +401,44 @@ class TestCalls:
         asking.join(60)
         assert not asking.is_alive() and len(refused) == 5 and float(curator.left) == 0.5
 
-    def test_products_stay_on_one_thread_until_the_last_call_has_ended(self):
+    def test_calls_in_two_threads_come_one_after_the_other(self):
         """Limits of threads belong to the process: the end of one call would lift those of another, in its middle."""
-        inside, begun, ended, seen = threading.Event(), threading.Event(), threading.Event(), []
-
-        def threads():
-            return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+        inside, last, begun, seen = threading.Event(), threading.Event(), threading.Event(), []
 
         def first(codes, rng):
             inside.set()
-            begun.wait(60)
+            last.wait(60)
+            seen.append(threads())
             return ()
 
         def second(codes, rng):
             begun.set()
-            ended.wait(60)
             seen.append(threads())
             return ()
 
-        def other():
-            run_blocks(first, [FRAME.to_numpy()], [0], {}, lambda a: a, 1)
-            ended.set()
+        def threads():
+            return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
-        with threadpool_limits(2, user_api="blas"):
-            before = threads()
-            thread = threading.Thread(target=other)
-            thread.start()
-            inside.wait(60)
-            run_blocks(second, [FRAME.to_numpy()], [0], {}, lambda a: a, 1)
+        def call(function):
+            run_blocks(function, [FRAME.to_numpy()], [0], {}, lambda a: a, 1)
+
+        calls = [threading.Thread(target=call, args=(function,)) for function in (first, second)]
+        calls[0].start()
+        inside.wait(60)
+        calls[1].start()
+        together = begun.wait(0.3)  # long enough for one that does not wait
+        last.set()
+        for thread in calls:
             thread.join()
-            assert seen == [{1}] and threads() == before
+        assert not together and begun.is_set() and seen == [{1}, {1}]
+
+    @pytest.mark.parametrize("n_workers", [1, 3])
+    def test_a_block_function_that_calls_blocks_does_not_wait_for_itself(self, n_workers):
+        def function(codes, rng):
+            return run_blocks(two_edges, [codes], [0], {}, lambda a: a, 1)
+
+        assert run_blocks(function, [FRAME.to_numpy()] * 3, range(3), {}, lambda a: a, n_workers) == [None] * 3
+        assert run_blocks(two_edges, [FRAME.to_numpy()], [0], {}, lambda a: a, n_workers) == [(0, 2)]
 
     def test_filters_of_warnings_are_as_before(self):
         def function(codes, rng):

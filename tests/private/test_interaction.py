@@ -1,4 +1,4 @@
-"""Section 7 of proof.md, in fractions: an interactive (epsilon, delta) mechanism is one draw at the start, then others."""
+"""Section 7 of proof.md, in fractions: an interactive (epsilon, delta) mechanism is one draw at the start."""
 
 from __future__ import annotations
 

@@ -157,7 +157,6 @@ def run_blocks(
     products of matrices take one thread, and warnings are ignored, whatever a block function does to their filters.
     """
     workers = min(4, os.cpu_count() or 1) if n_workers is None else n_workers
-    context = contextvars.copy_context()
     ended: type[BaseException]
 
     def called(k: int) -> Any:
@@ -173,6 +172,7 @@ def run_blocks(
         return checked(context.copy().run(called, k))
 
     with one_thread(), _silent_warnings():
+        context = contextvars.copy_context()
         try:
             if workers == 1:
                 return [answered(k) for k in range(len(blocks))]
