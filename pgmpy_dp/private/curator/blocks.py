@@ -23,7 +23,7 @@ import numpy as np
 
 from pgmpy_dp.private.mathematics.one_thread import one_thread
 
-__all__ = ["block_function", "named_function", "plain_arguments", "run_blocks"]
+__all__ = ["block_function", "named_function", "plain_arguments", "run_blocks", "silent_warnings"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -171,7 +171,7 @@ def run_blocks(
     def answered(k: int) -> Any:
         return checked(context.copy().run(called, k))
 
-    with one_thread(), _silent_warnings():
+    with one_thread(), silent_warnings():
         context = contextvars.copy_context()
         try:
             if workers == 1:
@@ -211,7 +211,7 @@ _before: tuple[Any, ...] = ()
 
 
 @contextmanager
-def _silent_warnings() -> Iterator[None]:
+def silent_warnings() -> Iterator[None]:
     """Ignore warnings in all threads, and put filters and handlers back as they were."""
     global _runs, _before
     names = ("showwarning", "_showwarnmsg_impl")
