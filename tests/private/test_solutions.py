@@ -54,7 +54,7 @@ def opened(budget=RHO, kind=VectorCurator, n_records=200, **options):
         (lambda c: c.unit_count(1), ValueError, "is public; nothing has to be counted"),
         (lambda c: c.clipped_sum([0.0], 1.0, 1), ValueError, "start has 1 entries for 2 columns"),
         (lambda c: c.clipped_sum([0.0, 0.0], np.inf, 1), ValueError, "radius=inf"),
-        (lambda c: c.clipped_sum([0.0, 0.0], 1.0, 0), ValueError, "share=0.0"),
+        (lambda c: c.clipped_sum([0.0, 0.0], 1.0, 0), ValueError, "share=0 "),
         (lambda c: c.second_moments([0.0, np.nan], 1.0, "goe", 1), ValueError, "center"),
         (lambda c: c.second_moments([0.0, 0.0], 1.0, "auto", 1), ValueError, "name one"),
         (lambda c: c.second_moments([0.0, 0.0], 1.0, "goe", 1, 1e-7), ValueError, "needs an eta"),

@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator
@@ -220,8 +220,8 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
     if isinstance(cost, ZCDP):
         if eta:
             raise ValueError(f"eta={float(eta)!r} is for a curator of epsilon; with rho Gaussian noise needs no delta")
-        return Budget(rho=_down(Fraction(share) * Fraction(cost.rho)))
-    return Budget(epsilon=_down(Fraction(share) * Fraction(cost.epsilon)), delta=_down(Fraction(eta)))
+        return Budget(rho=_down(exact_fraction(share) * Fraction(cost.rho)))
+    return Budget(epsilon=_down(exact_fraction(share) * Fraction(cost.epsilon)), delta=_down(exact_fraction(eta)))
 
 
 def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:
