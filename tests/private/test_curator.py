@@ -256,6 +256,13 @@ class TestShares:
 
 
 class TestAnswers:
+    def test_a_plan_cannot_change_what_the_release_says(self):
+        curator = opened()
+        (noisy,) = curator.tables([["a"]], 1)
+        with pytest.raises(ValueError, match="read-only"):
+            noisy += 1
+        assert np.array_equal(noisy, curator.release("test", {}).values[0])
+
     def test_releases_say_what_was_answered(self, tmp_path):
         curator = opened()
         noisy = curator.tables([("a",), ("b", "a")], Fraction(1, 2), [1.0, 3.0])

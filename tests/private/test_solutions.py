@@ -153,11 +153,13 @@ class TestMeanwhile:
         _, ask = self.attempt(monkeypatch, solver)
         assert ask()[0].shape == (3,) and not recwarn.list
 
-    def test_what_ends_the_request_says_nothing(self, monkeypatch):
+    @pytest.mark.parametrize("error", [MemoryError, SystemExit, KeyboardInterrupt, GeneratorExit])
+    def test_what_ends_the_request_says_nothing(self, error, monkeypatch):
         def solver(moments):
-            raise MemoryError(f"of {moments[0, 0]}")
+            raise error(f"of {moments[0, 0]}")
 
         curator, ask = self.attempt(monkeypatch, solver)
-        with pytest.raises(MemoryError, match="nothing was released, and the share is spent") as raised:
+        shown = SystemExit if error is GeneratorExit else error
+        with pytest.raises(shown, match="nothing was released, and the share is spent") as raised:
             ask()
         assert raised.value.__context__ is None and curator.left == 0 and not curator.answers

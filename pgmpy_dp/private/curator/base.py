@@ -421,6 +421,9 @@ class Curator:
                 exact = mechanism(self.cost, share)
                 request = Request(self, operator, arguments, share, eta, self.cost, exact)
                 values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
+                for value in values if isinstance(values, list | tuple) else (values,):
+                    if isinstance(value, np.ndarray):
+                        value.flags.writeable = False  # the release says what was answered, whatever a plan does
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
                 return values

@@ -231,8 +231,8 @@ def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = (
 
     Raises
     ------
-    MemoryError
-        Of a solver, without its text.
+    MemoryError, KeyboardInterrupt, SystemExit
+        Of a solver, without their texts.
     UncertifiedSolution
         If none is.
     """
@@ -386,14 +386,18 @@ def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mappin
 
 def _called(solver: Callable, *arguments: Any, **options: Any) -> Any:
     """What a solver returns; None where it fails, which may depend on the records."""
+    ended: type[BaseException]
     try:
         return solver(*arguments, **options)
     except MemoryError:
-        pass
+        ended, why = MemoryError, "a solver ran out of memory"
     except Exception:
         return None
+    except BaseException as error:
+        ended = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else SystemExit
+        why = "a solver was interrupted, or ended the program"
     # Raised here, so that neither its text nor its traceback tells of the records.
-    raise MemoryError("a solver ran out of memory: nothing was released, and the share is spent")
+    raise ended(f"{why}: nothing was released, and the share is spent")
 
 
 def _moved(program: Any) -> float:
