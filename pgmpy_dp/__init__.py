@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Bounds": "pgmpy_dp.schema",
     "Budget": "pgmpy_dp.private.budget",
+    "FewRecordsWarning": "pgmpy_dp.estimators.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
     "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
     "PrivateGraph": "pgmpy_dp.private.data.graph",
@@ -20,6 +21,7 @@ _HOME = {
     "PrivateVectors": "pgmpy_dp.private.data.vectors",
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
+    "check_schema": "pgmpy_dp.estimators.schema_check",
     "learn": "pgmpy_dp.estimators.private_network",
     "list_estimators": "pgmpy_dp.estimators.registry",
     "list_metrics": "pgmpy_dp.metrics",
@@ -29,6 +31,7 @@ _HOME = {
 __all__ = [
     "Bounds",
     "Budget",
+    "FewRecordsWarning",
     "Ledger",
     "MarkovNetwork",
     "PrivateGraph",
@@ -38,6 +41,7 @@ __all__ = [
     "Release",
     "Schema",
     "__version__",
+    "check_schema",
     "learn",
     "list_estimators",
     "list_metrics",
@@ -45,10 +49,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from pgmpy_dp.estimators.few_records import FewRecordsWarning
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.preview import preview
     from pgmpy_dp.estimators.private_network import learn
     from pgmpy_dp.estimators.registry import list_estimators
+    from pgmpy_dp.estimators.schema_check import check_schema
     from pgmpy_dp.metrics import list_metrics
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.graph import PrivateGraph

@@ -43,6 +43,7 @@ import numpy as np
 __all__ = [
     "Bounds",
     "Schema",
+    "almost_intervals",
     "clock_text",
     "decode_label",
     "duration_nanoseconds",
@@ -60,6 +61,8 @@ _UNREADABLE = ("unreadable",)
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY = 86_400 * 10**9
 _LONGEST = 999_999_999 * _DAY
+_CUT = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+_INTERVAL = re.compile(rf"\s*(?:<\s*{_CUT}|\[\s*{_CUT}\s*,\s*{_CUT}\s*\)|>=\s*{_CUT})\s*")
 _NANOSECONDS = {"W": 7 * _DAY, "D": _DAY, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3}
 _NANOSECONDS["ns"] = 1
 _PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}  # of a nanosecond
@@ -347,6 +350,36 @@ def interval_cuts(states: Sequence) -> list[float] | None:
         return None
 
 
+def almost_intervals(states: Sequence, other: Hashable = None) -> list[str] | None:
+    """What :func:`interval_states` gives for states that are in its notation and not read as intervals; else None.
+
+    A state is in the notation if it is ``<a``, ``[a,b)`` or ``>=b`` but for blanks and how numbers are spelled. Of such
+    states somebody may expect that numbers are counted in them, where they are compared as texts: those with a
+    ``[a,b)`` among them, those that cover all numbers, and those without any other state than None and `other`.
+    Others, such as ``<25, 25-34, >=35`` or ``(0, 30]``, are names of groups in a column that holds these names.
+
+    Examples
+    --------
+    >>> almost_intervals(["<30", "[30, 60)", ">=60"]), almost_intervals(["<30", "[30,60)", ">=60"])
+    (['<30', '[30,60)', '>=60'], None)
+    >>> almost_intervals(["[18,30)", "unknown"]), almost_intervals(["<25", "25-34", ">=35"])
+    (['<18', '[18,30)', '>=30'], None)
+    """
+    if interval_cuts(states) is not None:
+        return None
+    found = [match for state in states if isinstance(state, str) and (match := _INTERVAL.fullmatch(state))]
+    cuts = sorted(
+        {number for match in found for text in match.groups() if text and math.isfinite(number := float(text))}
+    )
+    if not cuts:
+        return None
+    meant = interval_states(cuts)
+    named = [s for s in states if s is not None and s != other and not (isinstance(s, str) and _INTERVAL.fullmatch(s))]
+    written = ["".join(match.group().split()) for match in found]
+    between = any(match.group(2) for match in found)
+    return meant if between or not named or written == meant else None
+
+
 @dataclass(frozen=True)
 class Bounds:
     """Public range of a numeric variable; values outside are clipped to it.
@@ -389,6 +422,9 @@ class Schema(Mapping):
     other : mapping of hashable to state, optional
         For a discrete variable, the state that counts every value outside the declared ones (missing values too). A
         record with an outside value in a variable without such a state is dropped, silently, inside the boundary.
+    texts : iterable of hashable, optional
+        Discrete variables whose states are written like intervals and are texts all the same, as in a column that
+        pandas or R has cut already: ``"[18, 30)"``. The schema is not refused for them; cells are read as always.
 
     Attributes
     ----------
@@ -406,7 +442,8 @@ class Schema(Mapping):
     ------
     TypeError, ValueError
         For an empty schema, a variable with fewer than two states, repeated or indistinguishable states (see the
-        module's docstring), or an other-state that is not among the states.
+        module's docstring), an other-state that is not among the states, or states that look like intervals of numbers
+        and are not read as such (:func:`almost_intervals`), so that no number would be counted in them.
 
     Examples
     --------
@@ -422,6 +459,7 @@ class Schema(Mapping):
         variables: Mapping[Any, Sequence | Bounds],
         *,
         other: Mapping[Any, Any] | None = None,
+        texts: Iterable[Hashable] = (),
     ) -> None:
         if not isinstance(variables, Mapping):
             raise TypeError(
@@ -444,6 +482,7 @@ class Schema(Mapping):
         self._states = states
         self._bounds = bounds
         self._other = self._checked_other(other)
+        self._refuse_almost_intervals(texts)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._identity = json.dumps(self.to_dict())
 
@@ -464,6 +503,23 @@ class Schema(Mapping):
                 )
             checked[name] = keys[match_key(state)]
         return {name: checked[name] for name in self._variables if name in checked}
+
+    def _refuse_almost_intervals(self, texts: Iterable[Hashable]) -> None:
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise TypeError(f"texts={_short(texts)} is no list of names; pass texts=[name]")
+        texts = list(texts)
+        unknown = [name for name in texts if name not in self._states]
+        if unknown:
+            raise ValueError(f"texts names {unknown}, which are no discrete variables of the schema; remove them")
+        for name, states in self._states.items():
+            meant = None if name in texts else almost_intervals(states, self._other.get(name))
+            if meant is not None:
+                raise ValueError(
+                    f"variable {name!r} has the states {_short(states)}, which look like intervals but would be "
+                    f"compared as texts, so that no number is counted in them; for numbers pass the states of "
+                    f"interval_states, {_short(meant)} for these cuts, without others; if the column holds these texts "
+                    f"themselves pass Schema(..., texts=[{name!r}])"
+                )
 
     @property
     def variables(self) -> tuple:
@@ -533,7 +589,9 @@ class Schema(Mapping):
         """
         names = tuple(names)
         return Schema(
-            {name: self[name] for name in names}, other={n: self._other[n] for n in names if n in self._other}
+            {name: self[name] for name in names},
+            other={n: self._other[n] for n in names if n in self._other},
+            texts=[name for name in names if name in self._states],
         )
 
     def require_discrete(self, names: Iterable[Hashable] | None = None, argument: str = "state_names") -> None:
@@ -610,6 +668,8 @@ class Schema(Mapping):
     def from_dict(cls, content: Mapping) -> Schema:
         """Schema from :meth:`to_dict`'s form, or from ``{"domain": {name: [states]}, "other": {name: state}}``.
 
+        Texts that look like intervals are not refused here: a schema that was made is read.
+
         Parameters
         ----------
         content : mapping
@@ -625,7 +685,7 @@ class Schema(Mapping):
         """
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
-            return cls(states, other=content.get("other"))
+            return cls(states, other=content.get("other"), texts=states)
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
             raise ValueError(
                 f"{_short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
@@ -643,7 +703,9 @@ class Schema(Mapping):
             variables[name] = [decode_label(state) for state in entry["states"]]
             if "other" in entry:
                 other[name] = decode_label(entry["other"])
-        return cls(variables, other=other)
+        return cls(
+            variables, other=other, texts=[name for name in variables if not isinstance(variables[name], Bounds)]
+        )
 
     def to_json(self, path: str | Path) -> None:
         """Write the schema to a JSON file, losslessly.

@@ -24,7 +24,7 @@ from pgmpy_dp.private.noise import additive
 
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
-COMMANDS = ("schema", "plan", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+COMMANDS = ("schema", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
 
 
 def run(command: str, code: int = 0):

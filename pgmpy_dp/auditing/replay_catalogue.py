@@ -6,7 +6,7 @@ from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.auditing.replay_clusters import cluster_cases
 from pgmpy_dp.auditing.replay_graphs import graph_cases
 from pgmpy_dp.auditing.replay_parities import parity_cases
-from pgmpy_dp.auditing.replay_tables import table_cases
+from pgmpy_dp.auditing.replay_tables import check_cases, table_cases
 from pgmpy_dp.auditing.replay_vectors import vector_cases
 from pgmpy_dp.auditing.replay_votes import vote_cases
 
@@ -20,4 +20,7 @@ def replay_catalogue() -> list[ReplayCase]:
     -------
     list of ReplayCase
     """
-    return [*table_cases(), *vote_cases(), *parity_cases(), *vector_cases(), *graph_cases(), *cluster_cases()]
+    return [
+        *(*table_cases(), *check_cases(), *vote_cases(), *parity_cases()),
+        *(*vector_cases(), *graph_cases(), *cluster_cases()),
+    ]

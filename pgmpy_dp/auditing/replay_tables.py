@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Hashable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -13,12 +15,15 @@ import pandas as pd
 
 from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
+from pgmpy_dp.estimators.schema_check import SchemaCheck, check_schema
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.schema import Schema
 
-__all__ = ["ODD_CELLS", "table_cases", "table_pairs"]
+__all__ = ["ODD_CELLS", "check_cases", "check_pairs", "table_cases", "table_pairs"]
 
 STATES: dict[Hashable, list] = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
 GRAPH = nx.Graph([("a", "b"), ("b", "c")])
+_FIRST = {name: states[0] for name, states in STATES.items()}
 BUDGETS = (Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-6))
 
 ODD_CELLS: tuple[Any, ...] = (
@@ -72,6 +77,33 @@ def table_pairs(
         yield flipped if rng.random() < 0.5 else flipped[::-1]
 
 
+def check_pairs(rng: np.random.Generator, adjacency: str) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """First pairs of which one record matches in all columns and, where it is replaced, the other in none."""
+    first, none = ({name: [cell] for name, cell in row.items()} for row in (_FIRST, dict.fromkeys(STATES, "?")))
+    rows = pd.DataFrame({name: cell * 7 for name, cell in first.items()}, dtype=object)
+    one, other = (pd.concat([rows, pd.DataFrame(row, dtype=object)], ignore_index=True) for row in (first, none))
+    yield (rows, one) if adjacency == "add_remove" else (one, other)
+    yield (rows.iloc[:0], one.iloc[:1]) if adjacency == "add_remove" else (other.iloc[7:], one.iloc[:1])
+    yield from table_pairs(rng, adjacency)
+
+
+def check_cases() -> list[ReplayCase]:
+    """Checks of a schema, with and without an other-state, of records in memory and in a text file."""
+    return [
+        ReplayCase(
+            f"check_schema, {name}, {adjacency}, {budget}",
+            partial(_check, budget=budget, adjacency=adjacency, other=other, in_file=in_file),
+            partial(check_pairs, adjacency=adjacency),
+            2 + 3 + len(ODD_CELLS),
+        )
+        for (name, other, in_file), adjacency, budget in itertools.product(
+            (("in memory", {}, False), ("other-state", {"b": 0}, False), ("in a file", {"b": 0}, True)),
+            ("add_remove", "replace_one"),
+            BUDGETS,
+        )
+    ]
+
+
 def table_cases() -> list[ReplayCase]:
     """Every estimator and method that asks for tables, under both adjacencies and all kinds of budgets."""
     return [
@@ -99,6 +131,18 @@ def _parameters(estimator: type, data: pd.DataFrame, *, budget: Budget, adjacenc
 
 def _structure(estimator: type, data: pd.DataFrame, *, budget: Budget, adjacency: str, **options: Any) -> Any:
     return estimator(**_options(data, budget, adjacency), **options).fit(data)
+
+
+def _check(data: pd.DataFrame, *, budget: Budget, adjacency: str, other: dict, in_file: bool) -> SchemaCheck:
+    schema = Schema(STATES, other=other)
+    n_records = len(data) if adjacency == "replace_one" else None
+    if not in_file:
+        return check_schema(data, budget, schema, adjacency=adjacency, n_records=n_records)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "records.csv"
+        lines = [",".join(map(str, row)) for row in (list(STATES), *data.to_numpy().tolist())]
+        path.write_bytes("\n".join(lines).encode("utf-8", "replace"))
+        return check_schema(path, budget, schema, adjacency=adjacency, n_records=n_records)
 
 
 _FITS = {

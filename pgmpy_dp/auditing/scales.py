@@ -23,6 +23,8 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     # operator: adjacency: (l1, squared l2) of one table, or (linf,) of scores
     "tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
     "worst_fit": {"add_remove": (1,), "replace_one": (2,)},
+    # of one count of records that match, l1 and squared l2
+    "matched_counts": {"add_remove": (1, 1), "replace_one": (1, 1)},
     # of one vote of each block: what counts move by for each edge of the two graphs, and the distance of the mode
     "edge_votes": {"add_remove": (1, 1), "replace_one": (1, 1)},
     "agreed_graph": {"add_remove": (1,), "replace_one": (1,)},
@@ -146,6 +148,14 @@ def _additive(request: Request, norms: list[tuple[float, float]], shares: np.nda
 
 def _one_array(request: Request) -> tuple[list[float], list[float]]:
     return _additive(request, [SENSITIVITIES[request.operator][str(request.curator.adjacency)]], np.ones(1))
+
+
+def _matched_counts(request: Request) -> tuple[list[float], list[float]]:
+    """A record, and the pair of one that matches and one that does not, changes all of them."""
+    curator: Any = request.curator
+    m = 1 + len(curator.schema.variables) + (curator.n_records is None)
+    l1, square = SENSITIVITIES["matched_counts"][str(curator.adjacency)]
+    return _additive(request, [(m * l1, m * square)], np.ones(1))
 
 
 def _randomised_response(request: Request) -> tuple[list[float], list[float]]:
@@ -389,6 +399,7 @@ _CHECKS = {
     "worst_fit": _selection,
     "worst_parity": _selection,
     "record_count": _one_array,
+    "matched_counts": _matched_counts,
     "parity_sums": _parity_sums,
     "interaction_sums": _interaction_sums,
     "pair_tables": _pair_tables,

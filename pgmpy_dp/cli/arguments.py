@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdjacencyOption",
+    "BudgetDelta",
+    "BudgetEpsilon",
+    "BudgetRho",
+    "Data",
     "Delta",
     "Edges",
     "EdgesFile",
     "Epsilon",
     "Json",
+    "LedgerOption",
     "NRecords",
     "Overwrite",
     "Quiet",
@@ -52,6 +57,17 @@ class Structure(StrEnum):
     INDEPENDENT = "independent"
 
 
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The private records: .csv, .tsv (or either with .gz) or .parquet.")
+]
+LedgerOption = Annotated[
+    Path | None, typer.Option("--ledger", help="File that counts what is spent on these records; made if new.")
+]
+BudgetEpsilon = Annotated[
+    float | None, typer.Option("--budget-epsilon", help="Of a new ledger; default: what this fit spends.")
+]
+BudgetDelta = Annotated[float, typer.Option("--budget-delta", help="Of a new ledger.")]
+BudgetRho = Annotated[float | None, typer.Option("--budget-rho", help="Of a new ledger.")]
 SchemaFile = Annotated[Path, typer.Option("--schema", help="JSON file of the public schema; see pgmpy-dp schema.")]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="Budget: epsilon; alone, pure epsilon-DP.")]
 Delta = Annotated[float, typer.Option("--delta", help="Beside --epsilon: (epsilon, delta)-DP; far below 1/n.")]

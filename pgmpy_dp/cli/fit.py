@@ -14,11 +14,16 @@ import typer
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import (
     AdjacencyOption,
+    BudgetDelta,
+    BudgetEpsilon,
+    BudgetRho,
+    Data,
     Delta,
     Edges,
     EdgesFile,
     Epsilon,
     Json,
+    LedgerOption,
     NRecords,
     Overwrite,
     Quiet,
@@ -29,13 +34,12 @@ from pgmpy_dp.cli.arguments import (
     given_graph,
 )
 from pgmpy_dp.cli.files import free_name, load_schema, require_writable
-from pgmpy_dp.cli.ledger import open_ledger
+from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from pgmpy_dp.private.budget import Budget
-    from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.schema import Schema
 
 __all__ = ["fit", "refit"]
@@ -66,9 +70,7 @@ ReleaseOption = Annotated[
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The private records: .csv, .tsv (or either with .gz) or .parquet.")
-    ],
+    data: Data,
     schema: SchemaFile,
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     epsilon: Epsilon = None,
@@ -82,14 +84,10 @@ def fit(
     estimator: EstimatorOption = None,
     adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
     n_records: NRecords = None,
-    ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="File that counts what is spent on these records; made if new.")
-    ] = None,
-    budget_epsilon: Annotated[
-        float | None, typer.Option("--budget-epsilon", help="Of a new ledger; default: what this fit spends.")
-    ] = None,
-    budget_delta: Annotated[float, typer.Option("--budget-delta", help="Of a new ledger.")] = 0.0,
-    budget_rho: Annotated[float | None, typer.Option("--budget-rho", help="Of a new ledger.")] = None,
+    ledger: LedgerOption = None,
+    budget_epsilon: BudgetEpsilon = None,
+    budget_delta: BudgetDelta = 0.0,
+    budget_rho: BudgetRho = None,
     release: ReleaseOption = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -98,8 +96,8 @@ def fit(
     """Learn a private model from a file of records, within a privacy budget.
 
     The first line of a text file names the columns; columns that the schema does not name are not read. Records with
-    values outside the schema are left out or counted in an other-state, and nobody is told which or how many: compare
-    the estimated number of records that is printed with what you expect.
+    values outside the schema are left out or counted in an other-state, and nobody is told which or how many: pgmpy-dp
+    check tells with noise, before; compare the estimated number of records that is printed with what you expect.
 
     Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. One
     that fails once it has them keeps them in that file, or beside the model (model.release.npz), for refit. One that is
@@ -119,16 +117,11 @@ def fit(
     learner = _learner(structure, budget, adjacency) if graph is None else _estimator(estimator, budget, adjacency)
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
-    total = None
-    if budget_epsilon is not None or budget_rho is not None or budget_delta:
-        total = Budget(epsilon=budget_epsilon, delta=budget_delta, rho=budget_rho)
-    if ledger is None and total is not None:
-        ask_for("--ledger", None, "a budget of a ledger was passed; pass its file too")
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
-    account = budget if ledger is None else open_ledger(ledger, budget, total, adjacency)
+    account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
     table = PrivateTable(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
-    with _marked(table.ledger):
+    with marked(table.ledger):
         with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)
             if release is not None:
@@ -139,10 +132,11 @@ def fit(
         if budget.guarantee != learner.privacy_.guarantee:
             text += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
         if ledger is not None:
-            document["ledger"] = {"file": str(ledger), "spent": str(table.ledger.spent), "left": str(table.ledger.left)}
-            spent, left = table.ledger.spent, table.ledger.left
-            text += f"\n{ledger}: costs add up to {spent} of {table.ledger.budget}, left {left}"
+            document["ledger"], told = told_ledger(ledger, table.ledger)
+            text += f"\n{told}"
         show(document, text, as_json)
+        for warning in document["warnings"]:
+            note(warning, quiet)
         if ledger is None:
             note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
 
@@ -180,7 +174,10 @@ def refit(
     with progress(quiet):
         learner.fit_release(graph, tables)
     learner.model_.save(out)
-    show(*_summary(learner, out, None), as_json)
+    document, text = _summary(learner, out, None)
+    show(document, text, as_json)
+    for warning in document["warnings"]:
+        note(warning, quiet)
 
 
 def _without_edges(schema: Schema) -> nx.Graph:
@@ -211,20 +208,6 @@ def _estimator(which: Parameters | None, budget: Budget | None, adjacency: Table
 
 
 @contextmanager
-def _marked(ledger: Ledger) -> Iterator[None]:
-    """Mark an error that comes after a charge, so that its exit code does not say that nothing was spent."""
-    before = len(ledger.entries)
-    try:
-        yield
-    except BaseException as error:
-        spent = True  # unless the ledger can still say otherwise
-        with suppress(Exception):
-            spent = len(ledger.entries) > before
-        error.spent = spent  # type: ignore[attr-defined]
-        raise
-
-
-@contextmanager
 def _kept(learner: Any, path: Path) -> Iterator[None]:
     """If something fails after the budget was spent, write what it bought to `path`, or near it, and say where."""
     try:
@@ -244,8 +227,10 @@ def _kept(learner: Any, path: Path) -> Iterator[None]:
 
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
     """What a fit tells, all of it released with noise or public."""
+    from pgmpy_dp.estimators.few_records import few_records
     from pgmpy_dp.schema import encode_label
 
+    few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")
     model, privacy = learner.model_, learner.privacy_
     document = {
         "model": str(out),
@@ -257,6 +242,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
         "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
         "n_records": float(learner.n_records_),
         "n_records_sd": float(learner.n_records_sd_),
+        "warnings": [] if few is None else [few],
     }
     lines = [
         f"Learned {model.number_of_edges()} edges between {model.number_of_nodes()} variables: {privacy}",

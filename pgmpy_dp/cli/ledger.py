@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.ledger import Ledger
 
-__all__ = ["export", "ledgers", "new", "open_ledger", "show_ledger"]
+__all__ = ["export", "ledgers", "marked", "new", "open_account", "show_ledger", "told_ledger"]
 
 ledgers = typer.Typer(
     help="What may be spent on the records of one file, and what was.",
@@ -30,16 +32,67 @@ app.add_typer(ledgers, name="ledger")
 LedgerFile = Annotated[Path, typer.Argument(metavar="FILE", help="Ledger that ledger new or fit --ledger made.")]
 
 
-def open_ledger(path: Path, budget: Budget, total: Budget | None, adjacency: str) -> Ledger:
-    """The ledger in a file; a new one has the budget `total`, or where that is None the `budget` of the first fit."""
+def open_account(
+    path: Path | None,
+    budget: Budget,
+    total: tuple[float | None, float, float | None],
+    adjacency: str,
+    *,
+    fit: bool = True,
+) -> Ledger | Budget:
+    """What a command may spend: its `budget` alone, or by the ledger in a file, which may be new.
+
+    Parameters
+    ----------
+    path : Path, optional
+    budget : Budget
+        Of the command.
+    total : (epsilon, delta, rho)
+        Of a new ledger, from the options --budget-epsilon, --budget-delta, --budget-rho.
+    adjacency : str
+    fit : bool
+        A new ledger without a total has the budget of a fit; another command has to be told one.
+    """
+    from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.ledger import Ledger
 
+    epsilon, delta, rho = total
+    whole = None
+    if epsilon is not None or rho is not None or delta:
+        whole = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    if path is None:
+        if whole is not None:
+            ask_for("--ledger", None, "a budget of a ledger was passed; pass its file too")
+        return budget
     if path.exists():
-        return Ledger.open(path, total, adjacency=str(adjacency))
+        return Ledger.open(path, whole, adjacency=str(adjacency))
     require_writable(False, ledger=path)
-    if total is None:
+    if whole is None and not fit:
+        ask_for("--ledger", str(path), "it is new; pass what everything may spend together, e.g. --budget-epsilon 1")
+    if whole is None:
         note(f"{path} is new, with a budget of {budget} that this fit spends; --budget-epsilon gives it more")
-    return Ledger.open(path, total or budget, adjacency=str(adjacency))
+    return Ledger.open(path, whole or budget, adjacency=str(adjacency))
+
+
+@contextmanager
+def marked(ledger: Ledger) -> Iterator[None]:
+    """Mark an error that comes after a charge, so that its exit code does not say that nothing was spent."""
+    before = len(ledger.entries)
+    try:
+        yield
+    except BaseException as error:
+        spent = True  # unless the ledger can still say otherwise
+        with suppress(Exception):
+            spent = len(ledger.entries) > before
+        error.spent = spent  # type: ignore[attr-defined]
+        raise
+
+
+def told_ledger(path: Path, ledger: Ledger) -> tuple[dict[str, str], str]:
+    """What a command tells of the ledger that it charged, for programs and for people."""
+    spent, left = ledger.spent, ledger.left
+    text = f"{path}: costs add up to {spent} of {ledger.budget}, left {left}"
+    return {"file": str(path), "spent": str(spent), "left": str(left)}, text
 
 
 @command(ledgers, "new", "make a ledger", "ledger new ledger.json --epsilon 3 --delta 1e-9")

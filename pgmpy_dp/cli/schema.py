@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,8 @@ from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment
 from pgmpy_dp.cli.files import require_writable
 
 __all__ = ["schema"]
+
+_HALF = re.compile(r"[\[(]\s*[-+.0-9eE]+")  # of an interval that was cut at its comma
 
 
 @command(
@@ -38,6 +41,10 @@ def schema(
     other: Annotated[
         list[str] | None, typer.Option("--other", help='State that takes all other values: "job=unknown".')
     ] = None,
+    texts: Annotated[
+        list[str] | None,
+        typer.Option("--texts", help="A column that holds intervals as texts, having been cut already."),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -48,6 +55,9 @@ def schema(
     read it from the records, for whether a rare value occurs in them would tell that someone is among them.
 
     Records with a value that is not in the schema are left out, unless --other names a state that takes such values.
+
+    Values are compared as texts, "30-59" too: numbers are counted in the intervals of --cuts alone. Values that are
+    almost such intervals, "[30, 60)" for one, are refused, unless --texts says that the column holds them as they are.
     """
     from pgmpy_dp.schema import Schema, interval_states
 
@@ -59,11 +69,13 @@ def schema(
             if name in states:
                 ask_for(option, text, f"{name} was described before; describe each variable once")
             parts = [value.strip() for value in values.split(",")]
+            if option == "--variable" and any(_HALF.fullmatch(part) for part in parts):
+                ask_for(option, text, f'commas separate values; for numbers write --cuts "{name}=30,60"')
             states[name] = interval_states(_numbers(text, parts)) if option == "--cuts" else parts
     if not states:
         ask_for("--variable", None, 'describe a column with --variable "sex=F,M", --cuts "age=25,45" or --codebook')
     others = dict(parse_assignment(text, "--other") for text in other or [])
-    found = Schema(states, other=others)
+    found = Schema(states, other=others, texts=texts or ())
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 from skbase.base import BaseEstimator
 
+from pgmpy_dp.estimators.few_records import FewRecordsWarning, few_records
 from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.subject import PrivateData
@@ -30,12 +32,17 @@ class PrivateFit:
         """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
 
         What an earlier fit has set and this one does not is gone too. If learning fails the exception has the release.
+        A `FewRecordsWarning` says where the released number of records is next to nothing.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
         with nullcontext() if data is None else handed_over(release):
             learned = self._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
         self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
+        said = few_records(learned.get("n_records_", 0.0), learned.get("n_records_sd_", 0.0))
+        if said is not None:
+            with handed_over(release):  # warnings may be errors
+                warnings.warn(said, FewRecordsWarning, stacklevel=3)
         return self
 
     @abstractmethod

@@ -16,9 +16,14 @@ from pgmpy_dp.private.curator.field_moments import FieldMomentCurator
 from pgmpy_dp.private.curator.fields import FieldCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.curator.votes import VotingCurator
-from pgmpy_dp.private.data.contingency import table_sensitivity
+from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.pair_scores import misfit_scores
-from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, require_table_and_budget
+from pgmpy_dp.private.data.table import (
+    PrivateTable,
+    contingency_tables,
+    matched_records,
+    require_table_and_budget,
+)
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost
 from pgmpy_dp.private.noise.selection import selection_scale
@@ -29,6 +34,8 @@ __all__ = [
     "NOISES",
     "TableCurator",
     "checked_scopes",
+    "match_cost",
+    "match_noise",
     "misfit_scale",
     "rehearsed_tables",
     "require_scopes",
@@ -110,6 +117,41 @@ def table_noise(
     """
     l1, l2, _ = table_sensitivity(adjacency)
     return additive_scales([(l1, l2)] * count, cost, share, weights)
+
+
+def match_cost(n_counts: int, budget: Budget) -> PureDP | ZCDP:
+    """The cost under which :meth:`TableCurator.matched_counts` has the least noise, where a budget leaves the choice.
+
+    Parameters
+    ----------
+    n_counts : int
+        One for each column, one for all, and one more where the number of records is not public.
+    budget : Budget
+        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
+
+    Raises
+    ------
+    ValueError
+        Where the noise would bury any count.
+
+    Examples
+    --------
+    >>> match_cost(3, Budget(epsilon=0.05)), match_cost(3, Budget(rho=0.1))
+    (PureDP(epsilon=0.05), ZCDP(rho=0.1))
+    """
+    l1, l2, _ = match_sensitivity(n_counts)
+    return noise_and_cost([l1], [l2], [n_counts], "auto", None, budget)
+
+
+def match_noise(n_counts: int, cost: PureDP | ZCDP, share: Fraction) -> Noise:
+    """The noise of :meth:`TableCurator.matched_counts`, from public numbers; ValueError where it buries any count.
+
+    Examples
+    --------
+    >>> match_noise(3, PureDP(0.05), Fraction(1))
+    Noise(distribution='discrete_laplace', scale=60.0)
+    """
+    return additive_scales([match_sensitivity(n_counts)[:2]], cost, share)[0]
 
 
 def misfit_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
@@ -195,6 +237,51 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             share,
             lambda cost, s: AdditiveNoise.of(self._exact(checked), cost, s, weights),
         )
+
+    def matched_counts(self, share: Fraction | float) -> np.ndarray:
+        """How many records there are, and how many match the schema in all columns and in each column, with noise.
+
+        A record matches in a column if its cell has one of the declared states; a cell that an other-state takes does
+        not. It matches in all columns if it is not dropped: there an other-state does.
+
+        Parameters
+        ----------
+        share : Fraction or float
+            Of the curator's cost.
+
+        Returns
+        -------
+        ndarray of int64, shape (2 + n_variables,), or (1 + n_variables,) where the number of records is public
+            The number of records, unless it is public; of those that match in all columns; in each column, in the order
+            of the schema. They may be negative.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        ValueError
+            For a random part of the records, which has none that do not match, and noise that would bury any count;
+            nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* A record adds 0 or 1 to each of the m counts, so they move by at most m in l1 and sqrt(m) in
+            l2 norm under ``add_remove`` and ``replace_one``
+            (:func:`~pgmpy_dp.private.data.contingency.match_sensitivity`).
+
+            *Guarantee.* The share s of the cost: Laplace noise of scale ``m/(s epsilon)`` or Gaussian noise of scale
+            ``sqrt(m/(2 s rho))`` in each count.
+
+            *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+        """
+        if self._data._is_part:
+            raise ValueError("a random part has no records outside the schema; ask before the table is split")
+        match_noise(1 + len(self.schema) + (self.n_records is None), self.cost, checked_share(share))
+        (noisy,) = self._answer(
+            "matched_counts", {}, share, lambda cost, s: AdditiveNoise.of([matched_records(self._data)], cost, s)
+        )
+        return noisy
 
     def worst_fit(
         self,

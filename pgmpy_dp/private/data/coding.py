@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pgmpy_dp.schema import Schema, interval_cuts, match_key
 
-__all__ = ["DROPPED", "NUMBER", "SPACES", "TRUTH", "UNDECIDED", "Coding", "coding", "key_coder"]
+__all__ = ["DROPPED", "NUMBER", "SPACES", "TRUTH", "UNDECIDED", "Coding", "OutsideCounted", "coding", "key_coder"]
 
 DROPPED = -1
 """Code of a cell that no state matches, in a variable without an other-state: its record does not count."""
@@ -77,6 +77,31 @@ class Coding:
         return tuple(found)
 
 
+class OutsideCounted(Schema):
+    """A schema's states without its other-states, and for each variable one more, the last: of all other cells.
+
+    No record is dropped for it. The label of the last state is no matter: a cell that is equal to it is outside too.
+
+    Parameters
+    ----------
+    schema : Schema
+        Discrete variables only.
+
+    Examples
+    --------
+    >>> counted = OutsideCounted(Schema({"age": ["<25", ">=25"], "sex": ["F", "?"]}, other={"sex": "?"}))
+    >>> counted.cardinalities, [key_coder(counted, "sex")(match_key(cell)) for cell in ("F", "?", "M", None)]
+    ({'age': 3, 'sex': 3}, [0, 1, 2, 2])
+    """
+
+    __slots__ = ("declared",)
+
+    def __init__(self, schema: Schema) -> None:
+        states = schema.states
+        self.declared = Schema(states, texts=states)
+        super().__init__({name: [*own, ("outside", *own)] for name, own in states.items()}, texts=states)
+
+
 def coding(schema: Schema, name: Hashable) -> Coding:
     """Coding of one discrete variable.
 
@@ -88,6 +113,11 @@ def coding(schema: Schema, name: Hashable) -> Coding:
     >>> made.spellings()
     (('no', 0), ('7', 1), ('7.0', 1))
     """
+    if isinstance(schema, OutsideCounted):
+        made = coding(schema.declared, name)
+        last = made.n_states
+        missing = last if made.missing == DROPPED else made.missing
+        return replace(made, missing=missing, outside=last, n_states=last + 1)
     states: tuple = schema.states[name]
     keys = {match_key(state): code for code, state in enumerate(states)}
     outside = states.index(schema.other[name]) if name in schema.other else DROPPED
@@ -110,6 +140,9 @@ def key_coder(schema: Schema, name: Hashable) -> Callable[[tuple], int]:
     >>> [code(match_key(cell)) for cell in (24.9, "25", 1e300, "[25,45)", "25 years", None)]
     [0, 1, 2, 1, -1, -1]
     """
+    if isinstance(schema, OutsideCounted):
+        code, last = key_coder(schema.declared, name), schema.cardinality(name) - 1
+        return lambda key: last if (found := code(key)) == DROPPED else found
     states: tuple = schema.states[name]
     positions = {match_key(state): code for code, state in enumerate(states)}
     outside = states.index(schema.other[name]) if name in schema.other else DROPPED

@@ -10,7 +10,7 @@ from pgmpy import config
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = ["add_counts", "count", "table_sensitivity"]
+__all__ = ["add_counts", "count", "match_sensitivity", "table_sensitivity"]
 
 _ROWS_ON_DEVICE = 1 << 24
 
@@ -30,6 +30,22 @@ def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
     if changed_records(adjacency) == 1:
         return 1.0, 1.0, 1.0
     return 2.0, math.nextafter(math.sqrt(2.0), math.inf), 1.0
+
+
+def match_sensitivity(n_counts: int) -> tuple[float, float, float]:
+    """How far counts of records that match, each of its own condition, move together: in l1, l2 and l-infinity.
+
+    A record adds 0 or 1 to each of the m counts, by its own cells alone. Under ``add_remove`` each count moves by at
+    most 1. Under ``replace_one`` one vector of zeros and ones takes the place of another, so each count moves by at
+    most 1 again. Hence (m, sqrt(m), 1) under both, which a record that meets all conditions attains: added, or in the
+    place of one that meets none. The l2 sensitivity is rounded up.
+
+    Examples
+    --------
+    >>> match_sensitivity(3)[0], round(match_sensitivity(3)[1], 6)
+    (3.0, 1.732051)
+    """
+    return float(n_counts), math.nextafter(math.sqrt(n_counts), math.inf), 1.0
 
 
 def count(codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int]) -> np.ndarray:

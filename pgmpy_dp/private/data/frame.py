@@ -27,7 +27,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.private.data.coding import DROPPED, Coding, coding, key_coder
+from pgmpy_dp.private.data.coding import DROPPED, Coding, OutsideCounted, coding, key_coder
 from pgmpy_dp.private.data.query_text import quoted
 from pgmpy_dp.schema import Schema, clock_text, duration_nanoseconds, match_key, moment_text
 
@@ -38,6 +38,7 @@ __all__ = [
     "column_cells",
     "column_names",
     "encode",
+    "encode_and_match",
     "encode_cells",
     "is_plain_number",
     "joined_cells",
@@ -119,17 +120,52 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
     >>> encode(pd.DataFrame({"a": ["no", "yes", "?"]}), Schema({"a": ["no", "yes"]})).tolist()
     [[0], [1]]
     """
+    return encode_and_match(data, schema)[0]
+
+
+def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]:
+    """As :func:`encode`, and how many records there are, are kept, and have a declared state in each column.
+
+    Parameters
+    ----------
+    data, schema
+        As in :func:`encode`.
+
+    Returns
+    -------
+    codes : ndarray of unsigned integers, shape (kept_records, n_variables)
+    matched : ndarray of int64, shape (2 + n_variables,)
+        A cell that has no state of its own but is counted in an other-state has no declared one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`encode`.
+
+    Examples
+    --------
+    >>> schema = Schema({"a": ["no", "yes"], "b": [0, 1]}, other={"b": 1})
+    >>> codes, matched = encode_and_match(pd.DataFrame({"a": ["no", "yes", "?"], "b": [0, 5, 1]}), schema)
+    >>> codes.tolist(), matched.tolist()
+    ([[0, 0], [1, 1]], [3, 2, 2, 2])
+    """
     schema.require_discrete()
     columns = quietly(_columns, data, schema.variables)
+    counted = OutsideCounted(schema)
     encoded = [quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
     keep = np.ones(len(encoded[0]), dtype=bool)
-    for codes in encoded:
-        keep &= codes != DROPPED
+    own = []
+    for name, column, codes in zip(schema.variables, columns, encoded, strict=True):
+        kept = codes != DROPPED
+        keep &= kept
+        if name in schema.other:
+            kept = quietly(_encode_column, column, counted, name) != schema.cardinality(name)
+        own.append(int(kept.sum()))
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
     result = np.empty((int(keep.sum()), len(encoded)), dtype=dtype, order="F")
     for j, codes in enumerate(encoded):
         result[:, j] = codes[keep]
-    return result
+    return result, np.array([len(keep), len(result), *own], dtype=np.int64)
 
 
 def n_rows(data: Any) -> int:

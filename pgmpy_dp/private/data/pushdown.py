@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from pgmpy_dp.private.data.blocks import covering_blocks, marginal
+from pgmpy_dp.private.data.coding import OutsideCounted
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.schema import Schema
@@ -98,6 +99,7 @@ class PushedRecords:
         self._schema = schema
         self._counted: dict[tuple[int, ...], np.ndarray] = {}
         self._codes: np.ndarray | None = None
+        self._matched: np.ndarray | None = None
 
     def counts(self, scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Exact tables of counts, one per scope of positions in the schema; one pass over the data for all of them.
@@ -138,6 +140,23 @@ class PushedRecords:
                 parts[j] = []  # so that no more than one column is in memory twice
             self._codes = result
         return self._codes
+
+    def matched(self) -> np.ndarray:
+        """How many records there are, are kept, and match in each column, as `encode_and_match` counts them.
+
+        One pass (one for each 64 columns), and one that counts a variable where none was counted before; kept.
+        """
+        if self._matched is None:
+            counted = OutsideCounted(self._schema)
+            columns = [(j,) for j in range(len(self._schema))]
+            tables = [
+                table
+                for start in range(0, len(columns), _BLOCKS_AT_ONCE)
+                for table in self._source.block_counts(counted, columns[start : start + _BLOCKS_AT_ONCE])
+            ]
+            kept = self.counts([(0,)])[0].sum()
+            self._matched = np.array([tables[0].sum(), kept, *(table[:-1].sum() for table in tables)], dtype=np.int64)
+        return self._matched
 
     def _block_of(self, scope: Sequence[int]) -> tuple[int, ...] | None:
         inside = [block for block in self._counted if set(scope) <= set(block)]

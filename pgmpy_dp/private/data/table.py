@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.contingency import count, table_sensitivity
-from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.data.contingency import count, match_sensitivity, table_sensitivity
+from pgmpy_dp.private.data.frame import encode_and_match
 from pgmpy_dp.private.data.pushdown import PushedRecords
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count, require_data_and_budget
@@ -21,6 +21,7 @@ from pgmpy_dp.schema import Schema
 __all__ = [
     "PrivateTable",
     "contingency_tables",
+    "matched_records",
     "random_halves",
     "random_parts",
     "record_parts",
@@ -32,8 +33,8 @@ class PrivateTable(PrivateData):
     """Records that several estimators may learn from, with one ledger for all of them.
 
     It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. Of a
-    dataframe in memory only integer codes are kept. Data in an engine stay there: counting is pushed down to it, and
-    codes are fetched the first time that a learner needs rows.
+    dataframe in memory only integer codes are kept, and how many cells of each column match. Data in an engine stay
+    there: counting is pushed down to it, and codes are fetched the first time that a learner needs rows.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class PrivateTable(PrivateData):
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_n_records", "_records", "_schema")
+    __slots__ = ("_matched", "_n_records", "_records", "_schema")
 
     def __init__(
         self,
@@ -84,8 +85,9 @@ class PrivateTable(PrivateData):
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         source = open_source(data)
         self._records: np.ndarray | PushedRecords
+        self._matched: np.ndarray | None = None
         if source is None:
-            self._records = encode(data, self._schema)
+            self._records, self._matched = encode_and_match(data, self._schema)
         else:
             source.positions(self._schema.variables)  # all are there
             self._records = PushedRecords(source.opened(self._schema.variables), self._schema)
@@ -103,8 +105,12 @@ class PrivateTable(PrivateData):
         """
         part = object.__new__(PrivateTable)
         part._schema, part._adjacency, part._ledger = self._schema, self._adjacency, self._ledger
-        part._hands, part._n_records, part._records = self._hands, None, codes
+        part._hands, part._n_records, part._records, part._matched = self._hands, None, codes, None
         return part
+
+    @property
+    def _is_part(self) -> bool:
+        return self._matched is None and isinstance(self._records, np.ndarray)
 
     @property
     def _codes(self) -> np.ndarray:
@@ -153,6 +159,24 @@ def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]
         counts = records.counts(columns)
     l1, l2, linf = table_sensitivity(table._adjacency)
     return [Sensitive(table_counts, table._adjacency, l1, l2, linf) for table_counts in counts]
+
+
+def matched_records(table: PrivateTable) -> Sensitive:
+    """How many records match the schema: all of them, those in all columns, and those in each column.
+
+    The value has shape (2 + n_variables,). The first entry, the number of records, is left out where it is public:
+    (1 + n_variables,). A record matches in a column if its cell has one of the declared states; it matches in all if it
+    is not dropped. A cell that an other-state takes does the second and not the first.
+
+    Each entry counts the records that meet a condition on their own cells, so
+    :func:`~pgmpy_dp.private.data.contingency.match_sensitivity` is how far they move together.
+
+    Of records of a part, which were dropped before it was drawn, this cannot be asked.
+    """
+    value = table._matched if isinstance(table._records, np.ndarray) else table._records.matched()
+    assert value is not None  # the operator refuses parts
+    value = value if table._n_records is None else value[1:]
+    return Sensitive(value, table._adjacency, *match_sensitivity(len(value)))
 
 
 def table_codes(table: PrivateTable) -> np.ndarray:

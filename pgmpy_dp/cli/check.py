@@ -1,0 +1,98 @@
+"""``pgmpy-dp check``: whether a schema's states match the records, for a small part of the budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, show
+from pgmpy_dp.cli.arguments import (
+    AdjacencyOption,
+    BudgetDelta,
+    BudgetEpsilon,
+    BudgetRho,
+    Data,
+    Delta,
+    Epsilon,
+    Json,
+    LedgerOption,
+    NRecords,
+    Quiet,
+    Rho,
+    SchemaFile,
+    TableAdjacency,
+)
+from pgmpy_dp.cli.files import load_schema
+from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
+
+__all__ = ["check"]
+
+
+@command(
+    app,
+    "check",
+    "how many records match the schema, for a small budget",
+    "check records.csv --schema schema.json --epsilon 0.05",
+    "check records.csv --schema schema.json --epsilon 0.05 --ledger ledger.json --budget-epsilon 1",
+)
+def check(
+    data: Data,
+    schema: SchemaFile,
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    rho: Rho = None,
+    adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
+    n_records: NRecords = None,
+    ledger: LedgerOption = None,
+    budget_epsilon: BudgetEpsilon = None,
+    budget_delta: BudgetDelta = 0.0,
+    budget_rho: BudgetRho = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """About how many records match the states of each column, with noise, before a fit takes the rest of the budget.
+
+    Records whose cells are not written as the schema has them are left out of a fit in silence. This counts, for each
+    column, the records whose cell has one of its states, and those that match in all columns. It costs its --epsilon,
+    which adds up with what fits spend: for d columns each count has noise of about (d + 2)/epsilon records.
+
+    The exit code is 1 where the states of a column match next to nothing, or hardly any record matches in all columns.
+    """
+    from pgmpy_dp.estimators.schema_check import check_schema
+    from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.data.table import PrivateTable
+    from pgmpy_dp.schema import encode_label
+
+    budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    public = load_schema(schema)
+    if not data.is_file():
+        ask_for("DATA", str(data), "there is no such file")
+    account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
+    table = PrivateTable(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    with marked(table.ledger):
+        found = check_schema(table, budget)
+        rows = found.table.itertuples()
+        document: dict[str, Any] = {
+            "n_records": found.n_records,
+            "n_records_sd": found.n_records_sd,
+            "n_matching": found.n_matching,
+            "n_matching_sd": found.n_matching_sd,
+            "verdict": found.verdict,
+            "columns": [
+                {"variable": encode_label(name), **dict(zip(found.table.columns, values, strict=True))}
+                for name, *values in rows
+            ],
+            "failed": found.failed,
+            "guarantee": found.privacy_.guarantee.to_dict(),
+            "adjacency": str(found.privacy_.adjacency),
+        }
+        text = f"{found}\nSpent {found.privacy_}"
+        if ledger is not None:
+            document["ledger"], told = told_ledger(ledger, table.ledger)
+            text += f"\n{told}"
+        show(document, text, as_json)
+        if ledger is None:
+            note("what this spent adds up with what fits to the same records spend; --ledger FILE keeps count", quiet)
+    if found.failed:
+        raise typer.Exit(CHECK_FAILED)

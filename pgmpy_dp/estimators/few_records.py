@@ -1,0 +1,42 @@
+"""When an estimated number of records is next to nothing: said of the released number, which costs nothing."""
+
+from __future__ import annotations
+
+__all__ = ["FEW", "FewRecordsWarning", "few_records"]
+
+FEW = 5.0
+"""So many standard deviations from 0 an estimated number is next to nothing."""
+
+
+class FewRecordsWarning(UserWarning):
+    """What was learned is noise: the estimated number of records is within a few standard deviations of 0.
+
+    It depends on the release alone, as everything that is learned does.
+    """
+
+
+def few_records(n_records: float, sd: float, how: str = "pgmpy_dp.check_schema") -> str | None:
+    """What to say where an estimated number of records is within `FEW` standard deviations of 0; else None.
+
+    Parameters
+    ----------
+    n_records, sd : float
+        The estimate and its standard deviation; 0 where the number is public, of which nothing is said.
+    how : str
+        What tells more.
+
+    Examples
+    --------
+    >>> few_records(480.0, 6.0), few_records(1.0, 0.0)
+    (None, None)
+    >>> few_records(1.0, 6.0)[:76]
+    'about 1 record is inside the schema (standard deviation 6), which is next to'
+    """
+    if not (sd > 0 and n_records < FEW * sd):
+        return None
+    number = "1 record is" if round(n_records) == 1 else f"{n_records:,.0f} records are"
+    return (
+        f"about {number} inside the schema (standard deviation {sd:,.0f}), which is next to nothing: what was learned "
+        f"is noise. Either the states of some column match few cells ({how} tells, for a small part of a budget), "
+        "or the budget is too small for so few records"
+    )

@@ -1,0 +1,196 @@
+"""How many records match: the same counts from every reader and engine, their sensitivity, and no answer for parts."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from pgmpy_dp import Budget, Ledger, PrivateTable, Schema
+from pgmpy_dp.plans import check
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data import pushdown
+from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
+from pgmpy_dp.private.data.record_file import ParquetSource
+from pgmpy_dp.private.data.table import matched_records
+from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.schema import interval_cuts, match_key
+from tests.private.test_engines import LAZY, SCHEMA, TEXTS, arrow, ibis_sqlite, many_rows
+
+AGES = Schema({"age": ["<25", "[25,45)", ">=45"], "sex": ["F", "M", None]}, other={"sex": None})
+
+
+def exact(data, schema=SCHEMA, n_records=None, **options) -> list[int]:
+    table = PrivateTable(data, schema, ledger=Budget(epsilon=1.0), n_records=n_records, **options)
+    return matched_records(table).value.tolist()
+
+
+def by_hand(rows: list[dict], schema: Schema) -> list[int]:
+    """Cell by cell, from `match_key` alone."""
+    own = []
+    for name, states in schema.states.items():
+        keys, cuts = {match_key(state) for state in states}, interval_cuts(states)
+        cells = [match_key(row[name]) for row in rows]
+        own.append([key in keys or bool(cuts and key[0] == "number") for key in cells])
+    kept = [column for name, column in zip(schema.states, own, strict=True) if name not in schema.other]
+    whole = [all(cells) for cells in zip(*kept, strict=True)] if kept else [True] * len(rows)
+    return [len(rows), sum(whole), *map(sum, own)]
+
+
+class TestReaders:
+    ROWS = many_rows(600)
+    WANTED = by_hand(ROWS, SCHEMA)
+
+    def test_some_of_everything(self):
+        assert self.WANTED[0] == 600 and 100 < self.WANTED[1] < 500
+        assert sum(0 < n < 600 for n in self.WANTED[2:]) >= 7
+
+    def test_in_memory(self):
+        table = arrow(self.ROWS)
+        for data in (table, pl.from_arrow(table), pd.DataFrame(self.ROWS, dtype=object)):
+            assert exact(data) == self.WANTED
+
+    @pytest.mark.parametrize("engine", LAZY)
+    def test_engines(self, engine):
+        assert exact(engine(arrow(self.ROWS))) == self.WANTED
+
+    def test_sqlite(self, tmp_path):
+        kept = SCHEMA.subset(["word", "whole", "real"])
+        data = ibis_sqlite(arrow(self.ROWS).select(["word", "whole", "real"]), tmp_path)
+        assert exact(data, kept) == by_hand(self.ROWS, kept)
+
+    def test_parquet(self, tmp_path, monkeypatch):
+        pq.write_table(arrow(self.ROWS), tmp_path / "records.parquet")
+        assert exact(tmp_path / "records.parquet") == self.WANTED
+        source = ParquetSource([str(tmp_path / "records.parquet")])
+        assert pushdown.PushedRecords(source, SCHEMA).matched().tolist() == self.WANTED
+
+    @pytest.mark.parametrize("keeps_codes", [True, False])
+    def test_text(self, tmp_path, keeps_codes):
+        texts = [text for text in TEXTS if text not in (",", '"', "", " true", "TRUE\n")]
+        rows = [{"text": text, "n": str(k % 5)} for k, text in enumerate(texts * 3)]
+        schema = Schema({"text": ["a", 7, True, "ß"], "n": [0, 1, 2]}, other={"n": 2})
+        lines = ["text,n", *(f"{row['text']},{row['n']}" for row in rows), "a", "a,1,2"]
+        (tmp_path / "records.csv").write_text("\n".join(lines), encoding="utf-8")
+        table = PrivateTable(tmp_path / "records.csv", schema, ledger=Budget(epsilon=1.0))
+        table._records._source.keeps_codes = keeps_codes
+        # Lines of another number of fields are no records, whatever they hold.
+        assert matched_records(table).value.tolist() == by_hand(rows, schema)
+
+    def test_intervals(self):
+        rows = [{"age": a, "sex": s} for a in (24, 25.0, "30", "old", None, "[25,45)") for s in ("F", "f", None)]
+        wanted = by_hand(rows, AGES)
+        assert wanted == [18, 12, 12, 12]
+        frame = pd.DataFrame(rows, dtype=object)
+        texts = frame.astype("string")
+        for data in (frame, pl.from_pandas(texts).lazy(), LAZY[0](pl.from_pandas(texts).to_arrow())):
+            assert exact(data, AGES) == wanted
+
+    def test_more_columns_than_are_counted_at_once(self, monkeypatch):
+        monkeypatch.setattr(pushdown, "_BLOCKS_AT_ONCE", 2)
+        assert exact(LAZY[1](arrow(self.ROWS))) == self.WANTED
+
+    def test_an_engine_is_asked_once(self, monkeypatch):
+        table = PrivateTable(LAZY[1](arrow(self.ROWS)), SCHEMA, ledger=Budget(epsilon=1.0))
+        first = matched_records(table).value
+        monkeypatch.setattr(table._records._source, "block_counts", None)
+        assert matched_records(table).value is first
+
+    def test_a_public_number_is_not_counted(self):
+        assert exact(arrow(self.ROWS), n_records=600) == self.WANTED[1:]
+        assert exact(arrow(self.ROWS), n_records=600, adjacency="replace_one") == self.WANTED[1:]
+        assert exact(arrow([]), n_records=None) == [0] * 11
+
+
+@pytest.mark.parametrize("name", list(SCHEMA) + list(AGES))
+def test_the_outside_has_a_code_of_its_own(name):
+    schema = SCHEMA if name in SCHEMA else AGES
+    alone = Schema({name: schema[name]}, texts=[name])
+    counted, size = OutsideCounted(schema), schema.cardinality(name)
+    for cell in [*TEXTS, *schema[name], None, 1.5, ("outside", *schema[name]), object]:
+        own = key_coder(alone, name)(match_key(cell))
+        assert key_coder(counted, name)(match_key(cell)) == (size if own == DROPPED else own)
+    assert coding(counted, name).cuts == coding(alone, name).cuts
+    assert coding(counted, name).outside == size and coding(counted, name).n_states == size + 1
+
+
+class TestSensitivity:
+    CELLS = (*itertools.product(["a", "?"], [0, 1, "?"]),)
+    STATES = Schema({"x": ["a", "b"], "y": [0, 1]}, other={"y": 0})
+
+    def moved(self, one, other, adjacency="add_remove", n_records=None):
+        frames = [pd.DataFrame(rows, columns=["x", "y"], dtype=object) for rows in (one, other)]
+        options = {"adjacency": adjacency, "n_records": n_records, "ledger": Budget(epsilon=1.0)}
+        first, second = (matched_records(PrivateTable(frame, self.STATES, **options)) for frame in frames)
+        change = np.abs(first.value - second.value)
+        assert change.sum() <= first.l1 and np.sqrt((change**2).sum()) <= first.l2 and change.max() <= first.linf
+        return change.sum() / first.l1
+
+    def test_exhaustive_neighbours(self):
+        tables = [list(rows) for n in range(3) for rows in itertools.combinations_with_replacement(self.CELLS, n)]
+        added = [
+            self.moved(rows, [*rows, row], n_records=n) for rows in tables for row in self.CELLS for n in (None, 2)
+        ]
+        replaced = [
+            self.moved([*rows, one], [*rows, other], "replace_one", 3)
+            for rows in tables
+            for one, other in itertools.combinations(self.CELLS, 2)
+        ]
+        assert max(added) == 1.0
+        # A column with an other-state never keeps a record out; one that matches nowhere is out by another column.
+        assert max(replaced) == 1.0
+
+
+class TestOperator:
+    def curator(self, budget, **options) -> TableCurator:
+        frame = pd.DataFrame({"x": ["a", "?"] * 50, "y": [0, 1] * 50})
+        table = PrivateTable(frame, {"x": ["a", "b"], "y": [0, 1]}, ledger=budget, **options)
+        return TableCurator(table, budget, what="check", columns=["x", "y"])
+
+    def test_scales(self):
+        for options, m in (({}, 4), ({"n_records": 100}, 3), ({"n_records": 100, "adjacency": "replace_one"}, 3)):
+            pure, gauss = self.curator(Budget(epsilon=1.0), **options), self.curator(Budget(rho=0.5), **options)
+            assert pure.matched_counts(Fraction(1, 2)).shape == (m,)
+            assert gauss.matched_counts(1).shape == (m,)
+            assert pure.answers[0].noise[0].scale == 2.0 * m and pure.left == Fraction(1, 2)
+            assert gauss.answers[0].noise[0].scale == pytest.approx(m**0.5, rel=1e-12)
+
+    def test_little_noise_is_the_counts(self):
+        # P(any noise is not 0) < 4 exp(-1000/4).
+        assert self.curator(Budget(epsilon=1000.0)).matched_counts(1).tolist() == [100, 50, 50, 100]
+
+    @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0)])
+    def test_a_part_is_refused_before_it_is_debited(self, budget):
+        curator = self.curator(budget)
+        with curator.split(2) as parts:
+            with pytest.raises(ValueError, match="ask before the table is split"):
+                parts[0].matched_counts(Fraction(1, 2))
+            assert parts[0].left == 1
+        assert curator.left == 1
+
+    def test_noise_that_buries_all_is_refused_before_the_charge(self):
+        table = PrivateTable(pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, ledger=Ledger(Budget(epsilon=1.0)))
+        with pytest.raises(ValueError, match="1e-300"):
+            check.run(table, check.CheckSettings(), Budget(epsilon=1e-300))
+        assert table.ledger.entries == ()
+
+    def test_the_ledger_says_what_was_asked(self):
+        table = PrivateTable(pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, ledger=Budget(epsilon=1.0))
+        release = check.run(table, check.CheckSettings(), Budget(epsilon=0.25))
+        (entry,) = table.ledger.entries
+        assert entry.cost == PureDP(0.25) == release.guarantee and entry.columns == ("x",)
+        assert release.kind == "schema_check" and release.values[0].shape == (3,)
+        assert str(table.ledger.left) == "0.75-DP"
+
+    @pytest.mark.parametrize(("delta", "noise"), [(1e-12, "discrete_laplace"), (1e-2, "discrete_gaussian")])
+    def test_an_approximate_budget_takes_the_smaller_noise(self, delta, noise):
+        names = [f"x{k}" for k in range(40 if delta > 1e-3 else 1)]
+        frame = pd.DataFrame({name: ["a"] for name in names})
+        table = PrivateTable(frame, {name: ["a", "b"] for name in names}, ledger=Budget(epsilon=1.0, delta=delta))
+        release = check.run(table, check.CheckSettings(), Budget(epsilon=1.0, delta=delta))
+        assert release.noise[0].distribution == noise == release.mechanism
