@@ -516,9 +516,9 @@ class Schema(Mapping):
             if meant is not None:
                 raise ValueError(
                     f"variable {name!r} has the states {_short(states)}, which look like intervals but would be "
-                    f"compared as texts, so that no number is counted in them; for numbers pass the states of "
-                    f"interval_states, {_short(meant)} for these cuts, without others; if the column holds these texts "
-                    f"themselves pass Schema(..., texts=[{name!r}])"
+                    f"compared as texts, so that no number is counted in them; for a column of numbers declare what "
+                    f"interval_states gives, here {_short(meant)}, and no other state; for a column of such texts pass "
+                    f"Schema(..., texts=[{name!r}])"
                 )
 
     @property

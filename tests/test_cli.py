@@ -163,6 +163,88 @@ def test_a_new_ledger_has_the_budget_it_is_given(folder):
     assert "pass its file" in nowhere.stderr
 
 
+def test_a_check_counts_what_matches_and_is_paid_for(folder):
+    # With epsilon 20 and 5 counts the noise is below 20 but for a chance of exp(-80).
+    told = run("check records.csv --schema schema.json --epsilon 20 --ledger ledger.json --budget-epsilon 30")
+    assert "Records: about 2,00" in told.stdout or "Records: about 1,9" in told.stdout
+    assert all(f"  {name}" in told.stdout for name in ("age", "job", "income"))
+    assert told.stdout.count("its states match") == 3 and "next to nothing" not in told.stdout
+    assert "ledger.json: costs add up to 20-DP of 30-DP, left 10-DP" in told.stdout
+    assert "--ledger" not in told.stderr
+    (entry,) = Ledger.open("ledger.json").entries
+    assert (entry.columns, entry.what) == (("job", "income", "age"), "how many records match the states of 3 columns")
+    assert "refused" in run("check records.csv --schema schema.json --epsilon 20 --ledger ledger.json", 3).stderr
+    assert "adds up" in run("check records.csv --schema schema.json --epsilon 20").stderr
+    assert NEEDLE not in told.output
+
+
+def test_a_check_fails_where_states_match_nothing(folder):
+    run('schema --variable "job=Office,Field" --variable "age=16-39,40-90" --cuts "income=10" --out other.json')
+    told = run("check records.csv --schema other.json --epsilon 20 --json", 1)
+    document = json.loads(told.stdout)
+    assert [(row["variable"], row["verdict"]) for row in document["columns"]] == [
+        *(("job", "nothing"), ("age", "nothing"), ("income", "nothing"))
+    ]
+    assert document["failed"] and document["verdict"] == "nothing"
+    assert abs(document["n_records"] - 2000) < 20 and document["guarantee"] == {"measure": "pure", "epsilon": 20.0}
+    public = run("check records.csv --schema other.json --rho 20 --n-records 2000 --adjacency replace_one -q", 1)
+    assert "Records: 2,000, as declared" in public.stdout and public.stderr == ""
+    assert public.stdout.count("match next to nothing") == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("--epsilon 0", "epsilon=0.0"),
+        ("", "no budget was given"),
+        ("--epsilon 1 --ledger new.json", "--ledger is 'new.json': it is new; pass what everything may spend"),
+        ("--epsilon 1 --budget-epsilon 3", "pass its file too"),
+        ("--epsilon 1 --adjacency replace_one", "n_records=None"),
+        ("--epsilon 1 --schema records.csv", "--schema is 'records.csv': that is no schema"),
+    ],
+)
+def test_a_check_that_cannot_be_made_costs_nothing(folder, arguments, told):
+    schema = "" if "--schema" in arguments else "--schema schema.json"
+    result = run(f"check records.csv {schema} {arguments}", 2)
+    assert told in " ".join(result.stderr.split())
+    assert result.stdout == "" and NEEDLE not in result.stderr and not Path("new.json").exists()
+    assert "no such file" in run("check nothing.csv --schema schema.json --epsilon 1", 2).stderr
+
+
+def test_what_fails_in_a_check_after_the_charge_says_so(folder, monkeypatch):
+    def fails(*_):
+        raise OSError("the files could not be read to their end")
+
+    monkeypatch.setattr(tables, "matched_records", fails)
+    assert "after the budget was spent" in run("check records.csv --schema schema.json --epsilon 1", 4).stderr
+
+
+def test_a_fit_to_next_to_nothing_says_so(folder):
+    run('schema --variable "job=Office,Field" --variable "income=low,high" --out other.json')
+    # An estimate of no records is 5 standard deviations above 0 with a chance below exp(-7), thrice below exp(-21).
+    command = "fit records.csv --schema other.json --epsilon 1 --structure independent --overwrite --release r.npz"
+    said = [run(f"{command} --out m.npz") for _ in range(3)]
+    notes = [told.stderr for told in said if "next to nothing" in told.stderr]
+    assert notes and "pgmpy-dp check tells" in notes[0]
+    told = [json.loads(run(f"{command} --out m.npz --json -q").stdout)["warnings"] for _ in range(3)]
+    assert any("next to nothing" in warning for warnings in told for warning in warnings)
+    right = run(f"{FIT} --structure independent --json")
+    assert json.loads(right.stdout)["warnings"] == [] and "next to nothing" not in right.stderr
+
+
+def test_intervals_that_would_be_texts_are_refused(folder):
+    Path("codebook.csv").write_text('variable,state\nage,"[30, 60)"\nage,"[60, 90)"\n')
+    refused = " ".join(run("schema --codebook codebook.csv", 2).stderr.split())
+    assert '--cuts "age=30,60,90"' in refused and "--texts age" in refused
+    run("schema --codebook codebook.csv --texts age --out own.json")
+    assert Schema.from_json("own.json")["age"] == ("[30, 60)", "[60, 90)")
+    assert "commas separate values" in run('schema --variable "age=[30,60),[60,90)"', 2).stderr
+    assert "age: '30-59' is a text" in run('schema --variable "age=30-59,60-89"').stderr
+    assert run('schema --variable "age=30-59,60-89" --texts age').stderr == ""
+    # A schema that was written is read, whatever is in it.
+    run("plan --schema own.json --epsilon 1 --n 2000 --simulations 0")
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

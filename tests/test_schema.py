@@ -16,7 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgmpy_dp.schema import Bounds, Schema, decode_label, encode_label, match_key
+from pgmpy_dp.schema import (
+    Bounds,
+    Schema,
+    almost_intervals,
+    decode_label,
+    encode_label,
+    interval_cuts,
+    interval_states,
+    match_key,
+)
 
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
@@ -285,3 +294,79 @@ class TestMatchKey:
         endless.append(endless)
         for value in (Hostile(), endless, decimal.Decimal("sNaN"), {}, {1}, object, 10**10000, np.array([[1], [2]])):
             hash(match_key(value))
+
+
+class TestAlmostIntervals:
+    """States in which somebody expects numbers to be counted, and none would be."""
+
+    ALMOST = (
+        (["<30", "[30, 60)", ">=60"], [30, 60]),
+        (["[18,30)", "unknown"], [18, 30]),
+        (["[18,30)", "[30,60)"], [18, 30, 60]),
+        (["< 25", ">= 25"], [25]),
+        (["<25", "[25.0,45.0)", ">=45"], [25, 45]),
+        (["<25", ">=45"], [25, 45]),
+        ([">=65", "<18"], [18, 65]),
+        ([">=65", None], [65]),
+        (["<25", "[25,45)", ">=45", "missing"], [25, 45]),
+        (["<25", ">=25", "unknown"], [25]),
+        ([" [-1e3 , +.5)", "x"], [-1000, 0.5]),
+    )
+    TEXTS = (
+        ["30-59", "60-89"],
+        ["<25", "25-34", "35-44", ">=45"],
+        ["0", "1-4999", "5000-9999", ">=10000"],
+        ["NO", "<30", ">30"],
+        ["Norm", ">7", ">8"],
+        ["<=50K", ">50K"],
+        ["(0, 30]", "(30, 60]"],
+        ["[0-10)", "[10-20)"],
+        ["<", ">="],
+        ["<1e999", ">=1e999"],
+        [1, 2],
+        ["no", "yes"],
+    )
+
+    @pytest.mark.parametrize(("states", "cuts"), ALMOST)
+    def test_they_are_refused_with_what_is_meant(self, states, cuts):
+        assert interval_cuts(states) is None
+        assert almost_intervals(states) == interval_states(cuts)
+        with pytest.raises(ValueError, match="look like intervals") as caught:
+            Schema({"years": states, "sex": ["F", "M"]})
+        for part in ("'years'", repr(states[0]), repr(interval_states(cuts)), "texts=['years']"):
+            assert part in str(caught.value)
+
+    @pytest.mark.parametrize("states", TEXTS)
+    def test_names_of_groups_are_not(self, states):
+        assert almost_intervals(states) is None
+        assert Schema({"x": states})["x"] == tuple(states)
+
+    def test_an_other_state_beside_intervals_is_no_name_of_a_group(self):
+        states = ["<25", ">=30", "missing"]
+        assert almost_intervals(states, "missing") == ["<25", "[25,30)", ">=30"]
+        assert almost_intervals(states) is None
+        with pytest.raises(ValueError, match="look like intervals"):
+            Schema({"x": states}, other={"x": "missing"})
+
+    def test_intervals_are_read_as_such(self):
+        assert almost_intervals(interval_states([1, 2.5])) is None
+        assert Schema({"x": interval_states([1, 2.5])}, texts=["x"])["x"] == ("<1", "[1,2.5)", ">=2.5")
+
+    @pytest.mark.parametrize(("states", "cuts"), ALMOST)
+    def test_texts_can_be_said_to_be_texts(self, states, cuts):
+        schema = Schema({"years": states, "n": Bounds(0, 1)}, texts=iter(["years"]))
+        again = (Schema.from_dict(schema.to_dict()), schema.subset(["n", "years"]), pickle.loads(pickle.dumps(schema)))
+        for other in (schema, *again, Schema.from_dict({"domain": {"years": states}})):
+            assert other["years"] == tuple(states)
+
+    @pytest.mark.parametrize(
+        ("texts", "error", "words"),
+        [
+            ("x", TypeError, "no list of names"),
+            (5, TypeError, "no list"),
+            (["y", "z"], ValueError, r"texts names \['z'\]"),
+        ],
+    )
+    def test_texts_that_are_none(self, texts, error, words):
+        with pytest.raises(error, match=words):
+            Schema({"x": ["a", "b"], "y": ["c", "d"]}, texts=texts)

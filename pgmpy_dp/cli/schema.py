@@ -11,12 +11,13 @@ from typing import Annotated
 
 import typer
 
-from pgmpy_dp.cli.application import app, ask_for, command, show
+from pgmpy_dp.cli.application import app, ask_for, command, note, show
 from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment
 from pgmpy_dp.cli.files import require_writable
 
 __all__ = ["schema"]
 
+_RANGE = re.compile(r"\s*[0-9.]+\s*(?:-|–|to)\s*[0-9.]+\s*")
 _HALF = re.compile(r"[\[(]\s*[-+.0-9eE]+")  # of an interval that was cut at its comma
 
 
@@ -59,12 +60,12 @@ def schema(
     Values are compared as texts, "30-59" too: numbers are counted in the intervals of --cuts alone. Values that are
     almost such intervals, "[30, 60)" for one, are refused, unless --texts says that the column holds them as they are.
     """
-    from pgmpy_dp.schema import Schema, interval_states
+    from pgmpy_dp.schema import Schema, almost_intervals, interval_states
 
     require_writable(overwrite, (codebook,), out=out)
     states: dict[str, list[str]] = {} if codebook is None else _read_codebook(codebook)
-    for option, texts in (("--variable", variable or []), ("--cuts", cuts or [])):
-        for text in texts:
+    for option, given in (("--variable", variable or []), ("--cuts", cuts or [])):
+        for text in given:
             name, values = parse_assignment(text, option)
             if name in states:
                 ask_for(option, text, f"{name} was described before; describe each variable once")
@@ -75,6 +76,17 @@ def schema(
     if not states:
         ask_for("--variable", None, 'describe a column with --variable "sex=F,M", --cuts "age=25,45" or --codebook')
     others = dict(parse_assignment(text, "--other") for text in other or [])
+    for name, listed in states.items():
+        meant = None if name in (texts or ()) else almost_intervals(listed, others.get(name))
+        if meant is not None:
+            cut = f'for a column of numbers write --cuts "{name}={_cuts(meant)}"'
+            remedy = f"intervals, but compared as texts; {cut}, for one of such texts add --texts {name}"
+            ask_for(f"the list of states of {name}", listed, remedy)
+        ranges = [state for state in listed if _RANGE.fullmatch(state)]
+        if ranges and name not in (texts or ()):
+            note(
+                f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; --cuts is for numbers"
+            )
     found = Schema(states, other=others, texts=texts or ())
     document = found.to_dict()
     if out is None:
@@ -92,6 +104,13 @@ def _numbers(text: str, parts: list[str]) -> list[float]:
         return [float(part) for part in parts]
     except ValueError:
         ask_for("--cuts", text, 'write ascending numbers: "age=25,45,65"')
+
+
+def _cuts(states: list[str]) -> str:
+    """The cuts of states of intervals, as --cuts takes them."""
+    from pgmpy_dp.schema import interval_cuts
+
+    return ",".join(f"{cut:.15g}" for cut in interval_cuts(states) or ())
 
 
 def _read_codebook(path: Path) -> dict[str, list[str]]:
