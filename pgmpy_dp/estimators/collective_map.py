@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress, noisy_marginals
+from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior import ParameterPosterior
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL
@@ -17,6 +17,7 @@ from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior import sample_posterior
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveMAP"]

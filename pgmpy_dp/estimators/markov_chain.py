@@ -348,7 +348,11 @@ class PrivateMarkovChain(BasePrivateEstimator):
         """Of the release; ValueError for what does not go with the method."""
         if self.method != "sgd":
             return chain.ChainSettings(
-                self.segment_length, self.max_segments, self.initial_share, self.noise, self.random_state
+                self.segment_length,
+                self.max_segments,
+                self.initial_share,
+                self.noise,
+                random_state=self.random_state,
             )
         for name in ("segment_length", "max_segments"):
             if getattr(self, name) is not None:

@@ -6,7 +6,7 @@ Each step asks for the noisy sum of the clipped gradients of a Poisson sample of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.curvature import CurvatureBound
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate
+from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate, released_parameters
+from pgmpy_dp.plans.settings import by
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradients import GradientCurator
 from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
@@ -45,20 +46,11 @@ class GradientSettings(AscentSettings):
     n_steps, batch_rate, clip_norm, learning_rate, momentum, average_share, count_share, random_state
         See :class:`~pgmpy_dp.plans.ascent.AscentSettings`; units are records. Default `clip_norm`:
         sqrt(number of tables), the norm of a record's indicator. Default `learning_rate`: see `run`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    scopes: tuple[tuple, ...]
+    # The scopes obey the same rules as those of the marginals.
+    scopes: tuple[tuple, ...] = field(metadata=by(lambda _, scopes: checked_scopes(scopes)))
     memory_limit: int = DEFAULT_MEMORY_LIMIT
-
-    def __post_init__(self) -> None:
-        # The scopes obey the same rules as those of the marginals.
-        object.__setattr__(self, "scopes", checked_scopes(self.scopes))
-        super().__post_init__()
 
 
 def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Release:
@@ -161,18 +153,16 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         "log_potentials",
         {
             "parameter_unit": PARAMETER_UNIT,
-            "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
+            "settings": settings.public(budget, "count_share"),
             "path": found.path,
         },
-        computed=[found.parameters],
+        [found.parameters, *curator.arrays],
     )
 
 
 def parameters(release: Release) -> np.ndarray:
     """Log-potentials of a release of this learner, shape (n_cells,)."""
-    if release.kind != "log_potentials":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'log_potentials'")
-    return release.values[0] * float(release.public["parameter_unit"])
+    return released_parameters(release, "log_potentials")[0]
 
 
 def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records: float, variance: float) -> float:

@@ -7,21 +7,19 @@ of them costs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from pgmpy_dp.plans.frank_wolfe import descend
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.plans.parities import ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.plans.public_graph import encoded_graph
+from pgmpy_dp.plans.settings import require_kind
 from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
 
@@ -116,58 +114,37 @@ def run(
     """
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     descent_plan, parity_plan = _plans(table, settings, budget)
-    mechanism = f"frank_wolfe_and_{parity_plan.mechanism}"
     curator = TableCurator(
         table,
         budget,
         what=f"Frank-Wolfe steps and parities of up to {parity_plan.order} variables, on disjoint halves",
-        columns=table.schema.variables,
-        mechanism=mechanism,
+        mechanism=f"frank_wolfe_and_{parity_plan.mechanism}",
         pure=isinstance(descent_plan.cost, PureDP),
         random_state=settings.regressions.random_state,
     )
     with curator.split(2) as (first, second):
         found = descend(first, descent_plan, progress)
         sums, method = ask_parities(second, parity_plan)
-    values: list[np.ndarray] = [found.vertices, *(value for value, _ in sums)]
-    noise: list[Noise | None] = [None, *(item for _, item in sums)]
-    if found.count is not None:
-        values.append(found.count)
-        noise.append(found.count_noise)
-    schema = table.schema.to_dict()
-    return Release(
-        kind="halves",
-        values=tuple(values),
-        noise=tuple(noise),
-        public={
-            "schema": schema,
-            "n_records": table.n_records,
-            "regressions": {
-                "schema": schema,
-                "family": "binary",
-                "order": settings.regressions.order,
-                "graph": encoded_graph(settings.regressions.graph),
-                "n_records": None,
-                "radius": descent_plan.radius,
-                "n_iter": found.n_iter,
-                "step": settings.regressions.step,
-                "scale": found.scale / RESIDUAL_UNIT,
-                "grid": RESIDUAL_UNIT,
-            },
-            "parities": {
-                "schema": schema,
-                "order": parity_plan.order,
-                "n_records": None,
-                "method": method,
-                "graph": encoded_graph(settings.parities.graph),
-            },
-            "settings": {"width": settings.regressions.width, "budget": budget.guarantee.to_dict()},
+    shared = {
+        "schema": table.schema.to_dict(),
+        "order": parity_plan.order,
+        "graph": encoded_graph(settings.parities.graph),
+        "n_records": None,
+    }
+    public = {
+        "regressions": {
+            **shared,
+            "family": "binary",
+            "radius": descent_plan.radius,
+            "n_iter": found.n_iter,
+            "step": settings.regressions.step,
+            "scale": found.scale / RESIDUAL_UNIT,
+            "grid": RESIDUAL_UNIT,
         },
-        adjacency=table.adjacency,
-        guarantee=descent_plan.cost,
-        mechanism=mechanism,
-        reproducible=settings.regressions.random_state is not None,
-    )
+        "parities": {**shared, "method": method},
+        "settings": settings.regressions.public(budget, "width"),
+    }
+    return curator.release("halves", public, [found.vertices, *sums, *first.arrays])
 
 
 def regressions_part(release: Release) -> Release:
@@ -192,16 +169,11 @@ def _plans(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> tup
 
 
 def _part(release: Release, kind: str, places: list[int]) -> Release:
-    if release.kind != "halves":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'halves'")
-    public: dict[str, Any] = dict(release.public[kind])
-    return Release(
+    require_kind(release, "halves")
+    return replace(
+        release,
         kind=kind,
         values=tuple(release.values[k] for k in places),
         noise=tuple(release.noise[k] for k in places),
-        public=public,
-        adjacency=release.adjacency,
-        guarantee=release.guarantee,
-        mechanism=release.mechanism,
-        reproducible=release.reproducible,
+        public=release.public[kind],
     )

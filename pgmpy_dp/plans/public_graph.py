@@ -7,10 +7,11 @@ from typing import Any
 
 import networkx as nx
 
+from pgmpy_dp.plans.settings import by
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = ["checked_graph", "edge_positions", "encoded_graph", "released_edges"]
+__all__ = ["GRAPH", "checked_graph", "edge_positions", "encoded_graph", "released_edges"]
 
 
 def checked_graph(graph: Any) -> tuple[tuple[Hashable, ...], ...]:
@@ -38,6 +39,9 @@ def checked_graph(graph: Any) -> tuple[tuple[Hashable, ...], ...]:
             raise ValueError(f"graph holds {names!r}; an edge is a pair of different variable names")
         items.append(names)
     return tuple(items)
+
+
+GRAPH = by(lambda _, graph: checked_graph(graph))  # metadata of a field, see `Settings`
 
 
 def edge_positions(schema: Schema, graph: Iterable[Iterable[Hashable]]) -> list[tuple[int, int]]:

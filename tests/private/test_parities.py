@@ -244,7 +244,7 @@ class TestHalves:
         with TableCurator(data, Budget(epsilon=1e8), what="two halves", columns=[]).split(2) as halves:
             for half in halves:
                 arrays, method = ask_parities(half, plan)
-                sums += np.concatenate([value for value, _ in arrays])
+                sums += np.concatenate(arrays)
                 assert method == "noise" and len(arrays) == 2 and half.n_records is None
         assert sums.tolist() == [0, 100, 0, 100] and len(data.ledger.entries) == 1
 
@@ -399,9 +399,9 @@ def audit_noise(adjacency: str, budget: Budget, releases: int) -> float:
     def draw(dataset: int, count: int) -> np.ndarray:
         outputs = []
         for _ in range(count):
-            arrays, _ = ask_parities(TableCurator(data[dataset], budget, what="one of many", columns=[]), plan)
-            values, noise[:] = zip(*arrays, strict=True)
-            outputs.append(np.concatenate(values))
+            curator = TableCurator(data[dataset], budget, what="one of many", columns=[])
+            outputs.append(np.concatenate(ask_parities(curator, plan)[0]))
+            noise[:] = curator.answers[-1].noise
         return np.array(outputs)
 
     def score(outputs: np.ndarray) -> np.ndarray:

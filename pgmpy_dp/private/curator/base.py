@@ -208,7 +208,7 @@ class Curator:
     mechanism : str, optional
         How it is answered, for the reader of the ledger and of the release. Default: the kind of noise.
     columns : iterable of hashable
-        Whose values answers may depend on, for the reader of the ledger.
+        Whose values answers may depend on, for the reader of the ledger. Default, where data have a schema: all.
     reserve : float, default 0
         Part of delta kept for operators that can fail.
     pure : bool, default False
@@ -302,6 +302,11 @@ class Curator:
         return tuple(self._answers)
 
     @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All arrays of the answers, oldest first; without those of steps, which a plan sums up as they come."""
+        return tuple(value for value, _ in self._drawn())
+
+    @property
     def adjacency(self) -> Adjacency:
         """Under which the guarantee holds."""
         return self._data.adjacency
@@ -324,9 +329,7 @@ class Curator:
         self,
         kind: str,
         public: Mapping[str, Any],
-        computed: Sequence[np.ndarray] = (),
-        *,
-        arrays: Iterable[tuple[np.ndarray, Noise | None]] | None = None,
+        values: Sequence[np.ndarray] | None = None,
     ) -> Release:
         """Everything that was released so far, with its noise and the guarantee.
 
@@ -337,24 +340,17 @@ class Curator:
         kind : str
         public : mapping
             The plan's own facts.
-        computed : sequence of ndarray of integers
-            What the plan computed from answers; they come first, and say of themselves that they have no noise of
-            their own.
-        arrays : iterable of (ndarray of integers, Noise or None), optional
-            What the plan keeps instead of all answers, with the noise of each.
+        values : sequence of ndarray of integers, optional
+            What the plan keeps. An array that an operator returned has its noise; any other was computed from
+            answers, and says that it has none of its own. Default: `arrays`.
         """
-        if arrays is None:
-            arrays = [
-                (value, noise)
-                for answer in self._answers
-                if answer.noise
-                for value, noise in zip(answer.values, answer.noise, strict=True)
-            ]
-        arrays = [*((value, None) for value in computed), *arrays]
+        drawn = self._drawn()
+        kept = [value for value, _ in drawn] if values is None else values
+        noise_of = {id(value): noise for value, noise in drawn}  # the answers keep their arrays, and so their ids
         return Release(
             kind=kind,
-            values=tuple(value for value, _ in arrays),
-            noise=tuple(noise for _, noise in arrays),
+            values=tuple(kept),
+            noise=tuple(noise_of.get(id(value)) for value in kept),
             public={**self._public(), **public, **self._marks()},
             adjacency=self.adjacency,
             guarantee=self._guarantee,
@@ -372,6 +368,10 @@ class Curator:
                 error.release = self.release(kind, public())  # type: ignore[attr-defined]
                 error.add_note("What was released so far is paid for: it is this exception's .release, for fit_release")
             raise
+
+    def _drawn(self) -> list[tuple[np.ndarray, Noise | None]]:
+        noisy = [answer for answer in self._answers if answer.noise]
+        return [pair for answer in noisy for pair in zip(answer.values, answer.noise, strict=True)]
 
     def _public(self) -> dict[str, Any]:
         """Public facts of the data."""

@@ -136,7 +136,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     def __init__(self, data: PrivateTable, budget: Budget, **facts: Any) -> None:
         require_table_and_budget(data, budget)
         self._kept: dict[Scope, Sensitive] = {}
-        super().__init__(data, budget, **facts)
+        super().__init__(data, budget, **{"columns": data.schema.variables, **facts})
 
     @property
     def schema(self) -> Schema:
