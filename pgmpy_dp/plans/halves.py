@@ -95,7 +95,8 @@ def run(
 
         *Guarantee.* Both releases are calibrated to one and the same cost, rho-zCDP or epsilon-DP, and act on disjoint
         parts of the records that coins independent of the records decide; so together they satisfy that cost, under
-        add_remove and under replace_one (:func:`~pgmpy_dp.private.data.table.random_halves` has the proof). For an
+        add_remove and under replace_one (:meth:`~pgmpy_dp.private.curator.tables.TableCurator.split` has the proof).
+        For an
         (epsilon, delta) budget both halves use the largest rho that dp-accounting converts to it.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithm 5, which spends rho/2 on each half.

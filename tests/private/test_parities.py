@@ -35,7 +35,7 @@ from pgmpy_dp.private.data.parities import (
     parity_sums,
     parity_sums_and_count,
 )
-from pgmpy_dp.private.data.table import PrivateTable, random_halves, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.mathematics.field_design import field_scopes
@@ -229,7 +229,8 @@ class TestHalves:
         data = table(rows)
         sizes = []
         for _ in range(20):
-            first, second = random_halves(data)
+            with TableCurator(data, Budget(rho=1e-3), what="two halves").split(2) as halves:
+                first, second = (table_codes(half._data) for half in halves)
             assert len(first) + len(second) == len(rows)
             both = np.sort(np.concatenate([first, second]) @ [2, 1])
             assert np.array_equal(both, np.sort(table_codes(data) @ [2, 1]))

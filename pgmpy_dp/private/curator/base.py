@@ -189,7 +189,7 @@ def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
     exact = Fraction(share)
     if exact <= 0:
-        raise ValueError(f"share={float(exact)!r} is not positive; pass the part of the curator's cost to spend")
+        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
 
 
@@ -313,8 +313,8 @@ class Curator:
 
     @property
     def unit(self) -> Hashable:
-        """What is protected: None is one record."""
-        return None
+        """What is protected: None is one record; else the column whose values are, each with all its rows."""
+        return getattr(self._data, "unit", None)
 
     def generator(self) -> np.random.Generator:
         """For a plan's own random numbers, such as starting points: never for noise that protects.
@@ -374,8 +374,8 @@ class Curator:
         return [pair for answer in noisy for pair in zip(answer.values, answer.noise, strict=True)]
 
     def _public(self) -> dict[str, Any]:
-        """Public facts of the data."""
-        return {}
+        """Public facts of the data, and of what was asked."""
+        return self._data._public()
 
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
@@ -433,9 +433,7 @@ class Curator:
 
     def _debit(self, share: Fraction | float, eta: Fraction | float) -> tuple[Fraction, Fraction]:
         """Take a share, and a part of the reserve; BudgetExceeded, and nothing taken, where too little is left."""
-        share, eta = Fraction(share), Fraction(eta)
-        if share <= 0:
-            raise ValueError(f"share={float(share)!r} is not positive; pass the part of the curator's cost to spend")
+        share, eta = checked_share(share), Fraction(eta)
         if share > self._left:
             raise BudgetExceeded(
                 f"refused: a share of {float(share):.6g} of {self.cost} was asked, {float(self._left):.6g} is left; "

@@ -56,6 +56,10 @@ class PrivateData:
         """What was spent on these records and what is left."""
         return self._ledger
 
+    def _public(self) -> dict[str, Any]:
+        """What a release says of the data."""
+        return {}
+
     @property
     def _in_other_hands(self) -> bool:
         """Whether code outside the boundary, a solver or a block function, sees records of these data now."""

@@ -53,7 +53,8 @@ def vector_blocks(
 
     Notes
     -----
-    Privacy: one block differs between neighbours, see :func:`pgmpy_dp.private.data.table.random_parts`; which of a
+    Privacy: one block differs between neighbours, see
+    :meth:`pgmpy_dp.private.curator.tables.TableCurator.split`; which of a
     block's records are its first depends on the block alone. Shapes are public, so that sums over a block's rows are
     made in the same order whatever the sizes of other blocks. Memory: one copy of at most ``n_blocks * most`` records,
     and 16 bytes for each record.
