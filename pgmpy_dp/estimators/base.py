@@ -243,12 +243,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
     def _settings(self, cliques: Cliques) -> Any:
         """The settings of the learner inside the boundary, checked."""
-        return marginals.MarginalSettings(
-            scopes=cliques.scopes,
-            noise=self.noise,
-            weights=self.weights,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
-            random_state=self.random_state,
-        )
+        return marginals.MarginalSettings(cliques.scopes, **self._given("noise", "weights", "random_state"))
 
     def _run(self, table: PrivateTable, settings: Any, budget: Budget) -> Release:
         """The learner inside the boundary."""

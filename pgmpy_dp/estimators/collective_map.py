@@ -122,35 +122,12 @@ class CollectiveMAP(BaseMarginalsEstimator):
         self.tol = tol
         self.prior_tail = prior_tail
         self.variance_shape = variance_shape
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            noise,
-            weights,
-            memory_limit,
-            random_state,
-            inference,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
+        super().__init__(*data, memory_limit, random_state, inference)
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        return collective_map(
-            noisy,
-            entropy_share=self.entropy_share,
-            margin_share=self.margin_share,
-            n_rounds=self.n_rounds,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            memory_limit=self.memory_limit,
-            inference=self.inference,
-            prior_tail=self.prior_tail,
-            variance_shape=self.variance_shape,
-            callback=progress,
-        )
+        how = self._given("entropy_share", "margin_share", "n_rounds", "max_iter", "tol", "memory_limit", "inference")
+        return collective_map(noisy, **how, **self._given("prior_tail", "variance_shape"), callback=progress)
 
     def posterior(
         self, n_draws: int = 200, random_state: int | None = None, method: str = "perturb"

@@ -140,15 +140,8 @@ class PrivateNetwork(BaseStructureEstimator):
         super().__init__()
 
     def _settings(self) -> network.NetworkSettings:
-        return network.NetworkSettings(
-            required=self.required_edges,  # type: ignore[arg-type]  # any iterable of pairs is accepted, and checked
-            forbidden=self.forbidden_edges,  # type: ignore[arg-type]
-            max_clique_cells=self.max_clique_cells,
-            n_rounds=self.n_rounds,
-            one_way_share=self.one_way_share,
-            selection_share=self.selection_share,
-            random_state=self.random_state,
-        )
+        how = self._given("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state")
+        return network.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         with progress_bar(f"{type(self).__name__}, rounds") as progress:
