@@ -11,7 +11,7 @@ from typing import Any
 
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.network_estimate import Pair, largest_clique
-from pgmpy_dp.plans.public_graph import encoded_graph
+from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph
 from pgmpy_dp.plans.settings import SeededSettings, by, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -194,30 +194,13 @@ def select_and_measure(cost: PureDP | ZCDP) -> str:
     return "exponential_noisy_max+discrete_laplace"
 
 
-def checked_pairs(argument: str, pairs: Any) -> tuple[tuple[Hashable, Hashable], ...]:
+def checked_pairs(argument: str, pairs: Any) -> Edges:
     """Edges as pairs of different names, each once; TypeError or ValueError naming the argument otherwise."""
-    if pairs is None:
-        return ()
-    if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
-        raise TypeError(f"{argument}={pairs!r} is a {type(pairs).__name__}; pass a list of pairs of variable names")
-    found: dict[frozenset, tuple[Hashable, Hashable]] = {}
-    for pair in pairs:
-        if isinstance(pair, str | bytes) or not isinstance(pair, Iterable):
-            raise TypeError(f"{argument} holds {pair!r}, a {type(pair).__name__}; pass pairs of variable names")
-        names = tuple(pair)
-        if len(names) != 2 or names[0] == names[1]:
-            raise ValueError(f"{argument} holds {names!r}; an edge is a pair of different variable names")
-        found.setdefault(frozenset(names), (names[0], names[1]))
+    found: dict[frozenset, tuple] = {}
+    for pair in checked_graph(() if pairs is None else pairs, argument, sizes=(2,)):
+        found.setdefault(frozenset(pair), pair)
     return tuple(found.values())
 
 
-def _positions(schema: Schema, argument: str, pairs: Iterable[tuple[Hashable, Hashable]]) -> list[Pair]:
-    position = {name: j for j, name in enumerate(schema.variables)}
-    unknown = sorted({repr(name) for pair in pairs for name in pair if name not in position})
-    if unknown:
-        raise ValueError(
-            f"{argument} has the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
-            "add them to the schema (with their states), or remove the edges"
-        )
-    places = [(position[u], position[v]) for u, v in pairs]
-    return [(min(pair), max(pair)) for pair in places]
+def _positions(schema: Schema, argument: str, pairs: Edges) -> list[Pair]:
+    return [(min(pair), max(pair)) for pair in edge_positions(schema, pairs, argument)]
