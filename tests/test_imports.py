@@ -184,7 +184,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
     hidden = (
         *("Sensitive", "contingency_tables", "chain_tables", "chain_events", "UserShares"),
         *("table_codes", "interaction_sums", "pair_counts"),
-        *("parity_sums", "parity_sums_and_count", "exact_parities"),
+        *("parity_sums", "parity_sums_and_count"),
         *("adjacency_matrix", "edge_count", "neighbour_sums", "random_edge_halves"),
         *("certified_solution", "certificates", "on_grid", "with_noise"),
         *("vector_rows", "unit_parts", "sequence_owners", "second_moments", "centered_sums", "unit_count"),

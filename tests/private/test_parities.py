@@ -166,13 +166,13 @@ class TestFamilies:
         family = field_scopes(p, order, edges)
         records = np.array(list(itertools.product([0, 1], repeat=p)), dtype=np.uint8)
         one = [
-            parity_sums_and_count(records[k : k + 1], order, Adjacency.ADD_REMOVE, with_count, family).value
+            parity_sums_and_count(records[k : k + 1], family, Adjacency.ADD_REMOVE, with_count).value
             for k in range(len(records))
         ]
         moved = one + ([a - b for a, b in itertools.combinations(one, 2)] if adjacency == "replace_one" else [])
         moved = np.array(moved)
         most = [int(x) for x in (np.abs(moved).sum(axis=1).max(), (moved**2).sum(axis=1).max(), np.abs(moved).max())]
-        l1, l2, linf = parity_sensitivity(p, order, Adjacency(adjacency), with_count, family)
+        l1, l2, linf = parity_sensitivity(p, family, Adjacency(adjacency), with_count)
         flipped_in_family.cache_clear()
         assert l1 >= most[0] and Fraction(l2) ** 2 >= most[1] and linf == most[2]
         if limit or adjacency == "add_remove":
