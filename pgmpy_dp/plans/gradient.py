@@ -12,7 +12,7 @@ import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.curvature import CurvatureBound
+from pgmpy_dp.models.curvature import StableRate
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate, released_parameters
 from pgmpy_dp.plans.settings import by
@@ -28,9 +28,6 @@ __all__ = ["GradientSettings", "parameters", "run"]
 # two also without noise on chains, stars, grids and complete graphs whose variables are almost equal.
 _HORIZON = 0.8  # 0.4 to 1.2 cost up to a fifth of the divergence, either way depending on the signal
 _STABLE = 0.85  # of the largest stable step; at .9 some models swing on, .8 costs an eighth where noise is smallest
-# Growth of the rate in a step, before and after the curvature has held it back once. Slower costs up to three fifths
-# where noise is small, faster sets some models swinging.
-_GROWTH = (1.08, 1.03)
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         public_count=table.n_records,
         gradient=lambda theta: curator.step(engine.calibrate(theta)[0]),
         default_rate=lambda records, variance: _default_learning_rate(settings, cliques, records, variance),
-        stable_rate=_StableRate(engine, settings.momentum),
+        stable_rate=StableRate(engine, _STABLE * largest_stable_rate(settings.momentum, 1.0)),
     )
     return curator.release(
         "log_potentials",
@@ -170,27 +167,6 @@ def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records
     k = cliques.n_cells / cliques.n_cliques
     h = 1.0 / (variance * k + 1.0 / records)
     return min(h, _HORIZON * math.sqrt(h * k)) / settings.n_steps
-
-
-class _StableRate:
-    """What the next step bears, of the rate that noise allows; see `run`. Post-processing of public parameters."""
-
-    def __init__(self, engine: SumProduct, momentum: float) -> None:
-        self._engine = engine
-        self._curvature = CurvatureBound(engine)
-        self._limit = _STABLE * largest_stable_rate(momentum, 1.0)
-        self._anywhere = self._limit / (0.5 * engine.cliques.n_cliques)
-        self._last, self._growth = 0.0, _GROWTH[0]
-
-    def __call__(self, theta: np.ndarray, allowed: float) -> float:
-        if allowed <= self._anywhere:
-            return allowed
-        here = max(self._anywhere, self._limit / self._curvature(self._engine.calibrate(theta)[0]))
-        grown = max(self._anywhere, self._growth * self._last)
-        if here < grown:
-            self._growth = _GROWTH[1]
-        self._last = min(grown, here)
-        return min(allowed, self._last)
 
 
 def _cliques(table: PrivateTable, settings: GradientSettings) -> Cliques:
