@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -208,7 +208,7 @@ class Curator:
     mechanism : str, optional
         How it is answered, for the reader of the ledger and of the release. Default: the kind of noise.
     columns : iterable of hashable
-        Whose values answers may depend on, for the reader of the ledger. Default, where data have a schema: all.
+        Whose values answers may depend on, for the reader of the ledger. Default: all.
     reserve : float, default 0
         Part of delta kept for operators that can fail.
     pure : bool, default False
@@ -251,7 +251,7 @@ class Curator:
         budget: Budget,
         *,
         what: str,
-        columns: Iterable[Hashable],
+        columns: Iterable[Hashable] | None = None,
         mechanism: str | None = None,
         reserve: float = 0.0,
         pure: bool = False,
@@ -269,7 +269,7 @@ class Curator:
         self._guarantee = charged
         facts: dict[str, Any] = {
             "what": what,
-            "columns": tuple(columns),
+            "columns": tuple(data._names if columns is None else columns),
             "mechanism": self._mechanism,
             "adjacency": data.adjacency,
             "reproducible": self._seed is not None,
@@ -477,6 +477,13 @@ class Curator:
     def _random_keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
         """A random 64-bit number for each of some parts of users."""
         return _observer.keys(units, draw)
+
+    def _child(self, data: PrivateData) -> Self:
+        """A curator of a part of the data, which has nothing to spend until it is lent something."""
+        child = object.__new__(type(self))
+        child._start(data, self.cost, self._seed)
+        child._mechanism, child._guarantee = self._mechanism, self._guarantee
+        return child
 
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:

@@ -90,7 +90,7 @@ class SequenceCurator(Curator):
 
     def __init__(self, data: PrivateSequences, budget: Budget, **facts: Any) -> None:
         require_data_and_budget(data, PrivateSequences, budget)
-        super().__init__(data, budget, **{"columns": data.schema.variables, **facts})
+        super().__init__(data, budget, **facts)
 
     @property
     def schema(self) -> Schema:

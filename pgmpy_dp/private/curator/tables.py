@@ -137,7 +137,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     def __init__(self, data: PrivateTable, budget: Budget, **facts: Any) -> None:
         require_table_and_budget(data, budget)
         self._kept: dict[Scope, Sensitive] = {}
-        super().__init__(data, budget, **{"columns": data.schema.variables, **facts})
+        super().__init__(data, budget, **facts)
 
     @property
     def schema(self) -> Schema:
@@ -295,10 +295,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         part = self._random_parts(codes, n_parts)
         parts = []
         for k in range(n_parts):
-            child = object.__new__(TableCurator)
+            child = self._child(self._data._of_codes(codes[part == k]))
             child._kept = {}
-            child._start(self._data._of_codes(codes[part == k]), self.cost, self._seed)
-            child._mechanism, child._guarantee = self._mechanism, self._guarantee
             parts.append(child)
         with self._lending(list(parts)):
             yield parts

@@ -112,6 +112,10 @@ class PrivateTable(PrivateData):
         """The declared public number of records, or None."""
         return self._n_records
 
+    @property
+    def _names(self) -> tuple[Hashable, ...]:
+        return tuple(self._schema.variables)
+
     def _public(self) -> dict[str, Any]:
         return {"schema": self._schema.to_dict(), "n_records": self._n_records}
 

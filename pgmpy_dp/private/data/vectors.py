@@ -102,6 +102,14 @@ class PrivateVectors(PrivateData):
         """The column whose values are protected as a whole; None for single records."""
         return self._unit
 
+    @property
+    def _names(self) -> tuple[Hashable, ...]:
+        return self._columns
+
+    def _public(self) -> dict[str, Any]:
+        columns = [encode_label(name) for name in self._columns]
+        return {"columns": columns, "n_records": self._n_records, "unit": encode_label(self._unit)}
+
     def __repr__(self) -> str:
         return (
             f"PrivateVectors({len(self._columns)} columns, unit={self._unit!r}, adjacency={str(self._adjacency)!r}, "
