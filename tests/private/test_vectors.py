@@ -14,7 +14,7 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors
 from pgmpy_dp.private.data.frame import read_numbers
-from pgmpy_dp.private.data.vector_sums import vector_blocks
+from pgmpy_dp.private.data.vector_sums import require_single_records
 from pgmpy_dp.private.data.vectors import vector_rows
 
 ODD = [1, True, "2.5", b"3", 3 + 0j, 10**400, "1e999", "text", None, pd.NaT, np.nan, -np.inf, object(), [1]]
@@ -90,7 +90,7 @@ class TestSubject:
         assert rows.tolist() == [[1, 5], [2, 6]] and len(set(owner.tolist())) == 2
         assert subject.unit == "who" and subject.columns == ("x", "y")
         with pytest.raises(ValueError, match="protect whole units"):
-            vector_blocks(subject, 2, 1)
+            require_single_records(subject)
 
     def test_nothing_but_public_facts(self):
         public = [name for name in dir(private()) if not name.startswith("_")]

@@ -287,6 +287,7 @@ class Curator:
         self._data, self.cost, self._seed = data, cost, seed
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
+        self._picked: list[tuple[np.ndarray, Noise | None]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._answering = False, False
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -323,7 +324,10 @@ class Curator:
         """
         with self._lock:
             self._require_open()
-            return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
+            return self._generator()
+
+    def _generator(self) -> np.random.Generator:
+        return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
 
     def release(
         self,
@@ -346,7 +350,7 @@ class Curator:
         """
         drawn = self._drawn()
         kept = [value for value, _ in drawn] if values is None else values
-        noise_of = {id(value): noise for value, noise in drawn}  # the answers keep their arrays, and so their ids
+        noise_of = {id(value): noise for value, noise in (*drawn, *self._picked)}  # kept here, and so are their ids
         return Release(
             kind=kind,
             values=tuple(kept),
@@ -357,6 +361,12 @@ class Curator:
             mechanism=self._mechanism,
             reproducible=self._seed is not None,
         )
+
+    def picked(self, array: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Some entries of an array that an operator returned, which keep its noise in a release."""
+        (noise,) = (noise for value, noise in self._drawn() if value is array)
+        self._picked.append((array[places], noise))
+        return self._picked[-1][0]
 
     @contextmanager
     def keeping(self, kind: str, public: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
@@ -508,6 +518,7 @@ class Curator:
                 part._reclaim()
                 part._closed = True
                 self._answers += part._answers
+                self._picked += part._picked
         if parts := self._parts:
             self._left = min(part._left for part in parts)
             self._reserve = min(part._reserve for part in parts)

@@ -250,6 +250,10 @@ class SolutionCurator(Curator):
 
     kind: type[PrivateData] = PrivateData
 
+    def _public(self) -> dict[str, Any]:
+        """Of data of a known kind; a program of any data says itself what is public."""
+        return {} if self.kind is PrivateData else super()._public()
+
     def solution(
         self,
         program: Any,
