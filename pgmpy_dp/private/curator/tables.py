@@ -187,6 +187,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
         checked = self._checked(scopes)
+        weights = None if weights is None else tuple(weights)
         table_noise(len(checked), self.adjacency, self.cost, checked_share(share), weights)
         return self._answer(
             "tables",
