@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, require_agreement
+from pgmpy_dp.estimators.privacy import Privacy, require_agreement, steps_taken
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.markov_chain import (
@@ -394,7 +394,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         if release.kind == "chain_logits":
             learned = MarkovChain(*(log_softmax(logits, axis=-1) for logits in chain_gradient.parameters(release)))
             totals = [math.nan, math.nan]
-            converged, status = False, f"{release.public['path']['n_steps']} steps, as fixed before the first"
+            converged, status = False, steps_taken(release, release.public["path"]["n_steps"], "before the first")
         else:
             with progress_bar(type(self).__name__) as progress:
                 fit = self._learn(release, progress)

@@ -45,6 +45,11 @@ class PrivateFit:
     def _check_release(self, release: Release) -> None:
         """TypeError, ValueError for what is no release of this estimator."""
         require_release(release)
+        if release.kind == "interrupted":
+            raise ValueError(
+                "release was interrupted before it had what this estimator learns from; release.values has what was "
+                "answered until then"
+            )
         if release.kind not in self._release_kinds:
             kinds = " or ".join(map(repr, self._release_kinds))
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
@@ -93,7 +98,7 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         Notes
         -----
         If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
-        ``release``, for :meth:`fit_release`.
+        ``release``, for :meth:`fit_release`. So is what was released before an interruption (Ctrl-C) in the middle.
         """
         budget = self._budget()
         self._check()

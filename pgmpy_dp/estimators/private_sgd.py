@@ -9,7 +9,7 @@ import networkx as nx
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy import Privacy, steps_taken
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -174,7 +174,7 @@ class PrivateSGD(BaseMarginalsEstimator):
             "n_records_": max(float(n_records or 0), 1.0),
             "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
             "converged_": False,
-            "status_": f"{n_steps} steps, as fixed before the first",
+            "status_": steps_taken(release, n_steps, "before the first"),
             "n_iter_": n_steps,
             "objective_": math.nan,
         }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.checks import checked_number
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate
+from pgmpy_dp.plans.ascent import PARAMETER_UNIT, Ascent, AscentSettings, ascend, largest_stable_rate
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradients import ChainGradientCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
@@ -129,7 +129,7 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
         count_share=settings.count_share,
         random_state=settings.random_state,
     )
-    found = ascend(
+    steps = ascend(
         settings,
         curator,
         curator.n_cells,
@@ -137,19 +137,20 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
         gradient=curator.step,
         default_rate=lambda _, variance: _default_learning_rate(settings, k, variance),
     )
-    return curator.release(
-        "chain_logits",
-        {
-            "parameter_unit": PARAMETER_UNIT,
-            "settings": {
-                "initial_share": settings.initial_share,
-                "count_share": settings.count_share,
-                "budget": budget.guarantee.to_dict(),
-            },
-            "path": found.path,
+    public = {
+        "parameter_unit": PARAMETER_UNIT,
+        "settings": {
+            "initial_share": settings.initial_share,
+            "count_share": settings.count_share,
+            "budget": budget.guarantee.to_dict(),
         },
-        computed=[found.parameters[:k], found.parameters[k:].reshape(k, k)],
-    )
+    }
+
+    def release(found: Ascent) -> Release:
+        logits = [found.parameters[:k], found.parameters[k:].reshape(k, k)]
+        return curator.release("chain_logits", {**public, "path": found.path}, computed=logits)
+
+    return curator.following(steps, release)
 
 
 def parameters(release: Release) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ once as there are regressions. What differs from the paper, and why: ``private/c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,30 +125,31 @@ def run(
         mechanism="gumbel_noisy_max" if isinstance(made.cost, ZCDP) else "exponential_noisy_max",
         random_state=settings.random_state,
     )
-    found = descend(curator, made, progress)
-    return curator.release(
-        "regressions",
-        {
-            "family": settings.family,
-            "order": settings.order,
-            "graph": encoded_graph(settings.graph),
-            "radius": made.radius,
-            "n_iter": found.n_iter,
-            "step": settings.step,
-            "scale": found.scale / RESIDUAL_UNIT,
-            "grid": RESIDUAL_UNIT,
-            "settings": {
-                "width": settings.width,
-                "n_iter": settings.n_iter,
-                "count_share": settings.count_share,
-                "budget": budget.guarantee.to_dict(),
-            },
+    public = {
+        "family": settings.family,
+        "order": settings.order,
+        "graph": encoded_graph(settings.graph),
+        "radius": made.radius,
+        "step": settings.step,
+        "grid": RESIDUAL_UNIT,
+        "settings": {
+            "width": settings.width,
+            "n_iter": settings.n_iter,
+            "count_share": settings.count_share,
+            "budget": budget.guarantee.to_dict(),
         },
-        computed=[found.vertices],
-    )
+    }
+
+    def release(found: Descent) -> Release:
+        steps = {"n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
+        return curator.release("regressions", {**public, **steps}, computed=[found.vertices])
+
+    return curator.following(descend(curator, made, progress), release)
 
 
-def descend(curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None) -> Descent:
+def descend(
+    curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
+) -> Generator[Descent, None, None]:
     """The descent itself, for the whole cost of a curator that has answered nothing yet: of a table, or of a part.
 
     Parameters
@@ -171,12 +172,13 @@ def descend(curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], 
     path = curator.regression_path(plan.layout, denominator(plan.step, n_iter) - 1)
     rows, moves = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
     for t in range(1, n_iter):
+        yield Descent(vertices[: t - 1], plan.scale(n_iter), count, count_noise)
         chosen = path.vertices(rows, moves, plan.radius / denominator(plan.step, t), share)
         vertices[t - 1] = chosen
         rows, moves = columns[every, chosen % q], np.where(chosen >= q, -1, 1) * step_units(plan.step, t)
         if progress is not None:
             progress()
-    return Descent(vertices, plan.scale(n_iter), count, count_noise)
+    yield Descent(vertices, plan.scale(n_iter), count, count_noise)
 
 
 def regressions_of(release: Release) -> RegressionLayout:

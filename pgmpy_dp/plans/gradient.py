@@ -14,7 +14,7 @@ from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.curvature import CurvatureBound
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate
+from pgmpy_dp.plans.ascent import PARAMETER_UNIT, Ascent, AscentSettings, ascend, largest_stable_rate
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradients import GradientCurator
 from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
@@ -148,7 +148,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         count_share=settings.count_share,
         random_state=settings.random_state,
     )
-    found = ascend(
+    steps = ascend(
         settings,
         curator,
         cliques.n_cells,
@@ -157,15 +157,15 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         default_rate=lambda records, variance: _default_learning_rate(settings, cliques, records, variance),
         stable_rate=_StableRate(engine, settings.momentum),
     )
-    return curator.release(
-        "log_potentials",
-        {
-            "parameter_unit": PARAMETER_UNIT,
-            "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
-            "path": found.path,
-        },
-        computed=[found.parameters],
-    )
+    public = {
+        "parameter_unit": PARAMETER_UNIT,
+        "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
+    }
+
+    def release(found: Ascent) -> Release:
+        return curator.release("log_potentials", {**public, "path": found.path}, computed=[found.parameters])
+
+    return curator.following(steps, release)
 
 
 def parameters(release: Release) -> np.ndarray:

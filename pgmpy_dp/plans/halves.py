@@ -6,22 +6,20 @@ of them costs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from pgmpy_dp.plans.frank_wolfe import descend
+from pgmpy_dp.plans.frank_wolfe import Descent, descend
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
-from pgmpy_dp.plans.parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.plans.parities import Found, ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.plans.public_graph import encoded_graph
 from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
 
@@ -126,48 +124,51 @@ def run(
         pure=isinstance(descent_plan.cost, PureDP),
         random_state=settings.regressions.random_state,
     )
-    with curator.split(2) as (first, second):
-        found = descend(first, descent_plan, progress)
-        sums, method = ask_parities(second, parity_plan)
-    values: list[np.ndarray] = [found.vertices, *(value for value, _ in sums)]
-    noise: list[Noise | None] = [None, *(item for _, item in sums)]
-    if found.count is not None:
-        values.append(found.count)
-        noise.append(found.count_noise)
     schema = table.schema.to_dict()
-    return Release(
-        kind="halves",
-        values=tuple(values),
-        noise=tuple(noise),
-        public={
+    regressions = {
+        "schema": schema,
+        "family": "binary",
+        "order": settings.regressions.order,
+        "graph": encoded_graph(settings.regressions.graph),
+        "n_records": None,
+        "radius": descent_plan.radius,
+        "step": settings.regressions.step,
+        "grid": RESIDUAL_UNIT,
+    }
+    public = {"settings": {"width": settings.regressions.width, "budget": budget.guarantee.to_dict()}}
+
+    def release(step: tuple[Descent, Found | None]) -> Release:
+        found, parities = step
+        nodes = {**regressions, "n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
+        count = [] if found.count is None else [(found.count, found.count_noise)]
+        if parities is None:  # interrupted: the regressions alone
+            return curator.release("regressions", {**public, **nodes}, arrays=[(found.vertices, None), *count])
+        sums, method = parities
+        parts = {
             "schema": schema,
-            "n_records": table.n_records,
-            "regressions": {
-                "schema": schema,
-                "family": "binary",
-                "order": settings.regressions.order,
-                "graph": encoded_graph(settings.regressions.graph),
-                "n_records": None,
-                "radius": descent_plan.radius,
-                "n_iter": found.n_iter,
-                "step": settings.regressions.step,
-                "scale": found.scale / RESIDUAL_UNIT,
-                "grid": RESIDUAL_UNIT,
-            },
-            "parities": {
-                "schema": schema,
-                "order": parity_plan.order,
-                "n_records": None,
-                "method": method,
-                "graph": encoded_graph(settings.parities.graph),
-            },
-            "settings": {"width": settings.regressions.width, "budget": budget.guarantee.to_dict()},
-        },
-        adjacency=table.adjacency,
-        guarantee=descent_plan.cost,
-        mechanism=mechanism,
-        reproducible=settings.regressions.random_state is not None,
-    )
+            "order": parity_plan.order,
+            "n_records": None,
+            "method": method,
+            "graph": encoded_graph(settings.parities.graph),
+        }
+        return curator.release(
+            "halves",
+            {**public, "regressions": nodes, "parities": parts},
+            arrays=[(found.vertices, None), *sums, *count],
+        )
+
+    return curator.following(_steps(curator, descent_plan, parity_plan, progress), release)
+
+
+def _steps(
+    curator: TableCurator, descent: FrankWolfePlan, parity: ParityPlan, progress: Callable[[], None] | None
+) -> Generator[tuple[Descent, Found | None], None, None]:
+    """What was found before the first and after each step of the regressions, at the end with the parities."""
+    with curator.split(2) as (first, second):
+        for found in descend(first, descent, progress):
+            yield found, None
+        parities = ask_parities(second, parity)
+    yield found, parities
 
 
 def regressions_part(release: Release) -> Release:

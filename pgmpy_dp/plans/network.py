@@ -130,7 +130,7 @@ def run(
         random_state=settings.random_state,
     )
     search = _Search(curator, shares, refit, settings, budget)
-    with curator.keeping("marginals", search.public):
+    with curator.keeping(search.release):
         search.measure_variables()
         search.measure_required()
         share, number = shares.first_round, 0
@@ -141,7 +141,7 @@ def run(
                 share *= _GROWTH[gaussian]
             if progress is not None:
                 progress()
-    return curator.release("marginals", search.public())
+    return search.release()
 
 
 class _Search:
@@ -214,23 +214,25 @@ class _Search:
 
     def _measure(self, pairs: list[Pair], share: Fraction, facts: dict[str, Any]) -> None:
         """Release the tables of pairs, note what they say, refit, note what that changed."""
+        before = self._fit
+        expected = [before.expected_counts(pair) for pair in pairs]
+        # Noted before and filled in after, so that a release has an entry for each table wherever it is interrupted.
+        self.rounds += [{**facts, "misfit": 2.0 * before.noisy.n_records, "change": 0.0, "offset": 0.0} for _ in pairs]
         values = self.curator.tables(self._named(pairs), share)
-        noisy, before = released_tables(self.curator), self._fit
+        noisy, records = released_tables(self.curator), self.rounds[-len(pairs) :]
         offset = expected_noise(self.cost, float(noisy.scale[-1]))  # all tables of a call have the same noise
-        for pair, value in zip(pairs, values, strict=True):
-            misfit = float(np.abs(value - before.expected_counts(pair)).sum())
-            self.rounds.append({**facts, "misfit": misfit, "change": 0.0, "offset": self._cells(pair) * offset})
-        # An interrupted refit leaves a release whose tables all have their entry.
+        for pair, value, model, record in zip(pairs, values, expected, records, strict=True):
+            record |= {"misfit": float(np.abs(value - model).sum()), "offset": self._cells(pair) * offset}
         self.estimate = self.refit(noisy, before)
-        for pair, record in zip(pairs, self.rounds[-len(pairs) :], strict=True):
-            gap = self.estimate.expected_counts(pair) - before.expected_counts(pair)
-            record["change"] = float(np.abs(gap).sum())
+        for pair, model, record in zip(pairs, expected, records, strict=True):
+            record["change"] = float(np.abs(self.estimate.expected_counts(pair) - model).sum())
 
-    def public(self) -> dict[str, Any]:
-        """What a release says about the search."""
+    def release(self) -> Release:
+        """All tables so far, and what there is to say about the search."""
         unavailable = sorted(self.unavailable.items())
-        return {
-            "rounds": self.rounds,
+        tables = sum(len(a.arguments["scopes"]) for a in self.curator.answers if a.operator == "tables")
+        public = {
+            "rounds": self.rounds[: tables - len(self.names)],
             "unavailable": [
                 [*(encode_label(name) for name in self._named([pair])[0]), last] for pair, last in unavailable
             ],
@@ -244,6 +246,7 @@ class _Search:
                 "budget": self.budget.guarantee.to_dict(),
             },
         }
+        return self.curator.release("marginals", public)
 
 
 def released_tables(curator: TableCurator) -> NoisyMarginals:

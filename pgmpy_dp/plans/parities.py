@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Generator, Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -29,7 +30,18 @@ from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["METHODS", "ParityPlan", "ParitySettings", "ask_parities", "plan_parities", "released_subsets", "run"]
+__all__ = [
+    "Found",
+    "METHODS",
+    "ParityPlan",
+    "ParitySettings",
+    "ask_parities",
+    "plan_parities",
+    "released_subsets",
+    "run",
+]
+
+Found = tuple[list[tuple[np.ndarray, Noise | None]], str]  # arrays with their noise, how they were found
 
 METHODS = ("noise", "gaussian", "laplace", "pmw", "sepfem", "auto")
 _PMW_LIMIT = 20  # variables
@@ -209,10 +221,8 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
         pure=isinstance(plan.cost, PureDP),
         random_state=settings.random_state,
     )
-    arrays, method = ask_parities(curator, plan)
     public = {
         "order": plan.order,
-        "method": method,
         "graph": encoded_graph(settings.graph),
         "settings": {
             "method": settings.method,
@@ -221,7 +231,12 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
             "budget": budget.guarantee.to_dict(),
         },
     }
-    return curator.release("parities", public, arrays=arrays)
+
+    def release(found: Found) -> Release:
+        arrays, method = found
+        return curator.release("parities", {**public, "method": method}, arrays=arrays)
+
+    return curator.following(_steps(curator, plan), release)
 
 
 def plan_parities(
@@ -282,11 +297,18 @@ def released_subsets(release: Release) -> Subsets:
     return field_scopes(p, order, edges)
 
 
-def ask_parities(curator: TableCurator, plan: ParityPlan) -> tuple[list[tuple[np.ndarray, Noise | None]], str]:
+def ask_parities(curator: TableCurator, plan: ParityPlan) -> Found:
     """What a release keeps, with its noise, and how it was found; spends all that the curator has, which is new."""
+    (last,) = deque(_steps(curator, plan), maxlen=1)
+    return last
+
+
+def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, None]:
+    """The same after each round, where there are rounds."""
     if plan.method == "noise":
         curator.parity_sums(plan.family, 1, with_count=plan.n_records is None)
-        return _last(curator), "noise"
+        yield _last(curator), "noise"
+        return
     count: list[tuple[np.ndarray, Noise | None]] = []
     records = float(plan.n_records or 0)
     if plan.n_records is None:
@@ -297,13 +319,14 @@ def ask_parities(curator: TableCurator, plan: ParityPlan) -> tuple[list[tuple[np
         plan = _chosen(plan, records)
     if plan.method == "noise":
         curator.parity_sums(plan.family, plan.rest)
-        return [*_last(curator), *count], "noise"
+        yield [*_last(curator), *count], "noise"
+        return
     rounds = plan.n_rounds
     if rounds is None:
         rounds = default_rounds(plan.method, plan.n_variables, plan.n_parities, _cost_of_rest(plan), records)
     answers = pmw_answers if plan.method == "pmw" else sepfem_answers
-    means = answers(curator, plan.family, records, rounds, plan.rest)
-    return [(np.rint(records * means).astype(np.int64), None), *count], plan.method
+    for means in answers(curator, plan.family, records, rounds, plan.rest):
+        yield [(np.rint(records * means).astype(np.int64), None), *count], plan.method
 
 
 def _last(curator: TableCurator) -> list[tuple[np.ndarray, Noise | None]]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from pgmpy_dp.private.sensitive import Noise, Release
 __all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_share", "cost_of", "observed"]
 
 
+Step = TypeVar("Step")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
 
 
@@ -287,6 +288,7 @@ class Curator:
         self._data, self.cost, self._seed = data, cost, seed
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
+        self._answered, self._interrupted = False, False
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._answering = False, False
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -363,15 +365,37 @@ class Curator:
         )
 
     @contextmanager
-    def keeping(self, kind: str, public: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
-        """What ends the block early, Ctrl-C too, has what was released so far as its attribute ``release``."""
+    def keeping(self, release: Callable[[], Release | None]) -> Iterator[None]:
+        """What ends the block early, Ctrl-C too, has as ``release`` what `release` makes of the answers so far.
+
+        It says so: its ``public["interrupted"]`` is True. Where `release` gives None it is of kind "interrupted", with
+        all answers.
+        """
         try:
             yield
         except BaseException as error:
-            if self._answers:
-                error.release = self.release(kind, public())  # type: ignore[attr-defined]
+            self._interrupted = True
+            if self._answered:
+                error.release = release() or self.release("interrupted", {})  # type: ignore[attr-defined]
                 error.add_note("What was released so far is paid for: it is this exception's .release, for fit_release")
             raise
+
+    def following(self, steps: Generator[Step, None, None], release: Callable[[Step], Release]) -> Release:
+        """The release of the last of a plan's steps; what ends them early has that of the step before it.
+
+        Parameters
+        ----------
+        steps : generator
+            Of what the plan has found so far: after each answer, say.
+        release : callable
+            From one of them to a release.
+        """
+        found: Step | None = None
+        with self.keeping(lambda: None if found is None else release(found)), closing(steps):
+            for step in steps:
+                found = step
+        assert found is not None
+        return release(found)
 
     def _public(self) -> dict[str, Any]:
         """Public facts of the data."""
@@ -380,7 +404,7 @@ class Curator:
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
         vouched = sorted({a.arguments["function"] for a in self._answers if a.arguments.get("vouched_for")})
-        return {"vouched_for": vouched} if vouched else {}
+        return ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
 
     def _answer(
         self,
@@ -404,6 +428,7 @@ class Curator:
                 exact = mechanism(self.cost, share)
                 request = Request(self, operator, arguments, share, eta, self.cost, exact)
                 values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
+                self._answered = True
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
                 return values
@@ -503,6 +528,7 @@ class Curator:
                 part._reclaim()
                 part._closed = True
                 self._answers += part._answers
+                self._answered |= part._answered
         if parts := self._parts:
             self._left = min(part._left for part in parts)
             self._reserve = min(part._reserve for part in parts)
