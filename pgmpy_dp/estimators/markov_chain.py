@@ -47,8 +47,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    epsilon, delta, rho
     state_names : Schema or dict of one variable to its list of states
         Public description of the states, required unless the data come as `PrivateSequences`. A state None is null:
         pairs of two nulls say nothing and are not counted.
@@ -95,8 +94,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         The logits are averaged over this last part of the steps.
     count_share : float
         Part of the budget for a noisy number of users, where `n_users` is None.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    random_state
 
     Attributes
     ----------
@@ -109,7 +107,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
     chain_ : MarkovChain
     release_ : Release
         The noisy tables, or the logits; see :meth:`fit_release`.
-    privacy_ : Privacy
+    privacy_
     n_initial_, n_transition_ : float
         Estimated totals of the two tables, in users (by shares) or in largest contributions (by segments). They differ:
         a user with one visit has no transition. NaN with "sgd", which releases no totals.

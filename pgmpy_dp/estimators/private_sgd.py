@@ -34,8 +34,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     ----------
     epsilon, delta, rho : float
         The budget of one fit: ``epsilon`` with ``delta`` (at most 1 over the number of records), or ``rho`` alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data; required unless they come as a `PrivateTable`.
+    state_names
     adjacency : {"add_remove", "replace_one"}
         The accounting is for "add_remove". A replacement counts as a removal and an addition, at about half the
         epsilon each.
@@ -60,8 +59,7 @@ class PrivateSGD(BaseMarginalsEstimator):
         Part of the budget for the noisy count.
     memory_limit : int
         Bytes that exact inference may take.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible samples and noise protect nobody.
+    random_state
 
     Attributes
     ----------

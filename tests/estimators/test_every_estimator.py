@@ -14,10 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.base
+from numpydoc.docscrape import ClassDoc
 from pgmpy.causal_discovery._base import _BaseCausalDiscovery
 from pgmpy.parameter_estimator import BaseParameterEstimator
 
 from pgmpy_dp import Release, list_estimators
+from pgmpy_dp import estimators as E
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
 from pgmpy_dp.estimators.private_base import PrivateFit
 from pgmpy_dp.private.curator.base import Curator
@@ -58,6 +60,18 @@ def test_every_estimator_has_a_case_and_a_guarantee_in_the_docs():
     page = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
     unsaid = [kind.__name__ for kind in list_estimators() if kind.__name__ not in page]
     assert not unsaid, f"docs/guarantees.md has nothing about {unsaid}"
+
+
+def test_what_estimators_share_is_documented_once():
+    """A class names it alone, and has the text of its base; nothing is left without a type."""
+    shared = [item for section in ("Parameters", "Attributes") for item in ClassDoc(PrivateFit)[section]]
+    sources = [path.read_text(encoding="utf-8") for path in Path(E.__file__).parent.glob("*.py")]
+    for item in shared:
+        for line in item.desc:
+            assert sum(source.count(line) for source in sources) == 1, f"{item.name}: {line}"
+    for kind in list_estimators():
+        bare = [item.name for item in ClassDoc(kind)["Parameters"] if not item.type and ", " not in item.name]
+        assert not bare, f"{kind.__name__} says nothing about {bare}"
 
 
 @every_case
