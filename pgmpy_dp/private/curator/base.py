@@ -318,8 +318,7 @@ class Curator:
 
         It is seeded by the operating system, or is that of `random_state`.
         """
-        with self._lock:
-            self._require_open()
+        with self._turn():
             return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
 
     def release(
@@ -419,11 +418,9 @@ class Curator:
 
         Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end.
         """
-        self._require_open()  # outside code that asks from another thread is refused, and does not wait for itself
-        with self._lock:
-            self._require_open()
-            self._answering = True
+        with self._turn():
             try:
+                self._answering = True
                 share, eta = self._debit(share, eta)
                 exact = mechanism(self.cost, share)
                 request = Request(self, operator, arguments, share, eta, self.cost, exact)
@@ -434,6 +431,14 @@ class Curator:
                 return values
             finally:
                 self._answering = False
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Hold the lock of an open curator; who may not ask, a fork too, is refused before it would wait for it."""
+        self._require_open()
+        with self._lock:
+            self._require_open()
+            yield
 
     def _require_open(self) -> None:
         if self._process != os.getpid():
@@ -508,13 +513,13 @@ class Curator:
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:
         """Parts have this curator's share and reserve until the block ends; then it loses the most that one used."""
-        with self._lock:
-            self._require_open()
-            for part in parts:
-                part._left, part._reserve = self._left, self._reserve
-            self._parts = lent = list(parts)
-        _observer.lent(self, parts)
+        lent = list(parts)
         try:
+            with self._turn():
+                for part in parts:
+                    part._left, part._reserve = self._left, self._reserve
+                self._parts = lent
+            _observer.lent(self, parts)
             yield
         finally:
             with self._lock:
