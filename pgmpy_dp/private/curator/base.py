@@ -364,7 +364,7 @@ class Curator:
         )
 
     @contextmanager
-    def keeping(self, release: Callable[[], Release | None]) -> Iterator[None]:
+    def keeping(self, release: Callable[[], Release | None] = lambda: None) -> Iterator[None]:
         """What ends the block early, Ctrl-C too, has as ``release`` what `release` makes of the answers so far.
 
         It says so: its ``public["interrupted"]`` is True. Where `release` gives None it is of kind "interrupted", with

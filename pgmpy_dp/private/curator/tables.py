@@ -274,8 +274,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
 
         Notes
         -----
-        Memory: parts are codes in memory, a byte a cell for up to 256 states. Data behind a path or an engine are fetched
-        for that, once for all splits (``docs/engines.md``): 2 GB for 10^8 records of 10 variables, with their parts.
+        Memory: parts are codes in memory, a byte a cell for up to 256 states. Data behind a path or an engine are
+        fetched for that, once for all splits (``docs/engines.md``): with their parts 2 GB for 10^8 records of 10
+        variables.
 
         Privacy: every record goes to a part by a draw of its own, so neighbours differ in one part, and the guarantees
         of the parts do not add up (:func:`~pgmpy_dp.private.data.table.random_parts` has the proof).
