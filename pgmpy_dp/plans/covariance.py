@@ -177,12 +177,13 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         "settings": {"mechanism": settings.mechanism, "budget": budget.guarantee.to_dict()},
     }
     extra: list[np.ndarray] = []
-    if mean:
-        assert settings.center_radius is not None
-        extra.append(curator.clipped_sum(_start(settings.center_start, d), settings.center_radius, mean))
-    if count:
-        extra.append(np.array([curator.unit_count(count)]))
-    curator.second_moments(_location(public, extra, d), settings.row_norm, noise.mechanism, rest, eta)
+    with curator.keeping():
+        if mean:
+            assert settings.center_radius is not None
+            extra.append(curator.clipped_sum(_start(settings.center_start, d), settings.center_radius, mean))
+        if count:
+            extra.append(np.array([curator.unit_count(count)]))
+        curator.second_moments(_location(public, extra, d), settings.row_norm, noise.mechanism, rest, eta)
     ordered = (curator.answers[-1], *curator.answers[:-1])  # readers expect the matrix first
     return curator.release(
         "covariance", public, arrays=[pair for a in ordered for pair in zip(a.values, a.noise, strict=True)]
