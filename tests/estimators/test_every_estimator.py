@@ -324,10 +324,32 @@ def test_structure_learners_never_use_what_reads_data_in_pgmpy_s_base(case, monk
     for name in ("validate_data", "check_is_fitted"):
         monkeypatch.setattr(f"pgmpy.causal_discovery._base.{name}", never)
     estimator = fit(case)
-    for name in ("n_features_in_", "feature_names_in_", "causal_graph_", "states", "state_names_", "data"):
-        assert not hasattr(estimator, name)
+    assert_nothing_inferred(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tags = estimator.__sklearn_tags__()
     assert tags.input_tags.categorical and not tags.target_tags.required
     assert isinstance(estimator.get_tag("task"), str)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in OF_EACH if issubclass(case.estimator, BaseParameterEstimator)], ids=lambda case: case.name
+)
+def test_parameter_learners_never_use_what_reads_data_in_pgmpy_s_base(case, monkeypatch):
+    """It infers states from the records, and keeps them."""
+
+    def never(*_arguments, **_options):
+        raise AssertionError("pgmpy's base read the data")
+
+    for name in ("_validate_inputs", "fit"):
+        monkeypatch.setattr(BaseParameterEstimator, name, never)
+    for name in ("preprocess_data", "build_state_names"):  # all that `_initialize_fit` of the discrete ones calls
+        monkeypatch.setattr(f"pgmpy.parameter_estimator.base.{name}", never)
+    estimator = fit(case)
+    assert not hasattr(estimator, "_initialize_fit")
+    assert_nothing_inferred(estimator)
+
+
+def assert_nothing_inferred(estimator) -> None:
+    for name in ("n_features_in_", "feature_names_in_", "causal_graph_", "states", "state_names_", "data"):
+        assert not hasattr(estimator, name)
