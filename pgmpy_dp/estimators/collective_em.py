@@ -102,34 +102,12 @@ class CollectiveEM(BaseMarginalsEstimator):
         self.stop = stop
         self.damping = damping
         self.n_propagations = n_propagations
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            noise,
-            weights,
-            memory_limit,
-            random_state,
-            inference,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
+        super().__init__(*data, memory_limit, random_state, inference)
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        return collective_em(
-            noisy,
-            e_step=self.e_step,
-            n_iter=self.n_iter,
-            step=self.step,
-            stop=self.stop,
-            damping=self.damping,
-            n_propagations=self.n_propagations,
-            memory_limit=self.memory_limit,
-            inference=self.inference,
-            callback=progress,
-        )
+        how = self._given("e_step", "n_iter", "step", "stop", "damping", "n_propagations", "memory_limit", "inference")
+        return collective_em(noisy, **how, callback=progress)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress, noisy_marginals
+from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior import ParameterPosterior
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL
@@ -17,6 +17,7 @@ from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior import sample_posterior
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveMAP"]
@@ -112,35 +113,12 @@ class CollectiveMAP(BaseMarginalsEstimator):
         self.tol = tol
         self.prior_tail = prior_tail
         self.variance_shape = variance_shape
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            noise,
-            weights,
-            memory_limit,
-            random_state,
-            inference,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
+        super().__init__(*data, memory_limit, random_state, inference)
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        return collective_map(
-            noisy,
-            entropy_share=self.entropy_share,
-            margin_share=self.margin_share,
-            n_rounds=self.n_rounds,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            memory_limit=self.memory_limit,
-            inference=self.inference,
-            prior_tail=self.prior_tail,
-            variance_shape=self.variance_shape,
-            callback=progress,
-        )
+        how = self._given("entropy_share", "margin_share", "n_rounds", "max_iter", "tol", "memory_limit", "inference")
+        return collective_map(noisy, **how, **self._given("prior_tail", "variance_shape"), callback=progress)
 
     def posterior(
         self, n_draws: int = 200, random_state: int | None = None, method: str = "perturb"

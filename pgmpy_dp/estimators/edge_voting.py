@@ -113,7 +113,7 @@ class EdgeVoting(BaseBlockVotes):
         return dataclasses.replace(super()._blocks(), max_edges=self.max_edges)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        settings = VotingSettings(self._blocks(), self.n_blocks, self.noise, self.random_state)
+        settings = VotingSettings(self._blocks(), self.n_blocks, self.noise, random_state=self.random_state)
         return edge_voting.run(table, settings, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:

@@ -128,14 +128,8 @@ class BaseFieldEstimator(BaseGraphEstimator):
         checked_integer("memory_limit", self.memory_limit, 1)
 
     def _regressions(self) -> FrankWolfeSettings:
-        return FrankWolfeSettings(
-            width=self.width,
-            family=self._family,
-            order=self._order,
-            graph=self.graph,
-            n_iter=self.n_iter,
-            random_state=self.random_state,
-        )
+        given = self._given("width", "graph", "n_iter", "random_state")
+        return FrankWolfeSettings(family=self._family, order=self._order, **given)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         method = self._chosen_method()
@@ -144,16 +138,10 @@ class BaseFieldEstimator(BaseGraphEstimator):
         if method == "frank-wolfe":
             with progress_bar(type(self).__name__) as progress:
                 return frank_wolfe.run(table, self._regressions(), budget, progress)
-        steps = {} if self.n_iter is None else {"n_steps": self.n_iter}
-        settings = PseudoLikelihoodSettings(
-            self._family,
-            self.width,
-            order=self._order,
-            graph=self.graph,
-            sparse=bool(self.sparse) and self.graph is None,
-            random_state=self.random_state,
-            **steps,
-        )
+        steps: dict[str, Any] = {} if self.n_iter is None else {"n_steps": self.n_iter}
+        sparse = bool(self.sparse) and self.graph is None
+        given = self._given("width", "graph", "random_state")
+        settings = PseudoLikelihoodSettings(self._family, order=self._order, sparse=sparse, **given, **steps)
         with progress_bar(type(self).__name__) as progress:
             return pseudo_likelihood.run(table, settings, budget, progress)
 

@@ -272,9 +272,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
             state outside the schema.
         """
         self.check_is_fitted()
-        _, lengths, codes = read_sequences(
-            X, self.release_.schema, unit=self.unit, sequence=self.sequence, order=self.order, separator=self.separator
-        )
+        columns = self._given("unit", "sequence", "order", "separator")
+        _, lengths, codes = read_sequences(X, self.release_.schema, **columns)
         return self.chain_.log_probability(np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else [])
 
     def sample(self, n: int, length: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
@@ -308,17 +307,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
         if isinstance(X, PrivateSequences):
             self._check_agrees(X)
             return X
-        return PrivateSequences(
-            X,
-            checked_schema(self.state_names, argument="state_names"),
-            unit=self.unit,
-            sequence=self.sequence,
-            order=self.order,
-            separator=self.separator,
-            adjacency=self.adjacency,
-            ledger=budget,
-            n_users=self.n_users,
-        )
+        schema = checked_schema(self.state_names, argument="state_names")
+        columns = self._given("unit", "sequence", "order", "separator")
+        return PrivateSequences(X, schema, ledger=budget, **columns, **self._given("adjacency", "n_users"))
 
     def _run(self, data: PrivateSequences, budget: Budget) -> Release:
         settings = self._settings()
@@ -345,9 +336,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
     def _settings(self) -> chain.ChainSettings | chain_gradient.ChainGradientSettings:
         """Of the release; ValueError for what does not go with the method."""
         if self.method != "sgd":
-            return chain.ChainSettings(
-                self.segment_length, self.max_segments, self.initial_share, self.noise, self.random_state
-            )
+            names = ("segment_length", "max_segments", "initial_share", "noise", "random_state")
+            return chain.ChainSettings(**self._given(*names))
         for name in ("segment_length", "max_segments"):
             if getattr(self, name) is not None:
                 raise ValueError(
@@ -356,16 +346,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
                 )
         if self.noise not in ("auto", "gaussian"):
             raise ValueError(f"noise={self.noise!r} with method='sgd', whose noise is Gaussian; pass 'auto'")
+        steps = self._given("n_steps", "batch_rate", "clip_norm", "learning_rate", "momentum", "average_share")
         return chain_gradient.ChainGradientSettings(
-            initial_share=self.initial_share,
-            n_steps=self.n_steps,
-            batch_rate=self.batch_rate,
-            clip_norm=self.clip_norm,
-            learning_rate=self.learning_rate,
-            momentum=self.momentum,
-            average_share=self.average_share,
-            count_share=self.count_share,
-            random_state=self.random_state,
+            **steps, **self._given("initial_share", "count_share", "random_state")
         )
 
     def _check_agrees(self, data: PrivateSequences) -> None:

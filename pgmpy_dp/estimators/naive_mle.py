@@ -83,31 +83,12 @@ class NaiveMLE(BaseMarginalsEstimator):
         self.l2 = l2
         self.max_iter = max_iter
         self.tol = tol
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            noise,
-            weights,
-            memory_limit,
-            random_state,
-            inference,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
+        super().__init__(*data, memory_limit, random_state, inference)
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        return naive_mle(
-            noisy,
-            l2=self.l2,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            memory_limit=self.memory_limit,
-            inference=self.inference,
-            callback=progress,
-        )
+        how = self._given("l2", "max_iter", "tol", "memory_limit", "inference")
+        return naive_mle(noisy, **how, callback=progress)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

@@ -63,6 +63,10 @@ class PrivateFit:
         """Of one fit."""
         return Budget(**{name: getattr(self, name) for name in ("epsilon", "delta", "rho") if hasattr(self, name)})
 
+    def _given(self, *names: str) -> dict[str, Any]:
+        """Arguments of the constructor, for a function that takes them by the same names."""
+        return {name: getattr(self, name) for name in names}
+
     def _take(self, release: Release, data: PrivateData | None = None, **context: Any) -> Self:
         """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
 

@@ -139,23 +139,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         self.order = order
         self.objective = objective
         self.queries = queries
-        super().__init__(
-            width,
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            method,
-            graph,
-            n_iter,
-            sparse,
-            min_edge_weight,
-            inference,
-            memory_limit,
-            random_state,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, method, graph, n_iter, sparse)
+        super().__init__(width, *data, min_edge_weight, inference, memory_limit, random_state)
 
     @property
     def _order(self) -> int:

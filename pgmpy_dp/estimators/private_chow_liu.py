@@ -9,12 +9,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.estimators.base import noisy_marginals
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_on_edges
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals, project_on_simplex
 from pgmpy_dp.plans import marginals, tree
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -117,7 +117,7 @@ class PrivateChowLiu(BaseStructureEstimator):
                 raise TypeError(
                     f"{name}={getattr(self, name)!r} is a {type(getattr(self, name)).__name__}; pass a bool"
                 )
-        return tree.TreeSettings(self.n_edges, self.one_way_share, self.selection_share, self.random_state)
+        return tree.TreeSettings(self.n_edges, self.one_way_share, self.selection_share, random_state=self.random_state)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         settings = self._settings()

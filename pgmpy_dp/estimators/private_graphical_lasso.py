@@ -231,7 +231,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
                 self.center,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
                 self.center_radius,
                 self.center_start,  # type: ignore[arg-type]
-                self.random_state,
+                random_state=self.random_state,
             )
         if self.center_radius is not None or self.center_start is not None:
             raise ValueError(
@@ -244,7 +244,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             self.max_eigenvalue,
             self.mechanism,
             self.center,  # type: ignore[arg-type]
-            self.random_state,
+            random_state=self.random_state,
         )
 
     def _checked_penalty(self, kind: str) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.estimators.base import noisy_marginals, progress_bar
+from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, edge_strengths, network_on_edges
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans import network
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -128,15 +129,8 @@ class PrivateNetwork(BaseStructureEstimator):
         super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
 
     def _settings(self) -> network.NetworkSettings:
-        return network.NetworkSettings(
-            required=self.required_edges,  # type: ignore[arg-type]  # any iterable of pairs is accepted, and checked
-            forbidden=self.forbidden_edges,  # type: ignore[arg-type]
-            max_clique_cells=self.max_clique_cells,
-            n_rounds=self.n_rounds,
-            one_way_share=self.one_way_share,
-            selection_share=self.selection_share,
-            random_state=self.random_state,
-        )
+        how = self._given("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state")
+        return network.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         with progress_bar(f"{type(self).__name__}, rounds") as progress:

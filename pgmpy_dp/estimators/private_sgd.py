@@ -122,31 +122,13 @@ class PrivateSGD(BaseMarginalsEstimator):
         self.momentum = momentum
         self.average_share = average_share
         self.count_share = count_share
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            memory_limit=memory_limit,
-            random_state=random_state,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques)
+        super().__init__(*data, memory_limit=memory_limit, random_state=random_state)
 
     def _settings(self, cliques: Cliques) -> gradient.GradientSettings:
-        return gradient.GradientSettings(
-            scopes=cliques.scopes,
-            n_steps=self.n_steps,
-            batch_rate=self.batch_rate,
-            clip_norm=self.clip_norm,
-            learning_rate=self.learning_rate,
-            momentum=self.momentum,
-            average_share=self.average_share,
-            count_share=self.count_share,
-            memory_limit=self.memory_limit,
-            random_state=self.random_state,
-        )
+        steps = self._given("n_steps", "batch_rate", "clip_norm", "learning_rate", "momentum", "average_share")
+        rest = self._given("count_share", "memory_limit", "random_state")
+        return gradient.GradientSettings(cliques.scopes, **steps, **rest)
 
     def _run(self, table: PrivateTable, settings: gradient.GradientSettings, budget: Budget) -> Release:
         return gradient.run(table, settings, budget)

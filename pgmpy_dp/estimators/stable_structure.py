@@ -120,7 +120,9 @@ class StableStructure(BaseBlockVotes):
         return budget
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        return stable_structure.run(table, StableSettings(self._blocks(), self.n_blocks, self.random_state), budget)
+        return stable_structure.run(
+            table, StableSettings(self._blocks(), self.n_blocks, random_state=self.random_state), budget
+        )
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         found, variables = stable_graph(release), release.schema.variables

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number
 from pgmpy_dp.models.communities import marks_of, spectral_labels
 from pgmpy_dp.plans.block_projection import projected, projection
 from pgmpy_dp.plans.communities import (
@@ -20,6 +19,7 @@ from pgmpy_dp.plans.communities import (
     require_graph_and_budget,
     vote,
 )
+from pgmpy_dp.plans.settings import number, one_of
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.block_projection import ANALYSES, BlockProjection
@@ -55,18 +55,10 @@ class ProjectionSettings(CommunitySettings):
         Which sensitivity of the projection the noise is for.
     """
 
-    bias: float = DEFAULT_BIAS
+    bias: float = field(default=DEFAULT_BIAS, metadata=number(most=1))
     vote: bool = True
     split: bool = False
-    analysis: str = "tight"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "bias", checked_number("bias", self.bias, positive=True))
-        if self.bias > 1:
-            raise ValueError(f"bias={self.bias!r} is above 1; pass a number in (0, 1]")
-        if self.analysis not in ANALYSES:
-            raise ValueError(f"analysis={self.analysis!r} is not supported; use one of {ANALYSES}")
+    analysis: str = field(default="tight", metadata=one_of(ANALYSES))
 
 
 def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Release:
@@ -126,7 +118,6 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
         graph,
         budget,
         what=f"projection for {k} communities of {graph.n} vertices" + (" and a vote" if voting else ""),
-        columns=(),
         mechanism="noisy_projection" + ("_of_half" if settings.split else ""),
         reserve=eta,
         pure=eta > 0,

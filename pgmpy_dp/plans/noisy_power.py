@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.communities import combined, expected_degrees, labels_of, marks_of, random_labels
 from pgmpy_dp.plans.communities import (
     COUNT_SHARE,
@@ -24,6 +23,7 @@ from pgmpy_dp.plans.communities import (
     require_graph_and_budget,
     vote,
 )
+from pgmpy_dp.plans.settings import one_of, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.graphs import NOISES, GraphCurator, edge_count_noise, neighbour_noise
@@ -57,15 +57,8 @@ class NoisyPowerSettings(CommunitySettings):
         T. Default: 20 with Gaussian, 8 with Laplace noise.
     """
 
-    noise: str = "auto"
-    n_rounds: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.noise not in NOISES:
-            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
-        if self.n_rounds is not None:
-            object.__setattr__(self, "n_rounds", checked_integer("n_rounds", self.n_rounds, 1))
+    noise: str = field(default="auto", metadata=one_of(NOISES))
+    n_rounds: int | None = field(default=None, metadata=whole(1))
 
 
 def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Release:
@@ -131,7 +124,6 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
         graph,
         budget,
         what=f"{n_rounds} noisy power iterations for {k} communities of {n} vertices",
-        columns=(),
         mechanism=f"noisy_power_{kind}",
         pure=kind == "laplace",
         random_state=settings.random_state,

@@ -20,6 +20,7 @@ from pgmpy_dp.plans import precision
 from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.blocks import named_function
+from pgmpy_dp.private.curator.clusters import ClusterCurator
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution
 from pgmpy_dp.private.data import parities, pseudo_likelihood, regressions
@@ -85,7 +86,7 @@ def statistics() -> dict[str, Sensitive | int]:
     found: dict[str, Sensitive | int] = {"flipped": parities.flipped_in_family.__wrapped__(FAMILY)}
     for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE):
         found[f"parities {adjacency}"] = parities.parity_sums_and_count(BITS, 4, adjacency, True)
-        found[f"family {adjacency}"] = parities.parity_sums_and_count(BITS, 3, adjacency, False, FAMILY)
+        found[f"family {adjacency}"] = parities.parity_sums_and_count(BITS, FAMILY, adjacency)
         design = pseudo_likelihood.FieldDesign((2, 3, 4), ((0,), (1,), (2,), (0, 1), (1, 2)))
         grid = pseudo_likelihood.ResidualGrid(2.0, design)
         theta = np.linspace(-1.0, 1.0, design.n_parameters)
@@ -278,8 +279,11 @@ class TestPublicNumbers:
                 assert np.abs(counts - fewer).sum() == 1
                 assert np.linalg.norm((sums - smaller).astype(float)) <= 1 << 16
         for d in data:
-            with pytest.raises(ValueError, match="centres have the shape"):
-                clipped_cluster_sums(d, np.zeros((2, 3)), 1.0, 1 << 16)
+            curator = ClusterCurator(d, Budget(rho=1.0), what="sums", columns=d.columns)
+            for wrong in (np.zeros((2, 3)), np.zeros((0, 2)), np.zeros(2)):
+                with pytest.raises(ValueError, match="centres have the shape"):
+                    curator.cluster_sums(wrong, 1.0, 1)
+            assert curator.left == 1
 
     def test_scores_of_a_block(self, monkeypatch):
         learner = plan_blocks(Schema({"a": [0, 1], "b": [0, 1], "c": [0, 1]}), BlockSettings(1.0, 0.1))

@@ -190,7 +190,7 @@ def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
     exact = Fraction(share)
     if exact <= 0:
-        raise ValueError(f"share={float(exact)!r} is not positive; pass the part of the curator's cost to spend")
+        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
 
 
@@ -209,7 +209,7 @@ class Curator:
     mechanism : str, optional
         How it is answered, for the reader of the ledger and of the release. Default: the kind of noise.
     columns : iterable of hashable
-        Whose values answers may depend on, for the reader of the ledger.
+        Whose values answers may depend on, for the reader of the ledger. Default: all.
     reserve : float, default 0
         Part of delta kept for operators that can fail.
     pure : bool, default False
@@ -252,7 +252,7 @@ class Curator:
         budget: Budget,
         *,
         what: str,
-        columns: Iterable[Hashable],
+        columns: Iterable[Hashable] | None = None,
         mechanism: str | None = None,
         reserve: float = 0.0,
         pure: bool = False,
@@ -270,7 +270,7 @@ class Curator:
         self._guarantee = charged
         facts: dict[str, Any] = {
             "what": what,
-            "columns": tuple(columns),
+            "columns": tuple(data._names if columns is None else columns),
             "mechanism": self._mechanism,
             "adjacency": data.adjacency,
             "reproducible": self._seed is not None,
@@ -289,6 +289,7 @@ class Curator:
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
         self._answered, self._interrupted = False, False
+        self._picked: list[tuple[np.ndarray, Noise | None]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._answering = False, False
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -304,14 +305,19 @@ class Curator:
         return tuple(self._answers)
 
     @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All arrays of the answers, oldest first; without those of steps, which a plan sums up as they come."""
+        return tuple(value for value, _ in self._drawn())
+
+    @property
     def adjacency(self) -> Adjacency:
         """Under which the guarantee holds."""
         return self._data.adjacency
 
     @property
     def unit(self) -> Hashable:
-        """What is protected: None is one record."""
-        return None
+        """What is protected: None is one record; else the column whose values are, each with all its rows."""
+        return getattr(self._data, "unit", None)
 
     def generator(self) -> np.random.Generator:
         """For a plan's own random numbers, such as starting points: never for noise that protects.
@@ -319,15 +325,16 @@ class Curator:
         It is seeded by the operating system, or is that of `random_state`.
         """
         with self._turn():
-            return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
+            return self._generator()
+
+    def _generator(self) -> np.random.Generator:
+        return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
 
     def release(
         self,
         kind: str,
         public: Mapping[str, Any],
-        computed: Sequence[np.ndarray] = (),
-        *,
-        arrays: Iterable[tuple[np.ndarray, Noise | None]] | None = None,
+        values: Sequence[np.ndarray] | None = None,
     ) -> Release:
         """Everything that was released so far, with its noise and the guarantee.
 
@@ -338,30 +345,29 @@ class Curator:
         kind : str
         public : mapping
             The plan's own facts.
-        computed : sequence of ndarray of integers
-            What the plan computed from answers; they come first, and say of themselves that they have no noise of
-            their own.
-        arrays : iterable of (ndarray of integers, Noise or None), optional
-            What the plan keeps instead of all answers, with the noise of each.
+        values : sequence of ndarray of integers, optional
+            What the plan keeps. An array that an operator returned has its noise; any other was computed from
+            answers, and says that it has none of its own. Default: `arrays`.
         """
-        if arrays is None:
-            arrays = [
-                (value, noise)
-                for answer in self._answers
-                if answer.noise
-                for value, noise in zip(answer.values, answer.noise, strict=True)
-            ]
-        arrays = [*((value, None) for value in computed), *arrays]
+        drawn = self._drawn()
+        kept = [value for value, _ in drawn] if values is None else values
+        noise_of = {id(value): noise for value, noise in (*drawn, *self._picked)}  # kept here, and so are their ids
         return Release(
             kind=kind,
-            values=tuple(value for value, _ in arrays),
-            noise=tuple(noise for _, noise in arrays),
+            values=tuple(kept),
+            noise=tuple(noise_of.get(id(value)) for value in kept),
             public={**self._public(), **public, **self._marks()},
             adjacency=self.adjacency,
             guarantee=self._guarantee,
             mechanism=self._mechanism,
             reproducible=self._seed is not None,
         )
+
+    def picked(self, array: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Some entries of an array that an operator returned, which keep its noise in a release."""
+        (noise,) = (noise for value, noise in self._drawn() if value is array)
+        self._picked.append((array[places], noise))
+        return self._picked[-1][0]
 
     @contextmanager
     def keeping(self, release: Callable[[], Release | None] = lambda: None) -> Iterator[None]:
@@ -396,9 +402,13 @@ class Curator:
         assert found is not None
         return release(found)
 
+    def _drawn(self) -> list[tuple[np.ndarray, Noise | None]]:
+        noisy = [answer for answer in self._answers if answer.noise]
+        return [pair for answer in noisy for pair in zip(answer.values, answer.noise, strict=True)]
+
     def _public(self) -> dict[str, Any]:
-        """Public facts of the data."""
-        return {}
+        """Public facts of the data, and of what was asked."""
+        return self._data._public()
 
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
@@ -463,9 +473,7 @@ class Curator:
 
     def _debit(self, share: Fraction | float, eta: Fraction | float) -> tuple[Fraction, Fraction]:
         """Take a share, and a part of the reserve; BudgetExceeded, and nothing taken, where too little is left."""
-        share, eta = Fraction(share), Fraction(eta)
-        if share <= 0:
-            raise ValueError(f"share={float(share)!r} is not positive; pass the part of the curator's cost to spend")
+        share, eta = checked_share(share), Fraction(eta)
         if share > self._left:
             raise BudgetExceeded(
                 f"refused: a share of {float(share):.6g} of {self.cost} was asked, {float(self._left):.6g} is left; "
@@ -541,6 +549,7 @@ class Curator:
                 part._closed = True
                 self._answers += part._answers
                 self._answered |= part._answered
+                self._picked += part._picked
         if parts := self._parts:
             self._left = min(part._left for part in parts)
             self._reserve = min(part._reserve for part in parts)

@@ -26,7 +26,6 @@ from pgmpy_dp.private.noise.choice import exponential_below, flip_rate
 from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Noise
-from pgmpy_dp.schema import encode_label
 
 __all__ = [
     "NOISES",
@@ -179,7 +178,7 @@ class GraphCurator(SolutionCurator):
     --------
     >>> import networkx as nx
     >>> graph = PrivateGraph(nx.karate_club_graph(), ledger=Budget(epsilon=1.0))
-    >>> curator = GraphCurator(graph, Budget(epsilon=1.0), what="sums over neighbours", columns=())
+    >>> curator = GraphCurator(graph, Budget(epsilon=1.0), what="sums over neighbours")
     >>> curator.neighbour_sums(np.ones((34, 1), dtype=int), share=Fraction(1, 2)).shape, str(curator.left)
     ((34, 1), '1/2')
     """
@@ -189,7 +188,7 @@ class GraphCurator(SolutionCurator):
 
     def __init__(self, data: PrivateGraph, budget: Budget, **facts: Any) -> None:
         require_data_and_budget(data, PrivateGraph, budget, name="graph")
-        super().__init__(data, budget, **facts)
+        super().__init__(data, budget, **{"columns": (), **facts})
 
     @property
     def n(self) -> int:
@@ -299,9 +298,13 @@ class GraphCurator(SolutionCurator):
 
             *Side channels.* Time and memory grow with the square of the number of vertices.
         """
-        rate = response_rate(self.cost, share)
+        checked_share(share)
         return self._answer(
-            "randomised_response", {}, share, lambda *_: RandomisedResponse(self._data._matrix, rate), keep=False
+            "randomised_response",
+            {},
+            share,
+            lambda cost, s: RandomisedResponse(self._data._matrix, response_rate(cost, s)),
+            keep=False,
         )
 
     def community_choice(self, degree: float, share: Fraction | float) -> np.ndarray:
@@ -348,12 +351,13 @@ class GraphCurator(SolutionCurator):
             widens it; memory does not. A refusal because of the width would be an output that one edge decides, so that
             there is none: the public number of vertices decides what is tried.
         """
-        law = community_law(self.n, checked_number("degree", degree, positive=False), self.cost, share)
+        d = checked_number("degree", degree, positive=False)
+        checked_share(share)
         return self._answer(
             "community_choice",
-            {"degree": degree},
+            {"degree": d},
             share,
-            lambda *_: CommunityChoice(self._data._matrix, law),
+            lambda cost, s: CommunityChoice(self._data._matrix, community_law(self.n, d, cost, s)),
             keep=False,
         )
 
@@ -385,7 +389,3 @@ class GraphCurator(SolutionCurator):
         parts = [self._child(self._data._of_edges(ends[part == k])) for k in range(n_parts)]
         with self._lending(list(parts)):
             yield parts
-
-    def _public(self) -> dict[str, Any]:
-        nodes = self._data.nodes
-        return {"n": self.n, "nodes": None if isinstance(nodes, range) else [encode_label(node) for node in nodes]}

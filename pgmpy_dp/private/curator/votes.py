@@ -11,7 +11,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.base import Curator, checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode, additive_scales
 from pgmpy_dp.private.data.table import PrivateTable
@@ -205,7 +205,7 @@ class VotingCurator(Curator):
             depend on the records.
         """
         called, plain = self._checked_call(function, arguments, n_blocks, max_edges, n_workers, vouched_for)
-        edge_vote_noise(self._n_variables, max_edges, self.cost, _checked_share(share))
+        edge_vote_noise(self._n_variables, max_edges, self.cost, checked_share(share))
         n_pairs = math.comb(self._n_variables, 2)
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
@@ -338,10 +338,3 @@ def _checked_graph(answer: object, most: int, n_pairs: int) -> Vote:
     if any(type(edge) is not int or not 0 <= edge < n_pairs for edge in answer) or len(set(answer)) < len(answer):
         return None
     return tuple(sorted(answer))
-
-
-def _checked_share(share: Fraction | float) -> Fraction:
-    exact = Fraction(share)
-    if exact <= 0:
-        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
-    return exact
