@@ -49,15 +49,10 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The privacy budget of one fit: ``epsilon`` (pure), ``epsilon`` with ``delta``, or ``rho``
-        (zero-concentrated) alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data. Required unless the data come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-        What one record's difference means.
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
     cliques : list of tuple of variables, optional
         The tables to release, each a clique of the graph; together they must cover its nodes and
         edges. Default: one for each edge and for each isolated node.
@@ -70,8 +65,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     inference : {"exact", "loopy", "auto"} or LoopySettings
         Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
         does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
-    random_state : int, optional
-        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -79,10 +73,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         One for each maximal clique of the graph; their product sums to 1.
     model_ : MarkovNetwork
         The graph with these parameters.
-    release_ : Release
-        The noisy tables: save them to fit again without the records and without further cost.
-    privacy_ : Privacy
-        Guarantee, adjacency and ledger entries.
+    release_
+    privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its estimate from the noisy tables with its standard deviation.
     converged_ : bool

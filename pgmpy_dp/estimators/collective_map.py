@@ -31,18 +31,13 @@ class CollectiveMAP(BaseMarginalsEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data; required unless they come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-    n_records : int, optional
-        The number of records, if it is public.
-    cliques : list of tuple of variables, optional
-        Tables to release; default: the graph's edges and isolated nodes.
-    noise : {"auto", "laplace", "gaussian"}
-    weights : list of float, optional
-        Share of the budget of each table.
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
+    cliques
+    noise
+    weights
     entropy_share : float in [0, 1)
         How much of the prior on interactions is an entropy term.
     margin_share : float in [0, 1]
@@ -53,13 +48,9 @@ class CollectiveMAP(BaseMarginalsEstimator):
         Iterations of L-BFGS in each round at most.
     tol : float
         A round ends when an iteration lowers the objective by less than this share of it.
-    memory_limit : int
-        Bytes that inference may take.
-    inference : {"exact", "loopy", "auto"} or LoopySettings
-        Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
-        does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    memory_limit
+    inference
+    random_state
     prior_tail : float
         Where the prior of an effect turns from a normal to a Laplace one, in squared standard deviations. At a given
         variance larger shrinks strong effects more (``inf``: a normal prior), smaller less.

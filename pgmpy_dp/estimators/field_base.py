@@ -69,12 +69,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
         random_state: int | None = None,
     ) -> None:
         self.width = width
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
         self.method = method
         self.graph = graph
         self.n_iter = n_iter
@@ -83,7 +77,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
         self.inference = inference
         self.memory_limit = memory_limit
         self.random_state = random_state
-        super().__init__()
+        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
 
     @abstractmethod
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:

@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, require_agreement
+from pgmpy_dp.estimators.privacy import Privacy, require_agreement, steps_taken
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.markov_chain import (
@@ -47,8 +47,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    epsilon, delta, rho
     state_names : Schema or dict of one variable to its list of states
         Public description of the states, required unless the data come as `PrivateSequences`. A state None is null:
         pairs of two nulls say nothing and are not counted.
@@ -95,8 +94,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         The logits are averaged over this last part of the steps.
     count_share : float
         Part of the budget for a noisy number of users, where `n_users` is None.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    random_state
 
     Attributes
     ----------
@@ -109,7 +107,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
     chain_ : MarkovChain
     release_ : Release
         The noisy tables, or the logits; see :meth:`fit_release`.
-    privacy_ : Privacy
+    privacy_
     n_initial_, n_transition_ : float
         Estimated totals of the two tables, in users (by shares) or in largest contributions (by segments). They differ:
         a user with one visit has no transition. NaN with "sgd", which releases no totals.
@@ -377,7 +375,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         if release.kind == "chain_logits":
             learned = MarkovChain(*(log_softmax(logits, axis=-1) for logits in chain_gradient.parameters(release)))
             totals = [math.nan, math.nan]
-            converged, status = False, f"{release.public['path']['n_steps']} steps, as fixed before the first"
+            converged, status = False, steps_taken(release, release.public["path"]["n_steps"], "before the first")
         else:
             with progress_bar(type(self).__name__) as progress:
                 fit = self._learn(release, progress)

@@ -48,9 +48,8 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         ``docs/mixture-program.md``). The same program clusters single blocks by ``block_solver="sdp"``.
     epsilon, delta : float
         The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
-    adjacency : {"add_remove", "replace_one"}
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    adjacency
+    n_records
     columns : sequence of hashable, optional
         Of a dataframe: the columns to read. Default: all.
     n_blocks, block_size : int, optional
@@ -62,8 +61,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         How a block finds its centres; "sdp" is the membership program, far slower, and takes a public scale.
     device : str, optional
         A device of torch for the blocks, e.g. "cuda". Default: NumPy.
-    random_state : int, optional
-        For tests and benchmarks only: makes blocks and noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -83,8 +81,8 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     feature_names_in_ : ndarray of shape (d,)
         Only where the columns have text for names.
     n_blocks_ : int
-    release_ : Release
-    privacy_ : Privacy
+    release_
+    privacy_
 
     Notes
     -----

@@ -7,7 +7,7 @@ the steps and the averages that are made of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,14 +72,14 @@ class AscentSettings(SeededSettings):
 
 @dataclass(frozen=True)
 class Ascent:
-    """What came of the steps.
+    """What came of the steps so far.
 
     Attributes
     ----------
     parameters : ndarray of int64
         Averaged, in units of `PARAMETER_UNIT`.
     path : dict
-        How the parameters were found: public.
+        How the parameters were found: public. Its ``n_steps`` are those that were taken.
     """
 
     parameters: np.ndarray
@@ -95,8 +95,10 @@ def ascend(
     gradient: Callable[[np.ndarray], np.ndarray],
     default_rate: Callable[[float, float], float],
     stable_rate: Callable[[np.ndarray, float], float] | None = None,
-) -> Ascent:
-    """Take the noisy steps from parameters 0. Between two noisy sums everything is post-processing.
+) -> Generator[Ascent, None, None]:
+    """Take the noisy steps from parameters 0; yield what was found before the first and after each of them.
+
+    Between two noisy sums everything is post-processing.
 
     Parameters
     ----------
@@ -122,6 +124,23 @@ def ascend(
     theta = np.zeros(n_parameters)
     direction, average = np.zeros_like(theta), np.zeros_like(theta)
     averaged = math.ceil(settings.average_share * settings.n_steps)
+
+    def found(taken: int) -> Ascent:
+        part = taken - (settings.n_steps - averaged)  # steps that are in the average; of fewer than all, their mean
+        mean = theta if part <= 0 else average if part == averaged else average * (averaged / part)
+        path = {
+            "n_steps": taken,
+            "batch_rate": schedule.rate,
+            "clip_norm": curator.bound * curator.unit_size,
+            "noise_multiplier": schedule.multiplier,
+            "learning_rate": learning_rate,
+            "last_learning_rate": rate,
+            "momentum": settings.momentum,
+            "average_share": settings.average_share,
+        }
+        return Ascent(parameter_integers(mean), path)
+
+    yield found(0)
     for step in range(settings.n_steps):
         direction = settings.momentum * direction + (1.0 - settings.momentum) * (gradient(theta) * to_mean)
         if stable_rate is not None and settings.learning_rate is None:
@@ -129,17 +148,7 @@ def ascend(
         theta = np.clip(theta + rate * direction, -_LARGEST_PARAMETER, _LARGEST_PARAMETER)
         if step >= settings.n_steps - averaged:
             average += theta / averaged
-    path = {
-        "n_steps": settings.n_steps,
-        "batch_rate": schedule.rate,
-        "clip_norm": curator.bound * curator.unit_size,
-        "noise_multiplier": schedule.multiplier,
-        "learning_rate": learning_rate,
-        "last_learning_rate": rate,
-        "momentum": settings.momentum,
-        "average_share": settings.average_share,
-    }
-    return Ascent(parameter_integers(average), path)
+        yield found(step + 1)
 
 
 def parameter_integers(parameters: np.ndarray) -> np.ndarray:

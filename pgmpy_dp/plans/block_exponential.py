@@ -107,7 +107,8 @@ def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> R
         pure=budget.epsilon is not None,
         random_state=settings.random_state,
     )
-    degree = noisy_degree(curator, COUNT_SHARE) if settings.degree is None else settings.degree
-    labels = curator.community_choice(degree, curator.left)
+    with curator.keeping():
+        degree = noisy_degree(curator, COUNT_SHARE) if settings.degree is None else settings.degree
+        labels = curator.community_choice(degree, curator.left)
     facts = {"method": "exponential", "max_vertices": settings.max_vertices}
     return communities_release(curator, settings, budget, marks_of(labels, 2), degree, **facts)

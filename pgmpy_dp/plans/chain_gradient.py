@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate, released_parameters
+from pgmpy_dp.plans.ascent import (
+    PARAMETER_UNIT,
+    Ascent,
+    AscentSettings,
+    ascend,
+    largest_stable_rate,
+    released_parameters,
+)
 from pgmpy_dp.plans.settings import share
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradients import ChainGradientCurator
@@ -122,7 +129,7 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
         count_share=settings.count_share,
         random_state=settings.random_state,
     )
-    found = ascend(
+    steps = ascend(
         settings,
         curator,
         curator.n_cells,
@@ -130,15 +137,14 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
         gradient=curator.step,
         default_rate=lambda _, variance: _default_learning_rate(settings, k, variance),
     )
-    return curator.release(
-        "chain_logits",
-        {
-            "parameter_unit": PARAMETER_UNIT,
-            "settings": settings.public(budget, "initial_share", "count_share"),
-            "path": found.path,
-        },
-        [found.parameters[:k], found.parameters[k:].reshape(k, k), *curator.arrays],
-    )
+    asked = settings.public(budget, "initial_share", "count_share")
+
+    def release(found: Ascent) -> Release:
+        public = {"parameter_unit": PARAMETER_UNIT, "settings": asked, "path": found.path}
+        logits = found.parameters[:k], found.parameters[k:].reshape(k, k)
+        return curator.release("chain_logits", public, [*logits, *curator.arrays])
+
+    return curator.following(steps, release)
 
 
 def parameters(release: Release) -> tuple[np.ndarray, np.ndarray]:

@@ -164,12 +164,13 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         "settings": settings.public(budget, "mechanism"),
     }
     extra: list[np.ndarray] = []
-    if mean:
-        assert settings.center_radius is not None
-        extra.append(curator.clipped_sum(_start(settings.center_start, d), settings.center_radius, mean))
-    if count:
-        extra.append(np.array([curator.unit_count(count)]))
-    curator.second_moments(_location(public, extra, d), settings.row_norm, noise.mechanism, rest, eta)
+    with curator.keeping():
+        if mean:
+            assert settings.center_radius is not None
+            extra.append(curator.clipped_sum(_start(settings.center_start, d), settings.center_radius, mean))
+        if count:
+            extra.append(np.array([curator.unit_count(count)]))
+        curator.second_moments(_location(public, extra, d), settings.row_norm, noise.mechanism, rest, eta)
     *others, diagonal, off_diagonal = curator.arrays
     return curator.release("covariance", public, [diagonal, off_diagonal, *others])  # readers expect the matrix first
 

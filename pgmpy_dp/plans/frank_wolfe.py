@@ -6,7 +6,7 @@ once as there are regressions. What differs from the paper, and why: ``private/c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,25 +122,26 @@ def run(
         mechanism="gumbel_noisy_max" if isinstance(made.cost, ZCDP) else "exponential_noisy_max",
         random_state=settings.random_state,
     )
-    found = descend(curator, made, progress)
-    return curator.release(
-        "regressions",
-        {
-            "family": settings.family,
-            "order": settings.order,
-            "graph": encoded_graph(settings.graph),
-            "radius": made.radius,
-            "n_iter": found.n_iter,
-            "step": settings.step,
-            "scale": found.scale / RESIDUAL_UNIT,
-            "grid": RESIDUAL_UNIT,
-            "settings": settings.public(budget, "width", "n_iter", "count_share"),
-        },
-        [found.vertices, *curator.arrays],
-    )
+    public = {
+        "family": settings.family,
+        "order": settings.order,
+        "graph": encoded_graph(settings.graph),
+        "radius": made.radius,
+        "step": settings.step,
+        "grid": RESIDUAL_UNIT,
+        "settings": settings.public(budget, "width", "n_iter", "count_share"),
+    }
+
+    def release(found: Descent) -> Release:
+        steps = {"n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
+        return curator.release("regressions", {**public, **steps}, [found.vertices, *curator.arrays])
+
+    return curator.following(descend(curator, made, progress), release)
 
 
-def descend(curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None) -> Descent:
+def descend(
+    curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
+) -> Generator[Descent, None, None]:
     """The descent itself, for the whole cost of a curator that has answered nothing yet: of a table, or of a part.
 
     Parameters
@@ -161,12 +162,13 @@ def descend(curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], 
     path = curator.regression_path(plan.layout, denominator(plan.step, n_iter) - 1)
     rows, moves = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
     for t in range(1, n_iter):
+        yield Descent(vertices[: t - 1], plan.scale(n_iter))
         chosen = path.vertices(rows, moves, plan.radius / denominator(plan.step, t), share)
         vertices[t - 1] = chosen
         rows, moves = columns[every, chosen % q], np.where(chosen >= q, -1, 1) * step_units(plan.step, t)
         if progress is not None:
             progress()
-    return Descent(vertices, plan.scale(n_iter))
+    yield Descent(vertices, plan.scale(n_iter))
 
 
 def regressions_of(release: Release) -> RegressionLayout:

@@ -14,7 +14,14 @@ from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.curvature import StableRate
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate, released_parameters
+from pgmpy_dp.plans.ascent import (
+    PARAMETER_UNIT,
+    Ascent,
+    AscentSettings,
+    ascend,
+    largest_stable_rate,
+    released_parameters,
+)
 from pgmpy_dp.plans.settings import by
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradients import GradientCurator
@@ -137,7 +144,7 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         count_share=settings.count_share,
         random_state=settings.random_state,
     )
-    found = ascend(
+    steps = ascend(
         settings,
         curator,
         cliques.n_cells,
@@ -146,15 +153,13 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         default_rate=lambda records, variance: _default_learning_rate(settings, cliques, records, variance),
         stable_rate=StableRate(engine, _STABLE * largest_stable_rate(settings.momentum, 1.0)),
     )
-    return curator.release(
-        "log_potentials",
-        {
-            "parameter_unit": PARAMETER_UNIT,
-            "settings": settings.public(budget, "count_share"),
-            "path": found.path,
-        },
-        [found.parameters, *curator.arrays],
-    )
+    asked = settings.public(budget, "count_share")
+
+    def release(found: Ascent) -> Release:
+        public = {"parameter_unit": PARAMETER_UNIT, "settings": asked, "path": found.path}
+        return curator.release("log_potentials", public, [found.parameters, *curator.arrays])
+
+    return curator.following(steps, release)
 
 
 def parameters(release: Release) -> np.ndarray:

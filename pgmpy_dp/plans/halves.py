@@ -6,12 +6,14 @@ of them costs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
-from pgmpy_dp.plans.frank_wolfe import descend
+import numpy as np
+
+from pgmpy_dp.plans.frank_wolfe import Descent, descend
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
-from pgmpy_dp.plans.parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.plans.parities import Found, ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.plans.public_graph import encoded_graph
 from pgmpy_dp.plans.settings import require_kind
 from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
@@ -123,29 +125,42 @@ def run(
         pure=isinstance(descent_plan.cost, PureDP),
         random_state=settings.regressions.random_state,
     )
-    with curator.split(2) as (first, second):
-        found = descend(first, descent_plan, progress)
-        sums, method = ask_parities(second, parity_plan)
     shared = {
         "schema": table.schema.to_dict(),
         "order": parity_plan.order,
         "graph": encoded_graph(settings.parities.graph),
         "n_records": None,
     }
-    public = {
-        "regressions": {
-            **shared,
-            "family": "binary",
-            "radius": descent_plan.radius,
-            "n_iter": found.n_iter,
-            "step": settings.regressions.step,
-            "scale": found.scale / RESIDUAL_UNIT,
-            "grid": RESIDUAL_UNIT,
-        },
-        "parities": {**shared, "method": method},
-        "settings": settings.regressions.public(budget, "width"),
+    asked = {"settings": settings.regressions.public(budget, "width")}
+    nodes = {
+        **shared,
+        "family": "binary",
+        "radius": descent_plan.radius,
+        "step": settings.regressions.step,
+        "grid": RESIDUAL_UNIT,
     }
-    return curator.release("halves", public, [found.vertices, *sums, *first.arrays])
+
+    def release(step: tuple[Descent, tuple[np.ndarray, ...], Found | None]) -> Release:
+        found, count, parities = step
+        regressions = {**nodes, "n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
+        if parities is None:  # interrupted: the regressions alone
+            return curator.release("regressions", {**asked, **regressions}, [found.vertices, *count])
+        sums, method = parities
+        public = {**asked, "regressions": regressions, "parities": {**shared, "method": method}}
+        return curator.release("halves", public, [found.vertices, *sums, *count])
+
+    return curator.following(_steps(curator, descent_plan, parity_plan, progress), release)
+
+
+def _steps(
+    curator: TableCurator, descent: FrankWolfePlan, parity: ParityPlan, progress: Callable[[], None] | None
+) -> Generator[tuple[Descent, tuple[np.ndarray, ...], Found | None], None, None]:
+    """What was found before the first and after each step of the regressions, at the end with the parities."""
+    with curator.split(2) as (first, second):
+        for found in descend(first, descent, progress):
+            yield found, first.arrays, None
+        parities = ask_parities(second, parity)
+    yield found, first.arrays, parities
 
 
 def regressions_part(release: Release) -> Release:

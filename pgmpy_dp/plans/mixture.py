@@ -119,9 +119,10 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         reserve=shares.reserve,
         random_state=settings.random_state,
     )
-    n_records = data.n_records if data.n_records is not None else curator.unit_count(shares.count)
-    blocks = _blocks(settings, shares, n_records, len(data.columns))
-    found = _search(curator, len(data.columns), settings, shares, blocks)
+    with curator.keeping():
+        n_records = data.n_records if data.n_records is not None else curator.unit_count(shares.count)
+        blocks = _blocks(settings, shares, n_records, len(data.columns))
+        found = _search(curator, len(data.columns), settings, shares, blocks)
     values = {
         "means": _coarsened(found.means, found.unit),
         "counts": found.counts,

@@ -124,7 +124,7 @@ def run(
         random_state=settings.random_state,
     )
     search = _Search(curator, shares, settings.public(budget), refit)
-    with curator.keeping("marginals", search.public):
+    with curator.keeping(search.release):
         search.measure_variables()
         search.measure_required()
         share, number = shares.first_round, 0
@@ -135,7 +135,7 @@ def run(
                 share *= 4 if isinstance(shares.cost, ZCDP) else 2  # a measurement said nothing new
             if progress is not None:
                 progress()
-    return curator.release("marginals", search.public())
+    return search.release()
 
 
 class _Search:
@@ -180,15 +180,19 @@ class _Search:
 
     def _measure(self, pairs: Sequence[Pair], spent: Fraction, **facts: Any) -> None:
         """Release the tables of pairs, note what they say, refit, note what that changed."""
-        before, values = self.fit, self.curator.tables(self._named(pairs), spent)
-        offset = self.shares.expected_noise(spent, len(pairs))
-        for pair, value in zip(pairs, values, strict=True):
-            misfit = float(np.abs(value - before.expected_counts(pair)).sum())
-            self.rounds.append({**facts, "misfit": misfit, "change": 0.0, "offset": value.size * offset})
-        # An interrupted refit leaves a release whose tables all have their entry.
+        before, offset = self.fit, self.shares.expected_noise(spent, len(pairs))
+        expected = [before.expected_counts(pair) for pair in pairs]
+        # Noted before and filled in after, so that a release has an entry for each table wherever it is interrupted.
+        self.rounds += [
+            {**facts, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
+            for table in expected
+        ]
+        values, records = self.curator.tables(self._named(pairs), spent), self.rounds[-len(pairs) :]
+        for value, table, record in zip(values, expected, records, strict=True):
+            record["misfit"] = float(np.abs(value - table).sum())
         self.fit = self.refit(self._released(), before)
-        for pair, record in zip(pairs, self.rounds[-len(pairs) :], strict=True):
-            record["change"] = float(np.abs(self.fit.expected_counts(pair) - before.expected_counts(pair)).sum())
+        for pair, table, record in zip(pairs, expected, records, strict=True):
+            record["change"] = float(np.abs(self.fit.expected_counts(pair) - table).sum())
 
     def _released(self) -> NoisyMarginals:
         return noisy_marginals(self.curator.release("marginals", {}), self.names, merge=False)
@@ -196,11 +200,12 @@ class _Search:
     def _named(self, pairs: Sequence[Pair]) -> list[tuple]:
         return [tuple(self.names[i] for i in pair) for pair in pairs]
 
-    def public(self) -> dict[str, Any]:
-        """What a release says about the search."""
+    def release(self) -> Release:
+        """All tables so far, and what there is to say about the search."""
         last = sorted(self.unavailable.items())
-        return {
-            "rounds": self.rounds,
+        public = {
+            "rounds": self.rounds[: len(self.curator.arrays) - len(self.names)],
             "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in last],
             "settings": self.asked,
         }
+        return self.curator.release("marginals", public)

@@ -8,6 +8,7 @@ with the graph, and a round is one product with a sparse matrix.
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -127,22 +128,31 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
         pure=kind == "laplace",
         random_state=settings.random_state,
     )
-    degree, degrees = settings.degree, np.full(1, settings.degree or 0.0)
-    if degree is None:
-        degree = noisy_degree(curator, COUNT_SHARE)
-        noisy = curator.neighbour_sums(np.ones((n, 1), dtype=np.int8), DEGREES_SHARE)
-        degrees = expected_degrees(noisy[:, 0], neighbour_noise(cost, DEGREES_SHARE).variance, degree)
-    labels, share = random_labels(n, k, curator.generator()), _share(settings, n_rounds)
     marks: list[np.ndarray] = []
     sums: list[np.ndarray] = []
-    memory = np.zeros(1, dtype=np.float32)
-    for _ in range(n_rounds):
-        marks.append(marks_of(labels, k))
-        sums.append(vote(curator, labels, k, degrees, share).astype(np.float32))
-        memory = sums[-1] + np.float32(_MEMORY[kind]) * memory
-        labels = labels_of(memory)
-    facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": n_rounds}
-    return communities_release(curator, settings, budget, combined(marks, sums, labels, k), degree, **facts)
+
+    def rounds() -> Generator[tuple[np.ndarray, float], None, None]:
+        degree, degrees = settings.degree, np.full(1, settings.degree or 0.0)
+        if degree is None:
+            degree = noisy_degree(curator, COUNT_SHARE)
+            noisy = curator.neighbour_sums(np.ones((n, 1), dtype=np.int8), DEGREES_SHARE)
+            degrees = expected_degrees(noisy[:, 0], neighbour_noise(cost, DEGREES_SHARE).variance, degree)
+        labels, share = random_labels(n, k, curator.generator()), _share(settings, n_rounds)
+        memory = np.zeros(1, dtype=np.float32)
+        for _ in range(n_rounds):
+            marks.append(marks_of(labels, k))
+            sums.append(vote(curator, labels, k, degrees, share).astype(np.float32))
+            memory = sums[-1] + np.float32(_MEMORY[kind]) * memory
+            labels = labels_of(memory)
+            yield labels, degree
+
+    def release(found: tuple[np.ndarray, float]) -> Release:
+        labels, degree = found
+        facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": len(sums)}
+        scores = combined(marks[: len(sums)], sums, labels, k)
+        return communities_release(curator, settings, budget, scores, degree, **facts)
+
+    return curator.following(rounds(), release)
 
 
 def round_deviation(budget: Budget) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Generator, Hashable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -29,7 +30,18 @@ from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["METHODS", "ParityPlan", "ParitySettings", "ask_parities", "plan_parities", "released_subsets", "run"]
+__all__ = [
+    "METHODS",
+    "Found",
+    "ParityPlan",
+    "ParitySettings",
+    "ask_parities",
+    "plan_parities",
+    "released_subsets",
+    "run",
+]
+
+Found = tuple[list[np.ndarray], str]  # the arrays of a release, and how they were found
 
 METHODS = ("noise", "gaussian", "laplace", "pmw", "sepfem", "auto")
 _PMW_LIMIT = 20  # variables
@@ -182,14 +194,17 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
         pure=isinstance(plan.cost, PureDP),
         random_state=settings.random_state,
     )
-    values, method = ask_parities(curator, plan)
     public = {
         "order": plan.order,
-        "method": method,
         "graph": encoded_graph(settings.graph),
         "settings": settings.public(budget, "method", "n_rounds", "count_share"),
     }
-    return curator.release("parities", public, values)
+
+    def release(found: Found) -> Release:
+        values, method = found
+        return curator.release("parities", {**public, "method": method}, values)
+
+    return curator.following(_steps(curator, plan), release)
 
 
 def plan_parities(
@@ -248,10 +263,17 @@ def released_subsets(release: Release) -> Subsets:
     return field_scopes(len(release.schema), release.public["order"], released_edges(release))
 
 
-def ask_parities(curator: TableCurator, plan: ParityPlan) -> tuple[list[np.ndarray], str]:
+def ask_parities(curator: TableCurator, plan: ParityPlan) -> Found:
     """The arrays that a release keeps, and how they were found; spends all that the curator has, which is new."""
+    (last,) = deque(_steps(curator, plan), maxlen=1)
+    return last
+
+
+def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, None]:
+    """The same after each round, where there are rounds."""
     if plan.method == "noise":
-        return curator.parity_sums(plan.family, 1, with_count=plan.n_records is None), "noise"
+        yield curator.parity_sums(plan.family, 1, with_count=plan.n_records is None), "noise"
+        return
     count, records = [], max(1.0, float(plan.n_records or 0))
     if plan.n_records is None:
         records = max(1.0, float(curator.record_count(plan.count_share)))
@@ -259,13 +281,14 @@ def ask_parities(curator: TableCurator, plan: ParityPlan) -> tuple[list[np.ndarr
     if plan.method == "auto":
         plan = _chosen(plan, records)
     if plan.method == "noise":
-        return [*curator.parity_sums(plan.family, plan.rest), *count], "noise"
+        yield [*curator.parity_sums(plan.family, plan.rest), *count], "noise"
+        return
     rounds = plan.n_rounds
     if rounds is None:
         rounds = default_rounds(plan.method, plan.n_variables, plan.n_parities, _cost_of_rest(plan), records)
     answers = pmw_answers if plan.method == "pmw" else sepfem_answers
-    means = answers(curator, plan.family, records, rounds, plan.rest)
-    return [np.rint(records * means).astype(np.int64), *count], plan.method
+    for means in answers(curator, plan.family, records, rounds, plan.rest):
+        yield [np.rint(records * means).astype(np.int64), *count], plan.method
 
 
 def _chosen(plan: ParityPlan, records: float) -> ParityPlan:

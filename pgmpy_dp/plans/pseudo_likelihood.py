@@ -8,7 +8,7 @@ and a gradient with fewer parameters is shorter and needs less noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -100,6 +100,15 @@ class _Plan:
     count_part: Fraction | None
 
 
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The interactions that are left, their parameters (at the end averages), the steps that each part has taken."""
+
+    design: FieldDesign
+    theta: np.ndarray
+    steps: tuple[int, ...]
+
+
 def run(
     table: PrivateTable,
     settings: PseudoLikelihoodSettings,
@@ -171,30 +180,30 @@ def run(
         mechanism="discrete_gaussian",
         random_state=settings.random_state,
     )
-    counted = table.n_records if plan.count_part is None else curator.record_count(plan.count_part)
-    design, theta = _ascend(curator, settings, plan, max(float(counted or 0), 1.0), progress)
-    flat = _log_potentials(
-        design, theta, field_scopes(len(table.schema), settings.order), settings.family == "pairwise"
-    )
-    return curator.release(
-        "pseudo_likelihood",
-        {
-            "family": settings.family,
-            "order": settings.order,
-            "graph": encoded_graph(settings.graph),
-            "width": settings.width,
-            "parameter_unit": PARAMETER_UNIT,
-            "settings": settings.public(budget, "count_share"),
-            "path": {
-                "n_steps": list(plan.steps),
-                "noise_multipliers": list(plan.multipliers),
-                "clip_norm": settings.clip_norm,
-                "learning_rate": settings.learning_rate,
-                "n_interactions": [_interactions(plan.design), _interactions(design)],
-            },
-        },
-        [parameter_integers(flat), *curator.arrays],
-    )
+    scopes = field_scopes(len(table.schema), settings.order)
+    public = {
+        "family": settings.family,
+        "order": settings.order,
+        "graph": encoded_graph(settings.graph),
+        "width": settings.width,
+        "parameter_unit": PARAMETER_UNIT,
+        "settings": settings.public(budget, "count_share"),
+    }
+
+    def release(found: _Found) -> Release:
+        path = {
+            "n_steps": list(found.steps),
+            "noise_multipliers": list(plan.multipliers),
+            "clip_norm": settings.clip_norm,
+            "learning_rate": settings.learning_rate,
+            "n_interactions": [_interactions(plan.design), _interactions(found.design)],
+        }
+        flat = _log_potentials(found.design, found.theta, scopes, settings.family == "pairwise")
+        return curator.release(
+            "pseudo_likelihood", {**public, "path": path}, [parameter_integers(flat), *curator.arrays]
+        )
+
+    return curator.following(_ascend(curator, settings, plan, progress), release)
 
 
 def parameters(release: Release) -> np.ndarray:
@@ -209,15 +218,14 @@ def parameters(release: Release) -> np.ndarray:
 
 
 def _ascend(
-    curator: TableCurator,
-    settings: PseudoLikelihoodSettings,
-    plan: _Plan,
-    records: float,
-    progress: Callable[[], None] | None,
-) -> tuple[FieldDesign, np.ndarray]:
-    """The interactions that are left, and averaged parameters. Between two noisy sums everything is post-processing."""
+    curator: TableCurator, settings: PseudoLikelihoodSettings, plan: _Plan, progress: Callable[[], None] | None
+) -> Generator[_Found, None, None]:
+    """What was found before the first and after each step. Between two noisy sums everything is post-processing."""
+    n = curator.n_records if plan.count_part is None else curator.record_count(plan.count_part)
+    records = max(float(n or 0), 1.0)
     design = plan.design
     theta = np.zeros(design.n_parameters)
+    yield _Found(design, theta, (0,))
     for part, (n_steps, multiplier) in enumerate(zip(plan.steps, plan.multipliers, strict=True)):
         field = curator.pseudo_likelihood(design.scopes, settings.clip_norm * design.reference_norm)
         average, averaged = np.zeros_like(theta), (n_steps + 1) // 2
@@ -230,11 +238,12 @@ def _ascend(
                 average += theta / averaged
             if progress is not None:
                 progress()
+            yield _Found(design, theta, (*plan.steps[:part], step + 1))
         theta = average
         if part < len(plan.steps) - 1:
             sd = math.nextafter(multiplier * field.bound, math.inf) * field.unit_size / records
             design, theta = _without_hidden(design, theta, settings, sd, n_steps, records)
-    return design, theta
+    yield _Found(design, theta, plan.steps)
 
 
 def _within(theta: np.ndarray, design: FieldDesign, width: float) -> np.ndarray:

@@ -19,7 +19,7 @@ from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale, table_no
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Schema, encode_label
 
 __all__ = ["TreeSettings", "run"]
 
@@ -114,18 +114,26 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
         random_state=settings.random_state,
     )
     sizes = [table.schema.cardinality(name) for name in names]
-    curator.tables([(name,) for name in names], one_way, one_way_weights(sizes, cost))
-    expected = _independent(curator, itertools.combinations(names, 2) if n_edges else ())
-    forest, edges = nx.utils.UnionFind(names), []
-    for _ in range(n_edges):
-        pairs = [(u, v) for u, v in expected if forest[u] != forest[v]]
-        edge = pairs[curator.worst_fit(pairs, [expected[pair] for pair in pairs], selection / n_edges)]
-        edges.append(edge)
-        forest.union(*edge)
-    if edges:
-        curator.tables(edges, measuring)
     shares = settings.public(budget, "n_edges", "one_way_share", "selection_share")
-    return curator.release("marginals", {"settings": shares})
+    edges: list[tuple[Hashable, Hashable]] = []
+
+    def release() -> Release:
+        tables = curator.answers[-1].operator == "tables"  # else of edges that were selected, none has a table yet
+        selected = {} if tables else {"selected": [[encode_label(name) for name in edge] for edge in edges]}
+        return curator.release("marginals", {"settings": shares, **selected})
+
+    with curator.keeping(release):
+        curator.tables([(name,) for name in names], one_way, one_way_weights(sizes, cost))
+        expected = _independent(curator, itertools.combinations(names, 2) if n_edges else ())
+        forest = nx.utils.UnionFind(names)
+        for _ in range(n_edges):
+            pairs = [(u, v) for u, v in expected if forest[u] != forest[v]]
+            edge = pairs[curator.worst_fit(pairs, [expected[pair] for pair in pairs], selection / n_edges)]
+            edges.append(edge)
+            forest.union(*edge)
+        if edges:
+            curator.tables(edges, measuring)
+    return release()
 
 
 def _plan(

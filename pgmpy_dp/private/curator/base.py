@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import threading
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from pgmpy_dp.private.sensitive import Noise, Release
 __all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_share", "cost_of", "observed"]
 
 
+Step = TypeVar("Step")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
 
 
@@ -299,6 +300,7 @@ class Curator:
         self._data, self.cost, self._seed = data, cost, seed
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
+        self._answered, self._interrupted = False, False
         self._picked: list[tuple[np.ndarray, Noise | None]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._answering = False, False
@@ -334,8 +336,7 @@ class Curator:
 
         It is seeded by the operating system, or is that of `random_state`.
         """
-        with self._lock:
-            self._require_open()
+        with self._turn():
             return self._generator()
 
     def _generator(self) -> np.random.Generator:
@@ -381,15 +382,37 @@ class Curator:
         return self._picked[-1][0]
 
     @contextmanager
-    def keeping(self, kind: str, public: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
-        """What ends the block early, Ctrl-C too, has what was released so far as its attribute ``release``."""
+    def keeping(self, release: Callable[[], Release | None] = lambda: None) -> Iterator[None]:
+        """What ends the block early, Ctrl-C too, has as ``release`` what `release` makes of the answers so far.
+
+        It says so: its ``public["interrupted"]`` is True. Where `release` gives None it is of kind "interrupted", with
+        all answers.
+        """
         try:
             yield
         except BaseException as error:
-            if self._answers:
-                error.release = self.release(kind, public())  # type: ignore[attr-defined]
+            self._interrupted = True
+            if self._answered:
+                error.release = release() or self.release("interrupted", {})  # type: ignore[attr-defined]
                 error.add_note("What was released so far is paid for: it is this exception's .release, for fit_release")
             raise
+
+    def following(self, steps: Generator[Step, None, None], release: Callable[[Step], Release]) -> Release:
+        """The release of the last of a plan's steps; what ends them early has that of the step before it.
+
+        Parameters
+        ----------
+        steps : generator
+            Of what the plan has found so far: after each answer, say.
+        release : callable
+            From one of them to a release.
+        """
+        found: Step | None = None
+        with self.keeping(lambda: None if found is None else release(found)), closing(steps):
+            for step in steps:
+                found = step
+        assert found is not None
+        return release(found)
 
     def _drawn(self) -> list[tuple[np.ndarray, Noise | None]]:
         noisy = [answer for answer in self._answers if answer.noise]
@@ -402,7 +425,7 @@ class Curator:
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
         vouched = sorted({a.arguments["function"] for a in self._answers if a.arguments.get("vouched_for")})
-        return {"vouched_for": vouched} if vouched else {}
+        return ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
 
     def _answer(
         self,
@@ -419,11 +442,9 @@ class Curator:
         """
         exact: Any
         request: Any
-        self._require_open()  # outside code that asks from another thread is refused, and does not wait for itself
-        with self._lock:
-            self._require_open()
-            self._answering = True
+        with self._turn():
             try:
+                self._answering = True
                 share, eta = self._debit(share, eta)
                 exact = mechanism(self.cost, share)
                 request = Request(self, operator, arguments, share, eta, self.cost, exact)
@@ -431,6 +452,7 @@ class Curator:
                 for value in values if isinstance(values, list | tuple) else (values,):
                     if isinstance(value, np.ndarray):
                         value.flags.writeable = False  # the release says what was answered, whatever a plan does
+                self._answered = True
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
                 return values
@@ -443,6 +465,14 @@ class Curator:
             finally:
                 self._answering = False
         raise MemoryError("memory ran out while records were counted: nothing was released, and the share is spent")
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Hold the lock of an open curator; who may not ask, a fork too, is refused before it would wait for it."""
+        self._require_open()
+        with self._lock:
+            self._require_open()
+            yield
 
     def _require_open(self) -> None:
         if self._process != os.getpid():
@@ -522,13 +552,13 @@ class Curator:
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:
         """Parts have this curator's share and reserve until the block ends; then it loses the most that one used."""
-        with self._lock:
-            self._require_open()
-            for part in parts:
-                part._left, part._reserve = self._left, self._reserve
-            self._parts = lent = list(parts)
-        _observer.lent(self, parts)
+        lent = list(parts)
         try:
+            with self._turn():
+                for part in parts:
+                    part._left, part._reserve = self._left, self._reserve
+                self._parts = lent
+            _observer.lent(self, parts)
             yield
         finally:
             with self._lock:
@@ -542,6 +572,7 @@ class Curator:
                 part._reclaim()
                 part._closed = True
                 self._answers += part._answers
+                self._answered |= part._answered
                 self._picked += part._picked
         if parts := self._parts:
             self._left = min(part._left for part in parts)

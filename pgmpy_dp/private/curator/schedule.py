@@ -303,8 +303,7 @@ class SampledCurator(Curator):
         keep: bool = True,
     ) -> Any:
         requests = self.schedule.requests
-        with self._lock:
-            self._require_open()
+        with self._turn():
             most = requests.get(operator, 0)
             if self._asked[operator] >= most:
                 raise BudgetExceeded(

@@ -276,6 +276,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
 
         Notes
         -----
+        Memory: parts are codes in memory, a byte a cell for up to 256 states. Data behind a path or an engine are
+        fetched for that, once for all splits (``docs/engines.md``): with their parts 2 GB for 10^8 records of 10
+        variables.
+
         Privacy
             Every record goes to a part by a draw of its own, and the guarantees of the parts do not add up.
 
