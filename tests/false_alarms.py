@@ -92,6 +92,8 @@ class Again:
             item._initrequest()
             reports = runtestprotocol(item, nextitem=item, log=False)
             runs += 1
+            if "matplotlib.pyplot" in sys.modules:  # which warns of many figures
+                sys.modules["matplotlib.pyplot"].close("all")
             bad = [report for report in reports if report.failed]
             failures += bool(bad)
             messages |= {str(report.longrepr)[-600:] for report in bad[:1]} if len(messages) < 3 else set()
