@@ -1,15 +1,28 @@
-"""Replay's rules for mechanisms of several selections: how far apart their scores are, and invented answers."""
+"""Replay's rules for several selections, matrices and graphs: how far statistics are apart, and invented answers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax
+from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
+from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, SymmetricNoise
 from pgmpy_dp.private.guarantee import ZCDP
 
-__all__ = ["invented_positions", "selections_moved"]
+__all__ = [
+    "choices_moved",
+    "invented_arrays",
+    "invented_graph",
+    "invented_labels",
+    "invented_positions",
+    "matrices_moved",
+    "responses_moved",
+    "selections_moved",
+]
+
+_TRACE = 2.0**30  # at most, of what one record or person adds to second moments
 
 
 def selections_moved(mechanism: SeveralNoisyMax, other: Mechanism) -> float:
@@ -33,3 +46,82 @@ def invented_positions(mechanism: SeveralNoisyMax, kind: str, rng: np.random.Gen
     if kind == "random":
         return rng.integers(sizes)
     return sizes - 1 if kind == "last" else np.zeros(len(sizes), dtype=np.int64)
+
+
+def responses_moved(mechanism: RandomisedResponse, other: Mechanism) -> float:
+    """Pairs of vertices whose bits differ: one may. Infinite where the flips are others."""
+    assert isinstance(other, RandomisedResponse)
+    return np.inf if mechanism.rate != other.rate else _pairs_apart(mechanism.matrix, other.matrix)
+
+
+def choices_moved(mechanism: CommunityChoice, other: Mechanism) -> float:
+    """Pairs of vertices joined in one graph alone: one may be. Infinite where the public weights are others."""
+    assert isinstance(other, CommunityChoice)
+    return np.inf if mechanism.law != other.law else _pairs_apart(mechanism.matrix, other.matrix)
+
+
+def _pairs_apart(matrix: Any, other: Any) -> float:
+    if matrix.shape != other.shape:
+        return np.inf
+    gap = np.abs(matrix.toarray().astype(np.int64) - other.toarray())
+    # Entries that are not 0 or 1, loops and directions would be more than one bit of a pair.
+    return float(max(np.triu(gap).sum(), np.tril(gap).sum()))
+
+
+def invented_graph(mechanism: RandomisedResponse, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """No pair joined, all of them ("huge", "equal"), the last two vertices alone, or any."""
+    n = mechanism.matrix.shape[0]
+    upper = np.zeros((n, n), dtype=bool)
+    if kind == "random":
+        upper = np.triu(rng.integers(0, 2, (n, n)).astype(bool), 1)
+    elif kind == "last":
+        upper[n - 2, n - 1] = True
+    elif kind in ("huge", "equal"):
+        upper = np.triu(~upper, 1)
+    return upper | upper.T
+
+
+def invented_labels(mechanism: CommunityChoice, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """All vertices in one community, the last one alone, or any."""
+    labels = np.zeros(mechanism.matrix.shape[0], dtype=np.int64)
+    if kind == "random":
+        return rng.integers(0, 2, len(labels))
+    labels[-1:] = kind == "last"
+    return labels
+
+
+def matrices_moved(mechanism: SymmetricNoise, other: Mechanism) -> float:
+    """In the norm of the noise's proof: nuclear for Wishart noise, l1 of the triangle for Laplace, else Frobenius.
+
+    Second moments move by a positive semidefinite matrix of bounded trace under ``add_remove``, by the difference of
+    two such matrices under ``replace_one``. The proof of one-sided noise is for a matrix of rank one. Infinite else.
+    """
+    assert isinstance(other, SymmetricNoise)
+    exact, plan, d = mechanism.exact, mechanism.plan, mechanism.plan.n_columns
+    if plan != other.plan or exact.value.shape != other.exact.value.shape:
+        return np.inf
+    change = np.zeros((d, d))
+    change[np.triu_indices(d)] = exact.value - other.exact.value
+    if "laplace" in plan.mechanism:
+        return float(np.abs(change).sum() / exact.l1)
+    change += np.triu(change, 1).T
+    if "wishart" not in plan.mechanism:
+        return float(np.linalg.norm(change) / exact.l2)
+    values = np.linalg.eigvalsh(change)
+    one = str(exact.adjacency) == "add_remove"
+    beyond = 1e-9 * _TRACE
+    if one and values[0] < -beyond and values[-1] > beyond:
+        return np.inf
+    if plan.mechanism == "one-sided-wishart" and np.sort(np.abs(values))[:-1].sum() > beyond:
+        return np.inf
+    return float(np.abs(values).sum() / (_TRACE if one or d == 1 else 2.0 * _TRACE))
+
+
+def invented_arrays(shapes: Sequence[tuple[int, ...]], kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    """Arrays of 0, of -1000, of 10**12, of 7, of positions, or random ones."""
+    if kind == "random":
+        return [rng.integers(-50, 200, size=shape) for shape in shapes]
+    if kind == "last":
+        return [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
+    value = {"zeros": 0, "negative": -1000, "huge": 10**12, "equal": 7}[kind]
+    return [np.full(shape, value, dtype=np.int64) for shape in shapes]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pgmpy_dp.auditing.replay_cases import ReplayCase
+from pgmpy_dp.auditing.replay_graphs import graph_cases
 from pgmpy_dp.auditing.replay_parities import parity_cases
 from pgmpy_dp.auditing.replay_tables import table_cases
+from pgmpy_dp.auditing.replay_vectors import vector_cases
 from pgmpy_dp.auditing.replay_votes import vote_cases
 
 __all__ = ["replay_catalogue"]
@@ -17,4 +19,4 @@ def replay_catalogue() -> list[ReplayCase]:
     -------
     list of ReplayCase
     """
-    return [*table_cases(), *vote_cases(), *parity_cases()]
+    return [*table_cases(), *vote_cases(), *parity_cases(), *vector_cases(), *graph_cases()]

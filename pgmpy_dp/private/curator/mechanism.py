@@ -15,11 +15,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import additive, distance_test, samplers
+from pgmpy_dp.private.noise import additive, distance_test, matrix, samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableMode", "additive_scales"]
+__all__ = [
+    *("AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableMode", "SymmetricNoise"),
+    "additive_scales",
+]
 
 
 def additive_scales(
@@ -140,6 +143,34 @@ class JointNoise(Mechanism):
         noise = self.noise[0]
         noisy = getattr(samplers, noise.distribution)(self.exact.value, noise.scale, seed=seed)
         return np.split(noisy, np.cumsum(self.sizes)[:-1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SymmetricNoise(Mechanism):
+    """The upper triangle of a symmetric matrix of integers, with matrix noise.
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.matrix` has the proofs. With a plan that was made for a share and the
+    statistic's own sensitivity, `draw` costs the share.
+    """
+
+    exact: Sensitive
+    plan: matrix.MatrixNoise
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Of the noise."""
+        return self.plan.mechanism.replace("-", "_")
+
+    @property
+    def noise(self) -> tuple[Noise, ...]:  # type: ignore[override]
+        """Of the diagonal, and of the rest."""
+        return self.plan.diagonal, self.plan.off_diagonal
+
+    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+        """The diagonal, shape (d,), and the rest of the triangle, row by row."""
+        return list(matrix.add_matrix_noise(self.exact, self.plan, seed))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
