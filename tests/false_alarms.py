@@ -111,8 +111,12 @@ class Again:
 
 def line(row: dict, wide: float) -> str:
     """Failures, what is excluded, and of audits the bounds."""
-    excluded = beta.ppf(0.95, row["failures"] + 1, row["runs"] - row["failures"]) if row["failures"] < row["runs"] else 1
-    told = f"{row['failures']:5d} of {row['runs']:5d}  below {excluded**wide:7.1e}  {row['seconds']:6.2f} s  {row['test']}"
+    excluded = (
+        beta.ppf(0.95, row["failures"] + 1, row["runs"] - row["failures"]) if row["failures"] < row["runs"] else 1
+    )
+    told = (
+        f"{row['failures']:5d} of {row['runs']:5d}  below {excluded**wide:7.1e}  {row['seconds']:6.2f} s  {row['test']}"
+    )
     if row["bounds"]:
         values, claims = zip(*row["bounds"], strict=True)
         told += f"  bounds {np.mean(values):.4g} +- {np.std(values):.2g}, least {min(values):.4g}, claim {claims[0]}"

@@ -417,7 +417,7 @@ def divide_the_noise(monkeypatch, divisor):
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 class TestAttacks:
-    @pytest.mark.parametrize("rate", [0.5, 1.0])
+    @pytest.mark.parametrize("rate", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
     def test_stays_below_the_claim(self, adjacency, rate):
         assert attack(adjacency, rate, 250) <= BUDGET.epsilon
 

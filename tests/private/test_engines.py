@@ -498,7 +498,7 @@ class TestMoments:
         assert_same(sums(engine(table), unit="unit"), sums(table, unit="unit"))
         assert sums(table, unit="unit")[-1].item() == 3
 
-    @pytest.mark.parametrize("parts", [1, 3])
+    @pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 3])
     @A_THIRD
     @given(rows=st.data())
     def test_units_are_read_in_parts_of_whole_units(self, parts, rows):
@@ -668,7 +668,7 @@ class TestSequences:
         assert_same(here, there)
         assert here[1].sum() > 0
 
-    @pytest.mark.parametrize("parts", [1, 3])
+    @pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 3])
     @A_THIRD
     @given(data=st.data())
     def test_whatever_the_visits(self, parts, data):
@@ -680,7 +680,7 @@ class TestSequences:
         table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, (kind, _) in kinds.items()})
         self.same(table, data, parts, order="t")
 
-    @pytest.mark.parametrize("parts", [1, 3])
+    @pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 3])
     @A_THIRD
     @given(data=st.data())
     def test_whatever_the_sequences(self, parts, data):

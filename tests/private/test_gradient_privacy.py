@@ -188,7 +188,7 @@ def forget_to_clip(monkeypatch):
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 class TestAttacks:
-    @pytest.mark.parametrize("rate", [0.5, 1.0])
+    @pytest.mark.parametrize("rate", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
     def test_stays_below_the_claim(self, adjacency, rate):
         assert attack(adjacency, rate, 250) <= BUDGET.epsilon
 
