@@ -5,9 +5,9 @@
     python -m tests.false_alarms tests/private/test_audit.py --runs 20            # and the bounds that audits find
 
 Noise without a `random_state` comes from OpenDP's measurements or from the system's random bytes; that of the former can
-be made wider. A test is run until it ran often enough, or for `--seconds` of processor time. For each test with noise a
-line says how often it failed; the last one is what is excluded with 95 % confidence, for one run with the noise as it is:
-if a share q fails with noise w times as wide, q**w does without, for Laplace noise (README.md of this folder).
+be made wider. A test is run until it ran often enough, or for `--seconds` of processor time. A line for each says how
+often it failed, and what is excluded with 95 % confidence for one run with the noise as it is: if a share q fails with
+noise w times as wide, q**w does without, for Laplace noise (README.md of this folder).
 """
 
 from __future__ import annotations
@@ -111,12 +111,9 @@ class Again:
 
 def line(row: dict, wide: float) -> str:
     """Failures, what is excluded, and of audits the bounds."""
-    excluded = (
-        beta.ppf(0.95, row["failures"] + 1, row["runs"] - row["failures"]) if row["failures"] < row["runs"] else 1
-    )
-    told = (
-        f"{row['failures']:5d} of {row['runs']:5d}  below {excluded**wide:7.1e}  {row['seconds']:6.2f} s  {row['test']}"
-    )
+    runs, failures = row["runs"], row["failures"]
+    excluded = beta.ppf(0.95, failures + 1, runs - failures) if failures < runs else 1.0
+    told = f"{failures:5d} of {runs:5d}  below {excluded**wide:7.1e}  {row['seconds']:6.2f} s  {row['test']}"
     if row["bounds"]:
         values, claims = zip(*row["bounds"], strict=True)
         told += f"  bounds {np.mean(values):.4g} +- {np.std(values):.2g}, least {min(values):.4g}, claim {claims[0]}"
