@@ -2,7 +2,7 @@
 
     python -m tests.false_alarms pgmpy_dp --runs 1000                             # the examples in docstrings
     python -m tests.false_alarms pgmpy_dp --runs 300 --wide 3                     # with noise three times as wide
-    python -m tests.false_alarms tests/private/test_audit.py --runs 20            # and the bounds that audits find
+    python -m tests.false_alarms tests/private/test_audit.py --runs 20            # and what audits find
 
 Noise without a `random_state` comes from OpenDP's measurements or from the system's random bytes; that of the former can
 be made wider. A test is run until it ran often enough, or for `--seconds` of processor time. A line for each says how
@@ -90,7 +90,8 @@ class Again:
             if names:  # of a docstring, which the first run clears
                 item.dtest.globs.update(names)
             item._initrequest()
-            reports = runtestprotocol(item, nextitem=item, log=False)
+            # As if another test of its module came next: fixtures of the module stay, its own are made again.
+            reports = runtestprotocol(item, nextitem=item.parent, log=False)
             runs += 1
             if "matplotlib.pyplot" in sys.modules:  # which warns of many figures
                 sys.modules["matplotlib.pyplot"].close("all")
