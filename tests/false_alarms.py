@@ -4,10 +4,10 @@
     python -m tests.false_alarms pgmpy_dp --runs 300 --wide 3                     # with noise three times as wide
     python -m tests.false_alarms tests/private/test_audit.py --runs 20            # and what audits find
 
-Noise without a `random_state` comes from OpenDP's measurements or from the system's random bytes; that of the former can
-be made wider. A test is run until it ran often enough, or for `--seconds` of processor time. A line for each says how
-often it failed, and what is excluded with 95 % confidence for one run with the noise as it is: if a share q fails with
-noise w times as wide, q**w does without, for Laplace noise (README.md of this folder).
+Noise without a `random_state` comes from OpenDP's measurements or from the system's random bytes; that of the former
+can be made wider. A test is run until it ran often enough, or for `--seconds` of processor time. A line for each says
+how often it failed, and what is excluded with 95 % confidence for one run with the noise as it is: if a share q fails
+with noise w times as wide, q**w does without, for Laplace noise (README.md of this folder).
 """
 
 from __future__ import annotations
