@@ -105,25 +105,9 @@ def test_nothing_but_estimators_and_the_command_line_imports_plans():
     assert not offenders([m for m in MODULES if m not in front], lambda i: within(i, "pgmpy_dp.plans"))
 
 
-# What the boundary takes from outside, and why no wrong number of it can weaken a guarantee.
-# "released": it sees released and public numbers alone; what comes back is public, and checked or rounded when used.
-# "block": it sees the records of one block, and so can change that block's vote alone.
-# "solver": it sees records, and what it returns is certified inside, or not released.
-FROM_OUTSIDE = {
-    "models.membership_clusters.block_centres": "block",
-    "models.mixtures.smallest_distance": "released",
-    "models.mixtures.weighted_kmeans": "released",
-}
-
-
-def test_what_the_boundary_takes_from_outside_is_listed():
-    taken = {i.removeprefix("pgmpy_dp.") for name in part("private") for i in imports(name) if own(i, "private")}
-    assert {i for i in taken if not within(i, "schema", "checks")} == set(FROM_OUTSIDE)
-
-
-def test_statistics_and_noise_take_nothing_from_outside():
-    modules = [name for name in part("private") if not within(name, "pgmpy_dp.private.learners")]
-    assert not offenders(modules, lambda i: own(i, "schema", "checks", "private"))
+def test_the_boundary_takes_nothing_from_outside():
+    """Solvers and block functions are registered from there, and called by name."""
+    assert not offenders(part("private"), lambda i: own(i, "schema", "checks", "private"))
 
 
 def test_auditing_sees_what_a_stranger_sees():

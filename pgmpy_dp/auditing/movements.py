@@ -1,4 +1,4 @@
-"""Replay's rules for several selections, matrices and graphs: how far statistics are apart, and invented answers."""
+"""Replay's rules for selections, matrices, graphs and cells: how far statistics are apart, and invented answers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
-from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, SymmetricNoise
+from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, StableCells, SymmetricNoise, WeightedNoise
 from pgmpy_dp.private.guarantee import ZCDP
 
 __all__ = [
+    "arrays_moved",
+    "cells_moved",
     "choices_moved",
     "invented_arrays",
+    "invented_cells",
     "invented_graph",
     "invented_labels",
     "invented_positions",
@@ -46,6 +49,53 @@ def invented_positions(mechanism: SeveralNoisyMax, kind: str, rng: np.random.Gen
     if kind == "random":
         return rng.integers(sizes)
     return sizes - 1 if kind == "last" else np.zeros(len(sizes), dtype=np.int64)
+
+
+def cells_moved(mechanism: StableCells, other: Mechanism) -> float:
+    """The root of how many counts differ over 2k; infinite where one block could not have changed them.
+
+    That is where a count differs by more than 1, where a cell of one side alone has more than one mark, or where one
+    side has more than k such cells.
+    """
+    assert isinstance(other, StableCells)
+    if (mechanism.n_marks, mechanism.histogram) != (other.n_marks, other.histogram):
+        return np.inf
+    ours, theirs = (dict(zip(map(tuple, m.cells.tolist()), m.counts.tolist(), strict=True)) for m in (mechanism, other))
+    for one, another in ((ours, theirs), (theirs, ours)):
+        alone = [count for cell, count in one.items() if cell not in another]
+        if len(alone) > mechanism.n_marks or any(count != 1 for count in alone):
+            return np.inf
+    changes = [abs(ours.get(cell, 0) - theirs.get(cell, 0)) for cell in {*ours, *theirs}]
+    return float(np.sqrt(sum(changes) / (2 * mechanism.n_marks))) if max(changes, default=0) <= 1 else np.inf
+
+
+def invented_cells(mechanism: StableCells, kind: str, rng: np.random.Generator) -> Any:
+    """No cell (zeros, negative); all that are marked (huge), and others than these (equal); the last k; random ones."""
+    cells, k = mechanism.cells, mechanism.n_marks
+    if kind in ("zeros", "negative"):
+        cells = cells[:0]
+    elif kind == "equal":
+        cells = cells + 2  # of octaves, those two above
+    elif kind == "last":
+        cells = cells[-k:]
+    elif kind == "random":
+        cells = cells[rng.random(len(cells)) < 0.5]
+    least = mechanism.histogram.threshold
+    if kind == "random":
+        return [cells, least + rng.integers(0, 100, size=len(cells))]
+    return [cells, np.full(len(cells), least + (10**12 if kind == "huge" else 7), dtype=np.int64)]
+
+
+def arrays_moved(mechanism: WeightedNoise, other: Mechanism) -> float:
+    """The root of the squared distance in units of the arrays, over its bound."""
+    assert isinstance(other, WeightedNoise)
+    if [m.shape for m in mechanism.exact] != [o.shape for o in other.exact] or mechanism.units != other.units:
+        return np.inf
+    found = 0.0
+    for ours, theirs, unit in zip(mechanism.exact, other.exact, mechanism.units, strict=True):
+        gap = (ours.astype(object) - theirs.astype(object)).ravel()
+        found += float(sum(gap * gap) / unit**2)
+    return float(np.sqrt(found / float(mechanism.square)))
 
 
 def responses_moved(mechanism: RandomisedResponse, other: Mechanism) -> float:

@@ -28,8 +28,11 @@ from pgmpy import config
 
 from pgmpy_dp.auditing.coins import Coins
 from pgmpy_dp.auditing.movements import (
+    arrays_moved,
+    cells_moved,
     choices_moved,
     invented_arrays,
+    invented_cells,
     invented_graph,
     invented_labels,
     invented_positions,
@@ -47,8 +50,10 @@ from pgmpy_dp.private.curator.mechanism import (
     Mechanism,
     NoisyMax,
     SeveralNoisyMax,
+    StableCells,
     StableMode,
     SymmetricNoise,
+    WeightedNoise,
 )
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
@@ -208,6 +213,8 @@ def _(mechanism: StableMode, other: Mechanism) -> float:
 
 
 movement.register(SeveralNoisyMax, selections_moved)
+movement.register(StableCells, cells_moved)
+movement.register(WeightedNoise, arrays_moved)
 movement.register(RandomisedResponse, responses_moved)
 movement.register(CommunityChoice, choices_moved)
 movement.register(SymmetricNoise, matrices_moved)
@@ -255,6 +262,11 @@ def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.
 
 
 @invent.register
+def _(mechanism: WeightedNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    return invented_arrays([array.shape for array in mechanism.exact], kind, rng)
+
+
+@invent.register
 def _(mechanism: SymmetricNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
     d = mechanism.plan.n_columns
     return invented_arrays([(d,), (d * (d - 1) // 2,)], kind, rng)
@@ -282,6 +294,7 @@ def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.nda
 
 
 invent.register(SeveralNoisyMax, invented_positions)
+invent.register(StableCells, invented_cells)
 invent.register(RandomisedResponse, invented_graph)
 invent.register(CommunityChoice, invented_labels)
 

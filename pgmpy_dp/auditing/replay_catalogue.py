@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pgmpy_dp.auditing.replay_cases import ReplayCase
+from pgmpy_dp.auditing.replay_clusters import cluster_cases
 from pgmpy_dp.auditing.replay_graphs import graph_cases
 from pgmpy_dp.auditing.replay_parities import parity_cases
 from pgmpy_dp.auditing.replay_tables import table_cases
@@ -19,4 +20,4 @@ def replay_catalogue() -> list[ReplayCase]:
     -------
     list of ReplayCase
     """
-    return [*table_cases(), *vote_cases(), *parity_cases(), *vector_cases(), *graph_cases()]
+    return [*table_cases(), *vote_cases(), *parity_cases(), *vector_cases(), *graph_cases(), *cluster_cases()]

@@ -33,6 +33,13 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     "gradient": {"add_remove": (1,), "replace_one": (2,)},
     "step": {"add_remove": (1,), "replace_one": (2,)},
     "worst_parity": {"add_remove": (1,), "replace_one": (2,)},
+    # counts that one block moves, each by 1, over its marks
+    "stable_cells": {"add_remove": (2,), "replace_one": (2,)},
+    "stable_scales": {"add_remove": (2,), "replace_one": (2,)},
+    # in octaves
+    "mean_log_scale": {"add_remove": (2, 4), "replace_one": (2, 4)},
+    # w, and the squared distance in counts / (1/w) and sums / clip norm
+    "cluster_sums": {"add_remove": (0.5, 1.25), "replace_one": (1, 4)},
     "edge_count": {"edge": (1, 1)},
     "neighbour_sums": {"edge": (2, 2)},
     # a record that is replaced can enter or leave the schema
@@ -271,6 +278,31 @@ def _vertices(request: Request) -> tuple[list[float], list[float]]:
     return [2.0 * 4096.0 * weight / (share * request.cost.epsilon)], [request.mechanism.scale]
 
 
+def _stable(request: Request) -> tuple[list[float], list[float]]:
+    """Scale of the noise on counts, and the smallest threshold that eta pays for."""
+    (each,) = SENSITIVITIES[request.operator][str(request.curator.adjacency)]
+    marks = request.arguments["blocks"].n_components if request.operator == "stable_cells" else 1
+    scale = max(math.sqrt(each * marks / (2.0 * float(request.share) * request.cost.rho)), 1e-3)
+    # P(Z >= t), from weights that are summed once more; Z beyond 50 scales is nothing.
+    weights = np.exp(-0.5 * (np.arange(int(50.0 * scale) + 50) / scale) ** 2)
+    tails = np.cumsum(weights[::-1])[::-1] / (2.0 * weights.sum() - 1.0)
+    least = 1 + max(1, int(np.argmax(each * marks * tails <= float(request.eta))))
+    histogram = request.mechanism.histogram
+    return [scale, least], [histogram.scale, histogram.threshold]
+
+
+def _mean_log_scale(request: Request) -> tuple[list[float], list[float]]:
+    l1, square = SENSITIVITIES["mean_log_scale"][str(request.curator.adjacency)]
+    return _additive(request, [(2**16 * l1, 2**32 * square)], np.ones(1))
+
+
+def _cluster_sums(request: Request) -> tuple[list[float], list[float]]:
+    weight, square = SENSITIVITIES["cluster_sums"][str(request.curator.adjacency)]
+    bound = math.floor(2**16 * math.frexp(request.arguments["radius"])[0])
+    wanted, got = _additive(request, [(0.0, square)] * 2, np.ones(2))
+    return [wanted[0] / weight / math.sqrt(2.0), wanted[1] * bound / math.sqrt(2.0)], got
+
+
 def _clipped_sum(request: Request) -> tuple[list[float], list[float]]:
     (changed,) = SENSITIVITIES["clipped_sum"][str(request.curator.adjacency)]
     d = len(request.arguments["start"])
@@ -345,6 +377,10 @@ def _solution(request: Request) -> tuple[list[float], list[float]]:
 
 
 _CHECKS = {
+    "stable_cells": _stable,
+    "stable_scales": _stable,
+    "mean_log_scale": _mean_log_scale,
+    "cluster_sums": _cluster_sums,
     "unit_count": _one_array,
     "clipped_sum": _clipped_sum,
     "second_moments": _second_moments,

@@ -104,7 +104,6 @@ def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> R
         graph,
         budget,
         what=f"two communities of {graph.n} vertices",
-        columns=(),
         mechanism="exponential",
         pure=budget.epsilon is not None,
         random_state=settings.random_state,

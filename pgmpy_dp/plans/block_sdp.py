@@ -123,7 +123,6 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
         graph,
         budget,
         what=f"projection for {k} communities of {graph.n} vertices" + (" and a vote" if voting else ""),
-        columns=(),
         mechanism="noisy_projection" + ("_of_half" if settings.split else ""),
         reserve=eta,
         pure=eta > 0,

@@ -130,7 +130,6 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
         graph,
         budget,
         what=f"{n_rounds} noisy power iterations for {k} communities of {n} vertices",
-        columns=(),
         mechanism=f"noisy_power_{kind}",
         pure=kind == "laplace",
         random_state=settings.random_state,

@@ -109,7 +109,6 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         graph,
         budget,
         what=f"answers of all pairs of {n} vertices" + (" and a vote" if settings.vote else ""),
-        columns=(),
         mechanism="randomised_response",
         pure=budget.epsilon is not None,
         random_state=settings.random_state,

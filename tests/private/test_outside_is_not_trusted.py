@@ -20,6 +20,7 @@ from pgmpy_dp.plans import precision
 from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.blocks import named_function
+from pgmpy_dp.private.curator.clusters import ClusterCurator
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution
 from pgmpy_dp.private.data import parities, pseudo_likelihood, regressions
@@ -278,8 +279,11 @@ class TestPublicNumbers:
                 assert np.abs(counts - fewer).sum() == 1
                 assert np.linalg.norm((sums - smaller).astype(float)) <= 1 << 16
         for d in data:
-            with pytest.raises(ValueError, match="centres have the shape"):
-                clipped_cluster_sums(d, np.zeros((2, 3)), 1.0, 1 << 16)
+            curator = ClusterCurator(d, Budget(rho=1.0), what="sums", columns=d.columns)
+            for wrong in (np.zeros((2, 3)), np.zeros((0, 2)), np.zeros(2)):
+                with pytest.raises(ValueError, match="centres have the shape"):
+                    curator.cluster_sums(wrong, 1.0, 1)
+            assert curator.left == 1
 
     def test_scores_of_a_block(self, monkeypatch):
         learner = plan_blocks(Schema({"a": [0, 1], "b": [0, 1], "c": [0, 1]}), BlockSettings(1.0, 0.1))

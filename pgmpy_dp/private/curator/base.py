@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -187,10 +189,20 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
 
 def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
-    exact = Fraction(share)
+    exact = exact_fraction(share)
     if exact <= 0:
-        raise ValueError(f"share={float(exact)!r} is not positive; pass the part of the curator's cost to spend")
+        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
+
+
+def _forget(error: BaseException | None) -> None:
+    """Empty the frames of an error, which hold records and exact statistics.
+
+    What shows the variables of a traceback, such as notebooks in verbose mode and trackers of errors, finds none.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 class Curator:
@@ -318,7 +330,10 @@ class Curator:
         """
         with self._lock:
             self._require_open()
-            return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
+            return self._generator()
+
+    def _generator(self) -> np.random.Generator:
+        return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
 
     def release(
         self,
@@ -395,6 +410,8 @@ class Curator:
 
         Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end.
         """
+        exact: Any
+        request: Any
         self._require_open()  # outside code that asks from another thread is refused, and does not wait for itself
         with self._lock:
             self._require_open()
@@ -404,11 +421,21 @@ class Curator:
                 exact = mechanism(self.cost, share)
                 request = Request(self, operator, arguments, share, eta, self.cost, exact)
                 values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
+                for value in values if isinstance(values, list | tuple) else (values,):
+                    if isinstance(value, np.ndarray):
+                        value.flags.writeable = False  # the release says what was answered, whatever a plan does
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
                 return values
+            except MemoryError:
+                pass  # its text says how much did not fit, which may be how many records there are
+            except BaseException as error:
+                exact = request = values = None
+                _forget(error)
+                raise
             finally:
                 self._answering = False
+        raise MemoryError("memory ran out while records were counted: nothing was released, and the share is spent")
 
     def _require_open(self) -> None:
         if self._process != os.getpid():
@@ -433,9 +460,7 @@ class Curator:
 
     def _debit(self, share: Fraction | float, eta: Fraction | float) -> tuple[Fraction, Fraction]:
         """Take a share, and a part of the reserve; BudgetExceeded, and nothing taken, where too little is left."""
-        share, eta = Fraction(share), Fraction(eta)
-        if share <= 0:
-            raise ValueError(f"share={float(share)!r} is not positive; pass the part of the curator's cost to spend")
+        share, eta = checked_share(share), exact_fraction(eta)
         if share > self._left:
             raise BudgetExceeded(
                 f"refused: a share of {float(share):.6g} of {self.cost} was asked, {float(self._left):.6g} is left; "

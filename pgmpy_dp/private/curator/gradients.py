@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
@@ -87,7 +88,8 @@ class GradientCurator(SampledCurator):
         require_scopes(data.schema, self.scopes)
         cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in self.scopes)
         norm = math.sqrt(len(self.scopes)) if clip_norm is None else clip_norm
-        self._grid = ClippingGrid(norm, len(self.scopes), cells)
+        # A float: an array of no axes would be a norm that can be changed after its noise is fixed.
+        self._grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(self.scopes), cells)
         used = {name for scope in self.scopes for name in scope}
         super().__init__(
             data,
@@ -194,7 +196,9 @@ class ChainGradientCurator(SampledCurator):
     ) -> None:
         require_data_and_budget(data, PrivateSequences, budget, example=_EXAMPLE)
         (variable,) = data.schema.variables
-        self._grid = ChainGrid(clip_norm, data.schema.cardinality(variable), initial_share)
+        norm = checked_number("clip_norm", clip_norm, positive=True)
+        share = checked_number("initial_share", initial_share, positive=True, below_one=True)
+        self._grid = ChainGrid(norm, data.schema.cardinality(variable), share)
         super().__init__(
             data,
             budget,

@@ -179,7 +179,7 @@ class GraphCurator(SolutionCurator):
     --------
     >>> import networkx as nx
     >>> graph = PrivateGraph(nx.karate_club_graph(), ledger=Budget(epsilon=1.0))
-    >>> curator = GraphCurator(graph, Budget(epsilon=1.0), what="sums over neighbours", columns=())
+    >>> curator = GraphCurator(graph, Budget(epsilon=1.0), what="sums over neighbours")
     >>> curator.neighbour_sums(np.ones((34, 1), dtype=int), share=Fraction(1, 2)).shape, str(curator.left)
     ((34, 1), '1/2')
     """
@@ -189,7 +189,7 @@ class GraphCurator(SolutionCurator):
 
     def __init__(self, data: PrivateGraph, budget: Budget, **facts: Any) -> None:
         require_data_and_budget(data, PrivateGraph, budget, name="graph")
-        super().__init__(data, budget, **facts)
+        super().__init__(data, budget, **{"columns": (), **facts})
 
     @property
     def n(self) -> int:
@@ -299,9 +299,13 @@ class GraphCurator(SolutionCurator):
 
             *Side channels.* Time and memory grow with the square of the number of vertices.
         """
-        rate = response_rate(self.cost, share)
+        checked_share(share)
         return self._answer(
-            "randomised_response", {}, share, lambda *_: RandomisedResponse(self._data._matrix, rate), keep=False
+            "randomised_response",
+            {},
+            share,
+            lambda cost, s: RandomisedResponse(self._data._matrix, response_rate(cost, s)),
+            keep=False,
         )
 
     def community_choice(self, degree: float, share: Fraction | float) -> np.ndarray:
@@ -348,12 +352,13 @@ class GraphCurator(SolutionCurator):
             widens it; memory does not. A refusal because of the width would be an output that one edge decides, so that
             there is none: the public number of vertices decides what is tried.
         """
-        law = community_law(self.n, checked_number("degree", degree, positive=False), self.cost, share)
+        d = checked_number("degree", degree, positive=False)
+        checked_share(share)
         return self._answer(
             "community_choice",
-            {"degree": degree},
+            {"degree": d},
             share,
-            lambda *_: CommunityChoice(self._data._matrix, law),
+            lambda cost, s: CommunityChoice(self._data._matrix, community_law(self.n, d, cost, s)),
             keep=False,
         )
 

@@ -169,6 +169,7 @@ class SequenceCurator(Curator):
                     f"max_segments={max_segments!r} without segment_length: a segment of any length could hold any "
                     "number of pairs; pass segment_length, or max_segments=None to count users by shares"
                 )
+        weights = None if weights is None else tuple(weights)
         additions = user_additions(segment_length, max_segments)
         norms = [contribution_sensitivity(self.adjacency, most)[:2] for most in additions]
         additive_scales(norms, self.cost, checked_share(share), weights)  # refuses before anything is spent

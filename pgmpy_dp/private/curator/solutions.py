@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator
@@ -220,8 +220,8 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
     if isinstance(cost, ZCDP):
         if eta:
             raise ValueError(f"eta={float(eta)!r} is for a curator of epsilon; with rho Gaussian noise needs no delta")
-        return Budget(rho=_down(Fraction(share) * Fraction(cost.rho)))
-    return Budget(epsilon=_down(Fraction(share) * Fraction(cost.epsilon)), delta=_down(Fraction(eta)))
+        return Budget(rho=_down(exact_fraction(share) * Fraction(cost.rho)))
+    return Budget(epsilon=_down(exact_fraction(share) * Fraction(cost.epsilon)), delta=_down(exact_fraction(eta)))
 
 
 def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:
@@ -231,8 +231,8 @@ def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = (
 
     Raises
     ------
-    MemoryError
-        Of a solver, without its text.
+    MemoryError, KeyboardInterrupt, SystemExit
+        Of a solver, without their texts.
     UncertifiedSolution
         If none is.
     """
@@ -342,13 +342,12 @@ class SolutionCurator(Curator):
     def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
         """Public arguments of the request."""
         kind = type(program)
-        inside = kind.__module__.startswith(_INSIDE)
-        if not inside and not vouched_for:
+        checked = isinstance(program, CheckedProgram) and kind.__module__.startswith(_INSIDE)
+        if not checked and not vouched_for:
             raise TypeError(
                 f"program is a {kind.__name__}, which is not part of the boundary; vouch for what it says of itself "
                 "with vouched_for=True, which the release then says"
             )
-        checked = inside and isinstance(program, CheckedProgram)
         if not checked and not isinstance(program, StableProgram):
             raise TypeError(f"program is a {kind.__name__}; pass a StableProgram: see its attributes and methods")
         if checked != bool(calls):
@@ -364,7 +363,7 @@ class SolutionCurator(Curator):
         name = f"{kind.__module__}.{kind.__qualname__}"
         said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
         return {
-            **{"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside},
+            **{"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not checked},
             **said,
         }
 
@@ -387,14 +386,18 @@ def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mappin
 
 def _called(solver: Callable, *arguments: Any, **options: Any) -> Any:
     """What a solver returns; None where it fails, which may depend on the records."""
+    ended: type[BaseException]
     try:
         return solver(*arguments, **options)
     except MemoryError:
-        pass
+        ended, why = MemoryError, "a solver ran out of memory"
     except Exception:
         return None
+    except BaseException as error:
+        ended = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else SystemExit
+        why = "a solver was interrupted, or ended the program"
     # Raised here, so that neither its text nor its traceback tells of the records.
-    raise MemoryError("a solver ran out of memory: nothing was released, and the share is spent")
+    raise ended(f"{why}: nothing was released, and the share is spent")
 
 
 def _moved(program: Any) -> float:

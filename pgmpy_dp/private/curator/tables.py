@@ -11,6 +11,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import checked_share
 from pgmpy_dp.private.curator.field_moments import FieldMomentCurator
 from pgmpy_dp.private.curator.fields import FieldCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
@@ -186,7 +187,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
         checked = self._checked(scopes)
-        table_noise(len(checked), self.adjacency, self.cost, _positive(share), weights)
+        weights = None if weights is None else tuple(weights)
+        table_noise(len(checked), self.adjacency, self.cost, checked_share(share), weights)
         return self._answer(
             "tables",
             {"scopes": checked, "weights": weights},
@@ -247,7 +249,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         floors = np.zeros(len(checked)) if offsets is None else np.asarray(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
-        misfit_scale(self.adjacency, self.cost, _positive(share))
+        misfit_scale(self.adjacency, self.cost, checked_share(share))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
             missing = [scope for scope in dict.fromkeys(checked) if scope not in self._kept]
@@ -338,10 +340,3 @@ def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None
         )
     for scope in scopes:
         schema.require_discrete(scope, argument="schema")
-
-
-def _positive(share: Fraction | float) -> Fraction:
-    exact = Fraction(share)
-    if exact <= 0:
-        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
-    return exact

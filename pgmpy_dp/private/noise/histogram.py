@@ -43,11 +43,19 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import norm
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["StabilityHistogram", "marked_cells", "stability_histogram", "stable_cells", "tail_quantile"]
+__all__ = [
+    "StabilityHistogram",
+    "marked_cells",
+    "released_cells",
+    "stability_histogram",
+    "stable_cells",
+    "tail_quantile",
+]
 
 _SUMMED = 1000.0  # scales up to which tails are summed term by term
 
@@ -96,7 +104,8 @@ def stability_histogram(n_marks: int, rho: float | Fraction, eta: float) -> Stab
     StabilityHistogram(scale=1.4142135623730951, threshold=9)
     """
     # sqrt(2k) is not a float, its square is: sigma for sensitivity 1 and rho/(2k) is the same.
-    (scale,) = gaussian_scales([1.0], Fraction(rho) / (2 * n_marks))
+    n_marks = int(n_marks)  # NumPy's would go round
+    (scale,) = gaussian_scales([1.0], exact_fraction(rho) / (2 * n_marks))
     return StabilityHistogram(scale, 1 + tail_quantile(scale, eta / (2 * n_marks)))
 
 
@@ -168,7 +177,13 @@ def stable_cells(
     -----
     Privacy: see the module. The order is that of the keys, and so says nothing about counts.
     """
-    cells, counts = marked_cells(keys, blocks)
+    return released_cells(*marked_cells(keys, blocks), histogram, seed)
+
+
+def released_cells(
+    cells: np.ndarray, counts: np.ndarray, histogram: StabilityHistogram, seed: np.random.Generator | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """As :func:`stable_cells`, for marked cells and the exact numbers of their blocks."""
     noisy = samplers.discrete_gaussian(counts, histogram.scale, seed=seed)
     kept = noisy >= histogram.threshold
     return cells[kept], noisy[kept]
