@@ -69,11 +69,11 @@ class EdgeVoting(BaseBlockVotes):
     --------
     >>> import pandas as pd
     >>> rng = np.random.default_rng(0)
-    >>> a = rng.random(12_000) < 0.5
-    >>> b, c = (np.where(rng.random(12_000) < 0.85, a, ~a) for _ in range(2))
+    >>> a = rng.random(16_000) < 0.5
+    >>> b, c = (np.where(rng.random(16_000) < 0.85, a, ~a) for _ in range(2))
     >>> data = pd.DataFrame({"b": b, "a": a, "c": c})
     >>> states = {name: [False, True] for name in data}
-    >>> estimator = EdgeVoting(1.8, 0.6, epsilon=2.0, n_blocks=60, learner="chow-liu", state_names=states).fit(data)
+    >>> estimator = EdgeVoting(1.8, 0.6, epsilon=2.0, n_blocks=80, learner="chow-liu", state_names=states).fit(data)
     >>> sorted(sorted(edge) for edge in estimator.graph_.edges)
     [['a', 'b'], ['a', 'c']]
     """

@@ -91,7 +91,7 @@ class PrivateIsing(BaseFieldEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> rows = [("no", "dry")] * 400 + [("yes", "wet")] * 400 + [("no", "wet")] * 100 + [("yes", "dry")] * 100
+    >>> rows = [("no", "dry")] * 1600 + [("yes", "wet")] * 1600 + [("no", "wet")] * 400 + [("yes", "dry")] * 400
     >>> data = pd.DataFrame(rows, columns=["rain", "grass"])
     >>> states = {"rain": ["no", "yes"], "grass": ["dry", "wet"]}
     >>> estimator = PrivateIsing(width=2.0, epsilon=2.0, state_names=states).fit(data)

@@ -30,7 +30,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 # One end-to-end attack of each kind of noise, and the samplers alone; `make test-all` has the others. Whether an exact
 # statistic moves too far is what replay sees.
 QUICK = (
-    *("NaiveMLE(epsilon, add_remove)", "NaiveMLE(rho, replace_one)", "PrivateNetwork(epsilon, add_remove, n_rounds=1)"),
+    *("NaiveMLE(epsilon, add_remove)", "NaiveMLE(rho, replace_one)"),
     *[name for name, case in CASES.items() if case.subject not in {kind.__name__ for kind in list_estimators()}],
 )
 

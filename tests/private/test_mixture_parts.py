@@ -412,6 +412,7 @@ class TestRefusals:
 
 
 class TestSteps:
+    @pytest.mark.slow  # replay holds sensitivities, scales and shares
     @pytest.mark.parametrize("adjacency", ADJACENCIES)
     @pytest.mark.parametrize(("factor", "caught"), [(1.0, False), (0.5, True)])
     def test_audit(self, adjacency, factor, caught, monkeypatch):

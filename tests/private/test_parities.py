@@ -413,6 +413,7 @@ def audit_noise(adjacency: str, budget: Budget, releases: int) -> float:
     return audit.audit(draw, score, releases=releases, bound=audit.rho_bound if budget.rho else audit.epsilon_bound)
 
 
+@pytest.mark.slow  # replay holds sensitivities, scales and shares
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("budget", [Budget(rho=1.0), Budget(epsilon=2.0)])
 class TestAudit:

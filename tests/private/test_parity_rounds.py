@@ -133,7 +133,7 @@ class TestAccuracy:
     def test_sepfem_approaches_the_data(self, oracle):
         codes = chain_records(6, 3_000)
         exact = parity_sums(codes, 2)
-        rounds = 150 if oracle == "transform" else 40
+        rounds = 150 if oracle == "transform" else 20
         with pytest.warns(ReproducibleNoiseWarning):
             asked = curator(codes, Budget(rho=1e6), random_state=0)
         *_, answers = sepfem_answers(asked, 2, 3_000.0, rounds, Fraction(1), oracle)
@@ -299,6 +299,7 @@ def audit_sepfem(cost: ZCDP | PureDP, releases: int, linf: float, monkeypatch) -
     return audit.audit(draw, lambda outputs: -(outputs[:, 0] >= 3).astype(float), releases=releases, bound=bound)
 
 
+@pytest.mark.slow  # replay holds sensitivities, scales and shares
 @pytest.mark.parametrize("cost", [ZCDP(1.0), PureDP(2.0)])
 @pytest.mark.parametrize("attack", [audit_pmw, audit_sepfem])
 class TestAudit:
