@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pgmpy_dp.auditing.replay_cases import ReplayCase
+from pgmpy_dp.auditing.replay_gradients import gradient_cases
 from pgmpy_dp.auditing.replay_parities import parity_cases
+from pgmpy_dp.auditing.replay_sequences import sequence_cases
 from pgmpy_dp.auditing.replay_tables import table_cases
 from pgmpy_dp.auditing.replay_votes import vote_cases
 
@@ -17,4 +19,4 @@ def replay_catalogue() -> list[ReplayCase]:
     -------
     list of ReplayCase
     """
-    return [*table_cases(), *vote_cases(), *parity_cases()]
+    return [*table_cases(), *vote_cases(), *parity_cases(), *gradient_cases(), *sequence_cases()]
