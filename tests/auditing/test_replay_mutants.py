@@ -1,0 +1,247 @@
+"""The list of mutants that replay has to catch, which is what makes its silence mean something.
+
+Every operator of every curator is broken in two ways, on the data of the catalogue; a new operator that is not in
+`ASKED_BY` is named by a test. Then comes the bookkeeping. Mutants of one subject alone (its clipping, its blocks, its
+plans) are in that subject's tests, those of readers in test_replay_readers.py; docs/auditing.md has the table of all.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from pgmpy_dp.auditing.replay import replay
+from pgmpy_dp.auditing.replay_cases import ReplayCase
+from pgmpy_dp.auditing.replay_catalogue import replay_catalogue
+from pgmpy_dp.private import curator as curators
+from pgmpy_dp.private.curator import fields, votes
+from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.noise import distance_test
+from pgmpy_dp.private.sensitive import Sensitive
+
+# For each operator: how the names of cases begin that ask it.
+ASKED_BY = {
+    "tables": "NaiveMLE",
+    "worst_fit": "PrivateNetwork, ",
+    "parity_sums": "parities, ",
+    "worst_parity": "pmw, ",
+    "interaction_sums": "interactions, ",
+    "record_count": "halves by pmw",
+    "vertices": "walk, ising, ",
+    "gradient": "ascent, ",
+    "edge_votes": "EdgeVoting",
+    "agreed_graph": "StableStructure",
+    "pair_tables": "PrivateMarkovChain, shares",
+    "step": "one table, ",
+    "count": "sgd, add_remove",
+}
+
+
+def operators() -> set[str]:
+    """Names under which the classes of curators answer, read from their source."""
+    found = set()
+    for path in Path(curators.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("_answer", "_scheduled"):
+                name = node.args[0]
+                if isinstance(name, ast.Constant):
+                    found.add(name.value)
+                else:  # the one place that hands on what it was given
+                    assert (path.name, ast.unparse(name)) == ("schedule.py", "operator")
+    return found
+
+
+def test_every_operator_is_in_the_list():
+    assert operators() == set(ASKED_BY)
+
+
+@cache
+def catalogue() -> tuple[ReplayCase, ...]:
+    return tuple(replay_catalogue())
+
+
+def asking(operator: str) -> list[ReplayCase]:
+    """A case for each adjacency."""
+    cases = [case for case in catalogue() if case.name.startswith(ASKED_BY[operator])]
+    first = {adjacency: case for adjacency in ("replace_one", "add_remove") for case in cases if adjacency in case.name}
+    return list(first.values())
+
+
+def found(case: ReplayCase, about: str, most: int | None = None) -> list[str]:
+    """What replay finds on the first pair of the corpus on which it finds something about an operator."""
+    for data, neighbour in itertools.islice(case.pairs(np.random.default_rng(0)), most or case.corpus):
+        problems = [text for text in replay(case.fit, data, neighbour).problems if text.startswith(f"{about}:")]
+        if problems:
+            return problems
+    return []
+
+
+@contextmanager
+def statistics_of(operator: str, change: Callable[[Sensitive], dict]) -> Iterator[None]:
+    """Every exact statistic that an operator makes, between the debit and the noise, is made otherwise."""
+    true_answer, true_init = Curator._answer, Sensitive.__init__
+    counting = False
+
+    def made(self, *arguments, **options):
+        true_init(self, *arguments, **options)
+        for name, value in (change(self) if counting else {}).items():
+            object.__setattr__(self, name, value)
+
+    def answer(self, name, arguments, share, mechanism, *rest, **options):
+        def counted(cost, part):
+            nonlocal counting
+            counting = name == operator
+            try:
+                return mechanism(cost, part)
+            finally:
+                counting = False
+
+        return true_answer(self, name, arguments, share, counted, *rest, **options)
+
+    with mock.patch.object(Sensitive, "__init__", made), mock.patch.object(Curator, "_answer", answer):
+        yield
+
+
+def halved(exact: Sensitive) -> dict:
+    return {"l1": exact.l1 / 2, "l2": exact.l2 / 2, "linf": exact.linf / 2}
+
+
+def tripled(exact: Sensitive) -> dict:
+    return {"value": 3 * exact.value}
+
+
+def half_the_weight(*arguments, true=fields.selection_weight):
+    return max(1, true(*arguments) // 2)
+
+
+def thrice_as_far(votes, true=distance_test.mode_and_distance):
+    mode, distance = true(votes)
+    return mode, 3 * distance
+
+
+# Operators whose noise is not scaled by the sensitivities of a `Sensitive`, or whose statistic is none.
+OTHERWISE = {
+    ("vertices", halved): lambda: mock.patch.object(fields, "selection_weight", half_the_weight),
+    ("agreed_graph", halved): lambda: mock.patch.object(
+        votes, "distance_test", lambda epsilon, eta: distance_test.distance_test(2 * epsilon, eta)
+    ),
+    ("agreed_graph", tripled): lambda: mock.patch.object(distance_test, "mode_and_distance", thrice_as_far),
+}
+
+
+@pytest.mark.parametrize("change", [halved, tripled])
+@pytest.mark.parametrize("operator", sorted(ASKED_BY))
+def test_an_operator_that_is_broken(operator, change):
+    """Half of the sensitivity scales the noise; the statistic moves three times as far as what scales it."""
+    cases = asking(operator)
+    assert cases and not any(found(case, operator, 2) for case in cases)
+    with OTHERWISE.get((operator, change), lambda: statistics_of(operator, change))():
+        for case in cases:
+            assert re.search("exact statistics moved by|noise of scale", "; ".join(found(case, operator)))
+
+
+# -- bookkeeping ------------------------------------------------------------------------------------------------------
+
+
+def debited(share: int, eta: int) -> Callable:
+    """A debit of so many times the share, and of the reserve."""
+
+    def debit(self, asked, failing, true=Curator._debit):
+        left, reserve = self._left, self._reserve
+        self._left, self._reserve = Fraction(10), Fraction(10)
+        taken = true(self, asked, failing)
+        self._left, self._reserve = left - share * taken[0], reserve - eta * taken[1]
+        return taken
+
+    return debit
+
+
+def parts_that_cost_nothing(self, true=Curator._reclaim):
+    left = self._left
+    true(self)
+    self._left = left
+
+
+def charged_a_quarter(self, cost, true=Ledger.charge, **entry):
+    return true(self, PureDP(cost.epsilon / 4) if isinstance(cost, PureDP) else ZCDP(cost.rho / 4), **entry)
+
+
+def answered_for_twice(self, operator, arguments, share, mechanism, *rest, true=Curator._answer, **options):
+    return true(self, operator, arguments, share, lambda cost, part: mechanism(cost, 2 * part), *rest, **options)
+
+
+NO_WHOLE_SHARE = "NaiveMLE, add_remove, 0.1-zCDP"
+WITH_A_RESERVE = "StableStructure, chow-liu, add_remove"
+IN_PARTS = "halves, add_remove, 0.1-zCDP"
+
+
+@pytest.mark.parametrize(
+    ("patched", "name", "wrong", "case", "says"),
+    [
+        (Curator, "_debit", debited(0, 1), NO_WHOLE_SHARE, "tables: 1 is left where 0 should be"),
+        (Curator, "_debit", debited(2, 1), NO_WHOLE_SHARE, "tables: -1 is left where 0 should be"),
+        (Curator, "_debit", debited(1, 0), WITH_A_RESERVE, "agreed_graph: 0 (and 0.01 of the reserve) is left where 0"),
+        (Curator, "_debit", debited(1, 2), WITH_A_RESERVE, "agreed_graph: 0 (and -0.01 of the reserve) is left where"),
+        (Curator, "_reclaim", parts_that_cost_nothing, IN_PARTS, "parts: 1 is left where 0 should be"),
+        (Curator, "_answer", answered_for_twice, NO_WHOLE_SHARE, "tables: noise of scale"),
+        (Ledger, "charge", charged_a_quarter, NO_WHOLE_SHARE, "the ledger was charged 0.025-zCDP for a curator of 0.1"),
+    ],
+)
+def test_a_budget_that_is_kept_wrongly(patched, name, wrong, case, says, monkeypatch):
+    (chosen,) = [each for each in catalogue() if each.name.startswith(case)]
+    data, neighbour = next(chosen.pairs(np.random.default_rng(0)))
+    assert replay(chosen.fit, data, neighbour).holds
+    monkeypatch.setattr(patched, name, wrong)
+    assert says in "; ".join(replay(chosen.fit, data, neighbour).problems)
+
+
+# -- an operator that says something of a record ----------------------------------------------------------------------
+
+
+class Early(Exception):
+    """Of a record."""
+
+
+def stop(n: int) -> None:
+    if n % 2:
+        raise Early(f"{n} records")
+
+
+@pytest.mark.parametrize(
+    ("tell", "says"),
+    [
+        (stop, "error differs"),
+        (lambda n: warnings.warn(f"{n}", stacklevel=1), "warned differs"),
+        (lambda n: print(n), "printed differs"),
+        (lambda n: logging.getLogger("pgmpy_dp").debug("%d", n), "logged differs"),
+    ],
+)
+@pytest.mark.parametrize("operator", ["tables", "worst_parity", "vertices", "edge_votes", "step"])
+def test_an_operator_that_tells_of_a_record(operator, tell, says):
+    """While it counts: after the debit, where an error says what was spent for nothing."""
+    case = asking(operator)[-1]
+
+    def answer(self, name, arguments, share, mechanism, *rest, true=Curator._answer, **options):
+        def counted(cost, part):
+            tell(len(self._data._codes)) if name == operator else None
+            return mechanism(cost, part)
+
+        return true(self, name, arguments, share, counted, *rest, **options)
+
+    data, neighbour = next(itertools.islice(case.pairs(np.random.default_rng(0)), 1, None))
+    with mock.patch.object(Curator, "_answer", answer):
+        assert says in "; ".join(replay(case.fit, data, neighbour).problems)
