@@ -171,9 +171,9 @@ def debited(share: int, eta: int) -> Callable:
 
 
 def parts_that_cost_nothing(self, true=Curator._reclaim):
-    left = self._left
+    for part in self._parts:
+        part._left = self._left
     true(self)
-    self._left = left
 
 
 def charged_a_quarter(self, cost, true=Ledger.charge, **entry):
