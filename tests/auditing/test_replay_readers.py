@@ -8,6 +8,7 @@ at ten times as many.
 from __future__ import annotations
 
 import itertools
+import re
 import tempfile
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -27,6 +29,7 @@ from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
 from pgmpy_dp.private.curator.sequences import SequenceCurator
 from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data import frame, query_text, sql
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from tests.private.odd_cells import CASES, Case, data_of
 from tests.private.test_engines import LAZY, SCHEMA, arrow, records
@@ -155,10 +158,79 @@ def test_whatever_the_records_in_whatever_engine(drawn):
 def test_whatever_the_schema_and_the_objects(drawn):
     """Names and states of any kind, cells of any object: pandas as objects, and in the types that it finds."""
     declared = drawn.draw(schemas())
-    frame = drawn.draw(frames(declared).filter(lambda frame: len(frame) > 0))
+    rows = drawn.draw(frames(declared).filter(lambda rows: len(rows) > 0))
     schema = Schema(declared, other={name: states[0] for name, states in declared.items()})
-    odd = drawn.draw(st.integers(0, len(frame) - 1))
-    less = frame.drop(index=frame.index[odd])
+    odd = drawn.draw(st.integers(0, len(rows) - 1))
+    less = rows.drop(index=rows.index[odd])
     for infer in (False, True):
-        first, second = (each.infer_objects() if infer else each for each in (frame, less))
+        first, second = (each.infer_objects() if infer else each for each in (rows, less))
         assert_holds(partial(tables, schema=drawn.draw(st.sampled_from([schema, declared]))), first, second, "pandas")
+
+
+# Readers as they once were: each decides for a whole column, or fails on one cell (defects that were found and mended).
+
+
+def numpys_texts(values: list, true: Callable = frame._from_objects) -> Any:
+    """NumPy drops the zero characters at the end of texts, where all cells are some."""
+    texts = np.array(values) if values and all(type(value) is str for value in values) else np.empty(0)
+    return true(texts.tolist() if texts.size else values)
+
+
+def pandas_durations(times: np.ndarray, true: Callable = frame._from_ticks_of) -> Any:
+    """A column of durations was read by pandas' texts, one of objects by Python's."""
+    if times.dtype.kind != "m":
+        return true(times)
+    texts, places = np.unique([str(pd.Timedelta(time)) for time in times], return_inverse=True)
+    return frame.Cells(places, texts.tolist())
+
+
+def one_by_one_or_not_at_all(cell: Callable[[int], Any], n: int) -> list:
+    return [cell(k) for k in range(n)]
+
+
+def floats_in_queries(name: str, kind: str, made: Any, true: Callable = query_text.code_text) -> str:
+    """DuckDB folds comparisons of floats by a file's statistics, which leave NaN out."""
+    if kind not in query_text._FLOATS or not made.cuts:
+        return true(name, kind, made)
+    cell = query_text.quoted(name)
+    absent = f"{cell} IS NULL OR isnan({cell})"
+    return f"CASE WHEN {absent} THEN {made.missing} ELSE {query_text._interval(f'{cell}::DOUBLE', made)} END"
+
+
+def is_decided(kind: str, true: Callable = query_text.is_decided) -> bool:
+    return kind in query_text._FLOATS or true(kind)
+
+
+MANY = r"moved by [1-9]\d"
+
+
+@pytest.mark.parametrize(
+    ("patches", "case", "reader", "says"),
+    [
+        ({(frame, "_from_objects"): numpys_texts}, "object 'a\\x00'", "pandas of objects", MANY),
+        ({(frame, "_from_ticks_of"): pandas_durations}, "timedelta timedelta", "pandas, inferred", MANY),
+        ({(frame, "_one_by_one"): one_by_one_or_not_at_all}, "timestamp s None", "DuckDB of arrow", "error differs"),
+        (
+            {(sql, "code_text"): floats_in_queries, (sql, "is_decided"): is_decided},
+            "float64 of NaN",
+            "Parquet",
+            MANY,
+        ),
+    ],
+)
+def test_a_reader_that_decides_by_other_cells(patches, case, reader, says, tmp_path, monkeypatch):
+    (chosen,) = [each for each in CASES if str(each) == case]
+
+    def found() -> str:
+        problems = []
+        for place in range(len(chosen.extras)):
+            cells, odd, _ = neighbours(chosen, place)["add_remove"]
+            first, second = (dict(data_of(chosen, each, tmp_path)).get(reader) for each in (cells, odd))
+            for schema in schemas_of(chosen) if first is not None and second is not None else ():
+                problems += replay(partial(tables, schema=schema), first, second).problems
+        return "; ".join(problems)
+
+    assert found() == ""
+    for (module, name), broken in patches.items():
+        monkeypatch.setattr(module, name, broken)
+    assert re.search(says, found())
