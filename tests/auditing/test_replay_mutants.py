@@ -245,3 +245,11 @@ def test_an_operator_that_tells_of_a_record(operator, tell, says):
     data, neighbour = next(itertools.islice(case.pairs(np.random.default_rng(0)), 1, None))
     with mock.patch.object(Curator, "_answer", answer):
         assert says in "; ".join(replay(case.fit, data, neighbour).problems)
+
+
+def test_the_page_of_audits_names_tests_that_exist():
+    root = Path(__file__).parents[2]
+    named = re.findall(r"`(tests/\S+?\.py)::(\w+)`", (root / "docs" / "auditing.md").read_text(encoding="utf-8"))
+    assert len(named) > 10
+    for path, name in named:
+        assert f"def {name}(" in (root / path).read_text(encoding="utf-8"), (path, name)
