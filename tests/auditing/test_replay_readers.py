@@ -7,6 +7,7 @@ at ten times as many.
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import re
 import tempfile
@@ -24,9 +25,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pgmpy import config
 
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
+from pgmpy_dp.auditing.replay_gradients import gradient_cases
+from pgmpy_dp.auditing.replay_tables import table_cases
 from pgmpy_dp.private.curator.sequences import SequenceCurator
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data import frame, query_text, sql
@@ -165,6 +169,71 @@ def test_whatever_the_schema_and_the_objects(drawn):
     for infer in (False, True):
         first, second = (each.infer_objects() if infer else each for each in (rows, less))
         assert_holds(partial(tables, schema=drawn.draw(st.sampled_from([schema, declared]))), first, second, "pandas")
+
+
+def parts_of_csv(rows: list[tuple[str, ...]], folder: Path) -> dict[str, Any]:
+    """Files in one, in several, packed, and with quotation marks."""
+    lines = [",".join(row) for row in rows]
+    folder.mkdir()
+    for name, some in (("0.csv", lines[:3]), ("1.csv", lines[3:]), ("whole.tsv", lines)):
+        text = "\n".join(["page,user", *some]) + "\n"
+        (folder / name).write_text(text.replace(",", "\t") if name.endswith("tsv") else text)
+    (folder / "packed.csv.gz").write_bytes(gzip.compress("\n".join(["page,user", *lines]).encode()))
+    marked = [",".join(f'"{cell}"' for cell in row) for row in rows]
+    (folder / "marked.csv").write_text("\n".join(["page,user", *marked]))
+    return {
+        "parts": [folder / "0.csv", str(folder / "1.csv")],
+        "pattern": str(folder / "[01].csv"),
+        **{name: folder / name for name in ("whole.tsv", "packed.csv.gz", "marked.csv")},
+    }
+
+
+VISITS = [("a b a", "u"), ("b", "u"), ("a", "v"), (" b  a", "w"), ("", "w")]
+ODD_VISITS = [("?", "x"), ("a\0b b", "u"), ("b" * 70, "y"), ("b b b b", ""), ('"a', "z"), ("a a a a", "v")]
+
+
+@pytest.mark.parametrize("odd", ODD_VISITS)
+def test_texts_of_several_visits_in_every_reader(odd, tmp_path):
+    """A user's row more, and a new user's; of sequences in a text, as lists, and read as a table of texts."""
+
+    def sequences(data: Any, separator: str | None = " ") -> Any:
+        private = PrivateSequences(data, {"page": ["a", "b"]}, unit="user", sequence="page", ledger=BUDGET)
+        curator = SequenceCurator(private, BUDGET, **ASKED)
+        curator.pair_tables(Fraction(1, 2))
+        curator.pair_tables(Fraction(1, 2), None, 2, 1)
+        return curator.release("test", {})
+
+    first, second = VISITS, [*VISITS[:2], odd, *VISITS[2:]]
+    is_new = odd[1] not in {user for _, user in VISITS}
+    tabled = partial(tables, schema={"page": ["a", "b", "b b b b"], "user": ["u", "v", "", "z"]})
+    files = [parts_of_csv(rows, tmp_path / str(k)) for k, rows in enumerate((first, second))]
+    for reader in files[0]:
+        assert_holds(tabled, files[0][reader], files[1][reader], reader)
+    for reader, make in CONTAINERS.items():
+        made = [
+            make(pa.table(dict(zip(("page", "user"), zip(*rows, strict=True), strict=True))))
+            for rows in (first, second)
+        ]
+        assert_holds(tabled, *made, reader)
+        if is_new:
+            assert_holds(sequences, *made, reader)
+
+
+def test_tables_and_gradients_on_torch():
+    """The other backend counts on a device, and sums gradients there. (A pickled tensor has an address in it.)"""
+
+    def released(data: Any, fit: Callable[[Any], Any]) -> Any:
+        fitted = fit(data)
+        return getattr(fitted, "release_", fitted)
+
+    config.set_backend("torch")
+    try:
+        for name, cases in (("NaiveMLE", table_cases()), ("walk, ising, ", gradient_cases())):
+            for case in [case for case in cases if case.name.startswith(name)]:
+                for data, neighbour in itertools.islice(case.pairs(np.random.default_rng(0)), 2):
+                    assert_holds(partial(released, fit=case.fit), data, neighbour, "torch")
+    finally:
+        config.set_backend("numpy")
 
 
 # Readers as they once were: each decides for a whole column, or fails on one cell (defects that were found and mended).
