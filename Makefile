@@ -58,7 +58,7 @@ test-all: $(INSTALLED)
 # machine's, KERNEL= another one (Nehalem, Haswell, Zen, SkylakeX), and checks that it is in use. By default it runs what rests
 # on arithmetic: solvers, fits, bounds and the learners' numbers; WHAT="pgmpy_dp tests" is everything.
 WHAT := tests/models tests/solvers tests/theory pgmpy_dp/models pgmpy_dp/solvers pgmpy_dp/theory pgmpy_dp/private/noise \
-	pgmpy_dp/private/learners pgmpy_dp/plans pgmpy_dp/private/mathematics
+	pgmpy_dp/plans pgmpy_dp/private/mathematics
 test-kernel: $(INSTALLED)
 	$(RUN) tests/kernels.py $(if $(KERNEL),--kernel $(KERNEL)) -n auto $(WHAT) $(ARGS)
 

@@ -36,12 +36,12 @@ from benchmarks.data import find
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.models.block_models import degree_weights, error_rate, planted_labels, sample_block_model
-from pgmpy_dp.private.learners import block_exponential, block_sdp, noisy_power, randomised_response
-from pgmpy_dp.private.learners.block_exponential import ExponentialSettings
-from pgmpy_dp.private.learners.block_sdp import ProjectionSettings
-from pgmpy_dp.private.learners.communities import communities
-from pgmpy_dp.private.learners.noisy_power import NoisyPowerSettings
-from pgmpy_dp.private.learners.randomised_response import ResponseSettings
+from pgmpy_dp.plans import block_exponential, block_sdp, noisy_power, randomised_response
+from pgmpy_dp.plans.block_exponential import ExponentialSettings
+from pgmpy_dp.plans.block_sdp import ProjectionSettings
+from pgmpy_dp.plans.communities import communities
+from pgmpy_dp.plans.noisy_power import NoisyPowerSettings
+from pgmpy_dp.plans.randomised_response import ResponseSettings
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA = 1e-6

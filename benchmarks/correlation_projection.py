@@ -23,8 +23,8 @@ from scipy.optimize import minimize
 
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
-from pgmpy_dp.private.learners.block_projection import BlockProjection
-from pgmpy_dp.private.learners.certificates import certified_projection
+from pgmpy_dp.private.curator.block_projection import BlockProjection
+from pgmpy_dp.private.mathematics.certificates import certified_projection
 from pgmpy_dp.solvers.correlation_projection import SparseMinusConstant, project_correlation
 
 CASES = (

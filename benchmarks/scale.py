@@ -21,9 +21,6 @@ pairs of successive pages, rounded down, which bounds what a user adds:
 * ``ours``: `PrivateSequences` on the path, users and times told apart as match keys are, pages matched with the schema;
 * ``by hand``: the windows that one would write in DuckDB, with as much memory as it likes, nothing matched;
 * ``pandas``: the file as one frame, sorted, shifted and grouped.
-
-Where a GPU is at hand, counting of records in memory and a Frank-Wolfe descent on it are timed against the same on the
-processor.
 """
 
 from __future__ import annotations
@@ -200,65 +197,6 @@ def measure(contender: Callable[[Path], int], path: Path) -> dict:
     }
 
 
-def on_gpu() -> str:
-    """Seconds of counting and of a Frank-Wolfe descent on the GPU and on the processor, or why there are none."""
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return "GPU: skipped, torch is not installed."
-    if not torch.cuda.is_available():
-        return "GPU: skipped, torch.cuda.is_available() is False."
-    name = torch.cuda.get_device_name()
-    lines = [
-        f"{what}: {seconds['torch']:.1f} s on {name}, {seconds['numpy']:.1f} s on the processor."
-        for what, seconds in (counting_on_gpu(), frank_wolfe_on_gpu())
-    ]
-    return "\n\n".join(lines)
-
-
-def counting_on_gpu(n: int = 10_000_000) -> tuple[str, dict[str, float]]:
-    """The 45 tables of pairs of records in memory."""
-    import pandas as pd
-
-    from pgmpy_dp import Budget, PrivateTable
-    from pgmpy_dp.private.data.table import contingency_tables
-
-    codes = np.random.default_rng(0).integers(0, SIZES, (n, len(SIZES)), dtype=np.uint8)
-    frame = pd.DataFrame(codes, columns=[f"c{j}" for j in range(len(SIZES))])
-    states = {f"c{j}": list(range(size)) for j, size in enumerate(SIZES)}
-    table = PrivateTable(frame, states, ledger=Budget(epsilon=1.0))
-    scopes = [(f"c{i}", f"c{j}") for i, j in PAIRS]
-    return f"45 tables of pairs of {n:,} coded records in memory", on_both(lambda: contingency_tables(table, scopes))
-
-
-def frank_wolfe_on_gpu(n: int = 1_000_000, p: int = 100, steps: int = 50) -> tuple[str, dict[str, float]]:
-    """A descent from a frame."""
-    import pandas as pd
-
-    from pgmpy_dp.estimators import PrivateIsing
-
-    names = [f"x{j}" for j in range(p)]
-    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (n, p), dtype=np.uint8), columns=names)
-    states = {name: [0, 1] for name in names}
-    estimator = PrivateIsing(rho=1.0, width=2.0, state_names=states, method="frank-wolfe", n_iter=steps)
-    seconds = on_both(lambda: estimator.fit(frame))
-    return f"Frank-Wolfe, n = {n:,}, p = {p}, {steps} steps, encoding included", seconds
-
-
-def on_both(call: Callable[[], object]) -> dict[str, float]:
-    """Seconds of a second call with each backend; the first one starts the device."""
-    from pgmpy.global_vars import config
-
-    seconds = {}
-    for backend, device in (("torch", "cuda"), ("numpy", None)):
-        config.set_backend(backend, device=device)
-        call()
-        started = time.perf_counter()
-        call()
-        seconds[backend] = time.perf_counter() - started
-    return seconds
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Command line; see ``--help``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.splitlines()[0])
@@ -331,8 +269,6 @@ def report(path: Path, about: list[str], size: int, runs: dict[str, list[dict]])
         "process. Where wall time exceeds processor time, other work had the machine. All results were equal.",
         markdown_table(head, body),
     ]
-    if "grouping sets" in runs:
-        text.append(on_gpu())
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
     print(path)

@@ -124,7 +124,8 @@ _ = ax.set_title("epsilon = 1, delta = 1e-6, 3 groups, 4 columns (runs that foun
 #
 # ## 3. Spend
 #
-# One fit is one charge of (epsilon, delta).
+# One fit is one charge: the rho that converts to epsilon and nine tenths of delta, and the last tenth of delta for the
+# thresholds from which on parts of the space are released. Together that is (epsilon, delta).
 
 # %%
 private = PrivateVectors(table, sensors, ledger=Ledger(budget))

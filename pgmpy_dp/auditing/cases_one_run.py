@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.auditing.cases import OneRunCase, fitted
+from pgmpy_dp.plans import covariance
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP
-from pgmpy_dp.private.learners import covariance
 
 __all__ = ["CASES"]
 

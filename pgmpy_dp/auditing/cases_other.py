@@ -49,11 +49,11 @@ def _block_case(budget: str, trials: tuple[int, int], **arguments: Any) -> Audit
 
 def released_projection(graph: Any) -> Any:
     """The projection of the block model on correlation matrices, released alone."""
-    from pgmpy_dp.private.learners import block_projection, convex_program
+    from pgmpy_dp.plans import block_projection
 
     budget = Budget(rho=0.5)
-    program = block_projection.BlockProjection(2, 1.0, 1.0, 2)
-    return convex_program.release(program, PrivateGraph(graph, ledger=budget), budget)
+    program = block_projection.projection(2, 1.0, 1.0)
+    return block_projection.release(program, PrivateGraph(graph, ledger=budget), budget)
 
 
 # -- records of numbers -----------------------------------------------------------------------------------------------

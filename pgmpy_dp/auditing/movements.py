@@ -1,15 +1,31 @@
-"""Replay's rules for mechanisms of several selections: how far apart their scores are, and invented answers."""
+"""Replay's rules for selections, matrices, graphs and cells: how far statistics are apart, and invented answers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax
+from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
+from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, StableCells, SymmetricNoise, WeightedNoise
 from pgmpy_dp.private.guarantee import ZCDP
 
-__all__ = ["invented_positions", "selections_moved"]
+__all__ = [
+    "arrays_moved",
+    "cells_moved",
+    "choices_moved",
+    "invented_arrays",
+    "invented_cells",
+    "invented_graph",
+    "invented_labels",
+    "invented_positions",
+    "matrices_moved",
+    "responses_moved",
+    "selections_moved",
+]
+
+_TRACE = 2.0**30  # at most, of what one record or person adds to second moments
 
 
 def selections_moved(mechanism: SeveralNoisyMax, other: Mechanism) -> float:
@@ -33,3 +49,129 @@ def invented_positions(mechanism: SeveralNoisyMax, kind: str, rng: np.random.Gen
     if kind == "random":
         return rng.integers(sizes)
     return sizes - 1 if kind == "last" else np.zeros(len(sizes), dtype=np.int64)
+
+
+def cells_moved(mechanism: StableCells, other: Mechanism) -> float:
+    """The root of how many counts differ over 2k; infinite where one block could not have changed them.
+
+    That is where a count differs by more than 1, where a cell of one side alone has more than one mark, or where one
+    side has more than k such cells.
+    """
+    assert isinstance(other, StableCells)
+    if (mechanism.n_marks, mechanism.histogram) != (other.n_marks, other.histogram):
+        return np.inf
+    ours, theirs = (dict(zip(map(tuple, m.cells.tolist()), m.counts.tolist(), strict=True)) for m in (mechanism, other))
+    for one, another in ((ours, theirs), (theirs, ours)):
+        alone = [count for cell, count in one.items() if cell not in another]
+        if len(alone) > mechanism.n_marks or any(count != 1 for count in alone):
+            return np.inf
+    changes = [abs(ours.get(cell, 0) - theirs.get(cell, 0)) for cell in {*ours, *theirs}]
+    return float(np.sqrt(sum(changes) / (2 * mechanism.n_marks))) if max(changes, default=0) <= 1 else np.inf
+
+
+def invented_cells(mechanism: StableCells, kind: str, rng: np.random.Generator) -> Any:
+    """No cell (zeros, negative); all that are marked (huge), and others than these (equal); the last k; random ones."""
+    cells, k = mechanism.cells, mechanism.n_marks
+    if kind in ("zeros", "negative"):
+        cells = cells[:0]
+    elif kind == "equal":
+        cells = cells + 2  # of octaves, those two above
+    elif kind == "last":
+        cells = cells[-k:]
+    elif kind == "random":
+        cells = cells[rng.random(len(cells)) < 0.5]
+    least = mechanism.histogram.threshold
+    if kind == "random":
+        return [cells, least + rng.integers(0, 100, size=len(cells))]
+    return [cells, np.full(len(cells), least + (10**12 if kind == "huge" else 7), dtype=np.int64)]
+
+
+def arrays_moved(mechanism: WeightedNoise, other: Mechanism) -> float:
+    """The root of the squared distance in units of the arrays, over its bound."""
+    assert isinstance(other, WeightedNoise)
+    if [m.shape for m in mechanism.exact] != [o.shape for o in other.exact] or mechanism.units != other.units:
+        return np.inf
+    found = 0.0
+    for ours, theirs, unit in zip(mechanism.exact, other.exact, mechanism.units, strict=True):
+        gap = (ours.astype(object) - theirs.astype(object)).ravel()
+        found += float(sum(gap * gap) / unit**2)
+    return float(np.sqrt(found / float(mechanism.square)))
+
+
+def responses_moved(mechanism: RandomisedResponse, other: Mechanism) -> float:
+    """Pairs of vertices whose bits differ: one may. Infinite where the flips are others."""
+    assert isinstance(other, RandomisedResponse)
+    return np.inf if mechanism.rate != other.rate else _pairs_apart(mechanism.matrix, other.matrix)
+
+
+def choices_moved(mechanism: CommunityChoice, other: Mechanism) -> float:
+    """Pairs of vertices joined in one graph alone: one may be. Infinite where the public weights are others."""
+    assert isinstance(other, CommunityChoice)
+    return np.inf if mechanism.law != other.law else _pairs_apart(mechanism.matrix, other.matrix)
+
+
+def _pairs_apart(matrix: Any, other: Any) -> float:
+    if matrix.shape != other.shape:
+        return np.inf
+    gap = np.abs(matrix.toarray().astype(np.int64) - other.toarray())
+    # Entries that are not 0 or 1, loops and directions would be more than one bit of a pair.
+    return float(max(np.triu(gap).sum(), np.tril(gap).sum()))
+
+
+def invented_graph(mechanism: RandomisedResponse, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """No pair joined, all of them ("huge", "equal"), the last two vertices alone, or any."""
+    n = mechanism.matrix.shape[0]
+    upper = np.zeros((n, n), dtype=bool)
+    if kind == "random":
+        upper = np.triu(rng.integers(0, 2, (n, n)).astype(bool), 1)
+    elif kind == "last":
+        upper[n - 2, n - 1] = True
+    elif kind in ("huge", "equal"):
+        upper = np.triu(~upper, 1)
+    return upper | upper.T
+
+
+def invented_labels(mechanism: CommunityChoice, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """All vertices in one community, the last one alone, or any."""
+    labels = np.zeros(mechanism.matrix.shape[0], dtype=np.int64)
+    if kind == "random":
+        return rng.integers(0, 2, len(labels))
+    labels[-1:] = kind == "last"
+    return labels
+
+
+def matrices_moved(mechanism: SymmetricNoise, other: Mechanism) -> float:
+    """In the norm of the noise's proof: nuclear for Wishart noise, l1 of the triangle for Laplace, else Frobenius.
+
+    Second moments move by a positive semidefinite matrix of bounded trace under ``add_remove``, by the difference of
+    two such matrices under ``replace_one``. The proof of one-sided noise is for a matrix of rank one. Infinite else.
+    """
+    assert isinstance(other, SymmetricNoise)
+    exact, plan, d = mechanism.exact, mechanism.plan, mechanism.plan.n_columns
+    if plan != other.plan or exact.value.shape != other.exact.value.shape:
+        return np.inf
+    change = np.zeros((d, d))
+    change[np.triu_indices(d)] = exact.value - other.exact.value
+    if "laplace" in plan.mechanism:
+        return float(np.abs(change).sum() / exact.l1)
+    change += np.triu(change, 1).T
+    if "wishart" not in plan.mechanism:
+        return float(np.linalg.norm(change) / exact.l2)
+    values = np.linalg.eigvalsh(change)
+    one = str(exact.adjacency) == "add_remove"
+    beyond = 1e-9 * _TRACE
+    if one and values[0] < -beyond and values[-1] > beyond:
+        return np.inf
+    if plan.mechanism == "one-sided-wishart" and np.sort(np.abs(values))[:-1].sum() > beyond:
+        return np.inf
+    return float(np.abs(values).sum() / (_TRACE if one or d == 1 else 2.0 * _TRACE))
+
+
+def invented_arrays(shapes: Sequence[tuple[int, ...]], kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    """Arrays of 0, of -1000, of 10**12, of 7, of positions, or random ones."""
+    if kind == "random":
+        return [rng.integers(-50, 200, size=shape) for shape in shapes]
+    if kind == "last":
+        return [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
+    value = {"zeros": 0, "negative": -1000, "huge": 10**12, "equal": 7}[kind]
+    return [np.full(shape, value, dtype=np.int64) for shape in shapes]

@@ -13,6 +13,7 @@ import io
 import logging
 import pickle
 import secrets
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,17 +27,33 @@ import numpy as np
 from pgmpy import config
 
 from pgmpy_dp.auditing.coins import Coins
-from pgmpy_dp.auditing.movements import invented_positions, selections_moved
+from pgmpy_dp.auditing.movements import (
+    arrays_moved,
+    cells_moved,
+    choices_moved,
+    invented_arrays,
+    invented_cells,
+    invented_graph,
+    invented_labels,
+    invented_positions,
+    matrices_moved,
+    responses_moved,
+    selections_moved,
+)
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
+from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
     JointNoise,
     Mechanism,
     NoisyMax,
     SeveralNoisyMax,
+    StableCells,
     StableMode,
+    SymmetricNoise,
+    WeightedNoise,
 )
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 
@@ -202,6 +219,11 @@ def _(mechanism: StableMode, other: Mechanism) -> float:
 
 
 movement.register(SeveralNoisyMax, selections_moved)
+movement.register(StableCells, cells_moved)
+movement.register(WeightedNoise, arrays_moved)
+movement.register(RandomisedResponse, responses_moved)
+movement.register(CommunityChoice, choices_moved)
+movement.register(SymmetricNoise, matrices_moved)
 
 INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
 """Kinds of invented answers."""
@@ -255,13 +277,18 @@ def invent(mechanism: Mechanism, kind: str, rng: np.random.Generator) -> Any:
 
 @invent.register
 def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
-    shapes = [item.value.shape for item in mechanism.exact]
-    if kind == "random":
-        return [rng.integers(-50, 200, size=shape) for shape in shapes]
-    if kind == "last":
-        return [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
-    value = {"zeros": 0, "negative": -1000, "huge": 10**12, "equal": 7}[kind]
-    return [np.full(shape, value, dtype=np.int64) for shape in shapes]
+    return invented_arrays([item.value.shape for item in mechanism.exact], kind, rng)
+
+
+@invent.register
+def _(mechanism: WeightedNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    return invented_arrays([array.shape for array in mechanism.exact], kind, rng)
+
+
+@invent.register
+def _(mechanism: SymmetricNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    d = mechanism.plan.n_columns
+    return invented_arrays([(d,), (d * (d - 1) // 2,)], kind, rng)
 
 
 @invent.register
@@ -286,6 +313,9 @@ def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.nda
 
 
 invent.register(SeveralNoisyMax, invented_positions)
+invent.register(StableCells, invented_cells)
+invent.register(RandomisedResponse, invented_graph)
+invent.register(CommunityChoice, invented_labels)
 
 
 @dataclass(frozen=True)
@@ -451,7 +481,10 @@ class Spending:
 
     def returned(self, curator: Curator, parts: Sequence[Curator]) -> list[str]:
         shares, reserves = zip(*(self._left[id(part)] for part in parts), strict=True)
-        self._left[id(curator)] = min(shares), min(reserves)
+        left, reserve = min(shares), min(reserves)
+        if sys.exception() is not None:  # an operator that ends without an answer keeps its share, which is not seen
+            left, reserve = min(left, curator.left), min(reserve, curator._reserve)
+        self._left[id(curator)] = left, reserve
         return self._compared(curator, "parts")
 
     def _keep(self, curator: Curator, share: Fraction, reserve: Fraction) -> None:
@@ -482,6 +515,8 @@ class _Player(Observer):
         self.movement: dict[str, float] = {}
         self.problems: list[str] = []
         self.requests = 0
+        self.splits: list[Sequence[Curator]] = []
+        self.moved: dict[int, Curator] = {}  # of each split, the part whose statistics moved
 
     def _next(self, kind: str) -> tuple[str, Any, Any]:
         number = len(self.events)
@@ -515,7 +550,14 @@ class _Player(Observer):
             self.movement[name] = max(self.movement.get(name, 0.0), ratio)
             if not ratio <= 1.0 + _ROUNDING:
                 self.problems.append(f"{name}: exact statistics moved by {ratio:.4g} of what scaled the noise")
+            for number, parts in enumerate(self.splits):
+                mine = ratio > 0 and any(part is request.curator for part in parts)
+                if mine and self.moved.setdefault(number, request.curator) is not request.curator:
+                    self.problems.append(f"{name}: exact statistics of two parts of the data moved")
         return values
+
+    def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
+        self.splits.append(parts)
 
     def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
         return np.random.default_rng(self._next("generator")[1])

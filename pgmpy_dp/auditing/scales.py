@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.curator.base import Request
@@ -32,9 +33,25 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     "gradient": {"add_remove": (1,), "replace_one": (2,)},
     "step": {"add_remove": (1,), "replace_one": (2,)},
     "worst_parity": {"add_remove": (1,), "replace_one": (2,)},
+    # counts that one block moves, each by 1, over its marks
+    "stable_cells": {"add_remove": (2,), "replace_one": (2,)},
+    "stable_scales": {"add_remove": (2,), "replace_one": (2,)},
+    # in octaves
+    "mean_log_scale": {"add_remove": (2, 4), "replace_one": (2, 4)},
+    # w, and the squared distance in counts / (1/w) and sums / clip norm
+    "cluster_sums": {"add_remove": (0.5, 1.25), "replace_one": (1, 4)},
+    "edge_count": {"edge": (1, 1)},
+    "neighbour_sums": {"edge": (2, 2)},
     # a record that is replaced can enter or leave the schema
     "record_count": {"add_remove": (1, 1), "replace_one": (1, 1)},
+    "unit_count": {"add_remove": (1, 1)},
+    # vectors of l2 norm at most 2**15: how many of them change
+    "clipped_sum": {"add_remove": (1,), "replace_one": (2,)},
+    # nuclear and squared Frobenius norm, over the trace that one record or person has at most
+    "second_moments": {"add_remove": (1, 1), "replace_one": (2, 2)},
 }
+
+_GRID = 2**15  # integers in the norm to which records of numbers are clipped
 
 _SHARE_GRID = 2**20  # integers in one user's share of a table of pairs
 
@@ -127,8 +144,23 @@ def _additive(request: Request, norms: list[tuple[float, float]], shares: np.nda
     return np.maximum(wanted, 1e-3).tolist(), [noise.scale for noise in request.mechanism.noise]
 
 
-def _record_count(request: Request) -> tuple[list[float], list[float]]:
-    return _additive(request, [SENSITIVITIES["record_count"][str(request.curator.adjacency)]], np.ones(1))
+def _one_array(request: Request) -> tuple[list[float], list[float]]:
+    return _additive(request, [SENSITIVITIES[request.operator][str(request.curator.adjacency)]], np.ones(1))
+
+
+def _randomised_response(request: Request) -> tuple[list[float], list[float]]:
+    """The rate of flips, which is rounded up to a multiple of 2**-16."""
+    share, cost = float(request.share), request.cost
+    epsilon = math.sqrt(2.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon
+    return [min(0.5, math.ceil(2.0**16 / (1.0 + math.exp(epsilon))) / 2.0**16)], [request.mechanism.rate]
+
+
+def _community_choice(request: Request) -> tuple[list[float], list[float]]:
+    """What the ratio of an edge's two weights spends of epsilon: it is rounded down to a multiple of 2**-20."""
+    share, cost, law = float(request.share), request.cost, request.mechanism.law
+    epsilon = min(40.0, math.sqrt(8.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon)
+    spent = math.log(law.agree) - math.log(law.disagree)
+    return [spent if epsilon - 2.0**-20 <= spent <= epsilon else epsilon], [spent]
 
 
 def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
@@ -246,11 +278,117 @@ def _vertices(request: Request) -> tuple[list[float], list[float]]:
     return [2.0 * 4096.0 * weight / (share * request.cost.epsilon)], [request.mechanism.scale]
 
 
+def _stable(request: Request) -> tuple[list[float], list[float]]:
+    """Scale of the noise on counts, and the smallest threshold that eta pays for."""
+    (each,) = SENSITIVITIES[request.operator][str(request.curator.adjacency)]
+    marks = request.arguments["blocks"].n_components if request.operator == "stable_cells" else 1
+    scale = max(math.sqrt(each * marks / (2.0 * float(request.share) * request.cost.rho)), 1e-3)
+    # P(Z >= t), from weights that are summed once more; Z beyond 50 scales is nothing.
+    weights = np.exp(-0.5 * (np.arange(int(50.0 * scale) + 50) / scale) ** 2)
+    tails = np.cumsum(weights[::-1])[::-1] / (2.0 * weights.sum() - 1.0)
+    least = 1 + max(1, int(np.argmax(each * marks * tails <= float(request.eta))))
+    histogram = request.mechanism.histogram
+    return [scale, least], [histogram.scale, histogram.threshold]
+
+
+def _mean_log_scale(request: Request) -> tuple[list[float], list[float]]:
+    l1, square = SENSITIVITIES["mean_log_scale"][str(request.curator.adjacency)]
+    return _additive(request, [(2**16 * l1, 2**32 * square)], np.ones(1))
+
+
+def _cluster_sums(request: Request) -> tuple[list[float], list[float]]:
+    weight, square = SENSITIVITIES["cluster_sums"][str(request.curator.adjacency)]
+    bound = math.floor(2**16 * math.frexp(request.arguments["radius"])[0])
+    wanted, got = _additive(request, [(0.0, square)] * 2, np.ones(2))
+    return [wanted[0] / weight / math.sqrt(2.0), wanted[1] * bound / math.sqrt(2.0)], got
+
+
+def _clipped_sum(request: Request) -> tuple[list[float], list[float]]:
+    (changed,) = SENSITIVITIES["clipped_sum"][str(request.curator.adjacency)]
+    d = len(request.arguments["start"])
+    norms = (changed * _GRID * math.sqrt(d), float(changed * _GRID) ** 2)
+    return _additive(request, [norms], np.ones(1))
+
+
+def _second_moments(request: Request) -> tuple[list[float], list[float]]:
+    """Scale, and standard deviation of an entry; of one-sided noise that its degrees give delta and fewer do not."""
+    plan, d, t = request.mechanism.plan, len(request.arguments["center"]), float(_GRID**2)
+    nuclear, square = (1, 1) if d == 1 else SENSITIVITIES["second_moments"][str(request.curator.adjacency)]
+    l1 = t * ((d + 1) / 2 if nuclear == 1 else math.sqrt(d * (d + 3) / 2))
+    share, name = float(request.share), plan.mechanism
+    if isinstance(request.cost, ZCDP):
+        sigma = t * math.sqrt(square / (2.0 * share * request.cost.rho))
+        wanted = [sigma, sigma if name == "gaussian" else sigma / math.sqrt(2.0)]
+    elif name == "one-sided-wishart":
+        deltas = [_one_sided(k - d + 1, share * request.cost.epsilon) for k in (plan.degrees, plan.degrees - 1)]
+        fits = deltas[0] <= float(request.eta) < deltas[1] and nuclear == 1
+        wanted = [t, math.sqrt(plan.degrees) * t if fits else math.nan]
+    else:
+        epsilon = share * request.cost.epsilon
+        if name == "double-wishart":
+            wanted = [nuclear * t / (2.0 * epsilon), nuclear * t / (2.0 * epsilon) * math.sqrt(2.0 * (d + 1))]
+        elif name == "frobenius":
+            wanted = _k_norm(math.sqrt(square) * t / epsilon, d)
+        else:
+            wanted = 2 * [max(l1, 2.0 * d * t if name == "published-laplace" else 0.0) / epsilon]
+    return wanted, [plan.scale, plan.off_diagonal.scale]
+
+
+def _k_norm(scale: float, d: int) -> list[float]:
+    size = d * (d + 1) / 2
+    return [scale, scale * math.sqrt((size + 1) / 2.0)]
+
+
+def _one_sided(degrees: int, epsilon: float) -> float:
+    """Delta of chi-squared variables that are shifted by one: the largest over half-lines."""
+    y = np.linspace(0.0, degrees + 60.0 * math.sqrt(degrees), 20_001)
+    below = stats.chi2.cdf(y, degrees) - math.exp(epsilon) * stats.chi2.cdf(y - 1.0, degrees)
+    above = stats.chi2.sf(y - 1.0, degrees) - math.exp(epsilon) * stats.chi2.sf(y, degrees)
+    return float(max(below.max(), above.max()))
+
+
+def _solution(request: Request) -> tuple[list[float], list[float]]:
+    """From what the program says of itself; how far optima of the boundary's own programs move is computed here."""
+    asked, cost, share = request.arguments, request.cost, float(request.share)
+    program, step, sensitivity = asked["program"], asked["step"], asked["sensitivity"]
+    if asked["function"].endswith(".PrecisionProgram"):
+        square = SENSITIVITIES["second_moments"][str(request.curator.adjacency)][1] if program["d"] > 1 else 1
+        lipschitz = program["max_eigenvalue"] ** 2 * program["row_norm"] ** 2 / program["n_records"]
+        sensitivity = math.sqrt(square) * lipschitz
+    if asked["function"].endswith(".BlockProjection"):  # of the entries above the diagonal; as published on it too
+        n, s = program["n"], program["theta"] / (program["bias"] * program["degree"] * (program["n_communities"] - 1))
+        sensitivity = math.sqrt(24.0 * s / n) if program["analysis"] == "published" else math.sqrt(s * min(2.0 / n, s))
+    moved = sensitivity + 2.0 * asked["distance"]
+    if asked["noise"] == "gaussian":
+        (noise,), integers = request.mechanism.noise, moved / step + math.sqrt(asked["size"])
+        if isinstance(cost, ZCDP):
+            return [integers / math.sqrt(2.0 * share * cost.rho)], [noise.scale]
+        mu, epsilon, delta = integers / noise.scale, share * cost.epsilon, float(request.eta)
+        spent = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+        both = 1.0 + math.exp(epsilon)
+        spent += both * (asked["size"] / (24.0 * noise.scale**2 - 1.0) + asked["failure"])
+        return ([spent] if 0.99 * delta <= spent <= delta else [delta]), [spent]
+    plan, d = request.mechanism.plan, program["d"]
+    integers = (moved + d * step) / step * (1.0 + 1e-9)
+    if isinstance(cost, ZCDP):
+        sigma = integers / math.sqrt(2.0 * share * cost.rho)
+        return [sigma, sigma / math.sqrt(2.0)], [plan.scale, plan.off_diagonal.scale]
+    return _k_norm(integers / (share * cost.epsilon), d), [plan.scale, plan.off_diagonal.scale]
+
+
 _CHECKS = {
+    "stable_cells": _stable,
+    "stable_scales": _stable,
+    "mean_log_scale": _mean_log_scale,
+    "cluster_sums": _cluster_sums,
+    "unit_count": _one_array,
+    "clipped_sum": _clipped_sum,
+    "second_moments": _second_moments,
+    "solution": _solution,
     "tables": _tables,
     "worst_fit": _selection,
     "worst_parity": _selection,
-    "record_count": _record_count,
+    "record_count": _one_array,
     "parity_sums": _parity_sums,
     "interaction_sums": _interaction_sums,
     "pair_tables": _pair_tables,
@@ -258,6 +396,10 @@ _CHECKS = {
     "count": _count,
     "step": _step,
     "vertices": _vertices,
+    "edge_count": _one_array,
+    "neighbour_sums": _one_array,
+    "randomised_response": _randomised_response,
+    "community_choice": _community_choice,
     "edge_votes": _edge_votes,
     "agreed_graph": _agreed_graph,
 }

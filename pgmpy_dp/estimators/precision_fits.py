@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from pgmpy_dp.models.gaussian import noise_aware_penalty, project_psd, refit_on_support
-from pgmpy_dp.private.learners.covariance import NoisyCovariance
-from pgmpy_dp.private.learners.precision import NoisyPrecision
+from pgmpy_dp.plans.covariance import NoisyCovariance
+from pgmpy_dp.plans.precision import NoisyPrecision
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
 __all__ = ["PrecisionFit", "fit_covariance", "fit_precision"]

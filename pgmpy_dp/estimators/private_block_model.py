@@ -9,10 +9,10 @@ import pandas as pd
 
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
+from pgmpy_dp.plans import block_exponential, noisy_power, randomised_response
+from pgmpy_dp.plans.communities import communities
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph
-from pgmpy_dp.private.learners import block_exponential, noisy_power, randomised_response
-from pgmpy_dp.private.learners.communities import communities
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["METHODS", "PrivateBlockModel"]
@@ -63,9 +63,9 @@ class PrivateBlockModel(BasePrivateEstimator):
 
     Notes
     -----
-    Privacy: the only access to the edges is one release of :mod:`~pgmpy_dp.private.learners.noisy_power`,
-    :mod:`~pgmpy_dp.private.learners.randomised_response`, :mod:`~pgmpy_dp.private.learners.block_sdp` or
-    :mod:`~pgmpy_dp.private.learners.block_exponential`.
+    Privacy: the only access to the edges is one release of :mod:`~pgmpy_dp.plans.noisy_power`,
+    :mod:`~pgmpy_dp.plans.randomised_response`, :mod:`~pgmpy_dp.plans.block_sdp` or
+    :mod:`~pgmpy_dp.plans.block_exponential`.
     Method: Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel 2023, and what beats it on their models; see
     ``docs/block-models.md``.
 
@@ -210,7 +210,7 @@ class PrivateBlockModel(BasePrivateEstimator):
         if method == "exponential":
             return block_exponential.run(data, block_exponential.ExponentialSettings(**given), budget)
         # Imported where it is used: the solvers behind it need torch.
-        from pgmpy_dp.private.learners import block_sdp
+        from pgmpy_dp.plans import block_sdp
 
         settings = block_sdp.ProjectionSettings(
             **given,

@@ -11,11 +11,11 @@ import numpy as np
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
+from pgmpy_dp.plans import mixture
+from pgmpy_dp.plans.mixture import mixture_estimate
+from pgmpy_dp.plans.mixture_settings import MixtureSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.learners import mixture
-from pgmpy_dp.private.learners.mixture import mixture_estimate
-from pgmpy_dp.private.learners.mixture_plan import MixtureSettings
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.theory import required_records
 
@@ -88,7 +88,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.mixture`. `predict`,
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.plans.mixture`. `predict`,
     `predict_proba` and `score_samples` apply the released mixture to whatever they are given, without noise: on the
     private records their results are private too.
 

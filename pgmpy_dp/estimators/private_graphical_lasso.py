@@ -13,13 +13,13 @@ from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.gaussian import linear_gaussian_network, partial_correlations, precision_graph
 from pgmpy_dp.models.gaussian_distribution import gaussian_log_likelihood
+from pgmpy_dp.plans import covariance, precision
+from pgmpy_dp.plans.covariance import CovarianceSettings, noisy_covariance
+from pgmpy_dp.plans.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.frame import read_numbers
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners import covariance, precision
-from pgmpy_dp.private.learners.covariance import CovarianceSettings, noisy_covariance
-from pgmpy_dp.private.learners.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
@@ -99,8 +99,8 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.private.learners.covariance` or
-    :mod:`pgmpy_dp.private.learners.precision`, which have the guarantees. Records with a value that is not a finite
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.plans.covariance` or
+    :mod:`pgmpy_dp.plans.precision`, which have the guarantees. Records with a value that is not a finite
     number are dropped. The noise "double-wishart" (which "auto" is for a pure budget), "one-sided-wishart" and
     "frobenius" has no exact sampler: it is made in floating point and rounded, so its guarantee is one of real numbers
     (``release_.floating_point``); "goe", "gaussian", "laplace" and "published-laplace" are exact.

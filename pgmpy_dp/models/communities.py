@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
     "balanced",
+    "centred_answers",
     "combined",
     "community_scores",
     "expected_degrees",
@@ -105,6 +106,44 @@ def balanced(sums: np.ndarray, marks: np.ndarray, degrees: float | np.ndarray) -
     w = np.broadcast_to(np.asarray(degrees, dtype=float), (len(marks),))[:, None]
     total = float(w.sum())
     return sums - w * ((w * marks).sum(axis=0) - w * marks) / total if total > 0.0 else np.asarray(sums, dtype=float)
+
+
+def centred_answers(answers: np.ndarray, rate: float, degree: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Answers of all pairs, unbiased, less those of a graph without communities; and the degrees of that graph.
+
+    Parameters
+    ----------
+    answers : ndarray of bool, shape (n, n)
+        Symmetric bits, of which each was flipped with probability `rate`.
+    rate : float
+        At most 1/2.
+    degree : float or None
+        Of all vertices; None: those of the answers (:func:`expected_degrees`).
+
+    Returns
+    -------
+    matrix : ndarray of float32, shape (n, n)
+        ``(B - p)/(1 - 2p) - w w'/(sum of w)``, with a diagonal of 0.
+    degrees : ndarray, shape (n,)
+        w.
+    """
+    n = len(answers)
+    told = max(1.0 - 2.0 * rate, 1e-9)  # at rate 1/2 the answers say nothing
+    matrix = answers.astype(np.float32)
+    matrix -= np.float32(rate)
+    matrix /= np.float32(told)
+    np.fill_diagonal(matrix, 0.0)
+    if degree is None:
+        noisy = matrix.sum(axis=1, dtype=np.float64)
+        mean = float(np.clip(noisy.mean(), 0.0, n - 1.0))
+        degrees = expected_degrees(noisy, n * rate * (1.0 - rate) / told**2, mean)
+    else:
+        degrees = np.full(n, degree)
+    scaled = (degrees / np.sqrt(max(degrees.sum(), 1e-9))).astype(np.float32)
+    for start in range(0, n, 1000):  # not all n**2 products at once
+        matrix[start : start + 1000] -= scaled[start : start + 1000, None] * scaled
+    np.fill_diagonal(matrix, 0.0)
+    return matrix, degrees
 
 
 def combined(marks: Sequence[np.ndarray], sums: Sequence[np.ndarray], labels: np.ndarray, k: int) -> np.ndarray:

@@ -13,7 +13,7 @@ theta/mu is self-concordant. From a mu at which a start is known, mu is lowered 
 so near the minimum that the Newton decrement is at most 1/4: by a guess along the path while that works, and else by a
 factor ``1 + 1/(20 sqrt(n))``, which always does. At the end the last Newton step gives a feasible X and a
 semidefinite N that differ by Y off the diagonal and have ``<N, X> <= n mu``: that is what
-:func:`pgmpy_dp.private.learners.certificates.certified_pair` wants to see. Proofs, rounding included:
+:func:`pgmpy_dp.private.mathematics.certificates.certified_pair` wants to see. Proofs, rounding included:
 ``correlation_path.md``, beside this file.
 """
 
@@ -63,7 +63,7 @@ def central_path(target: np.ndarray, accuracy: float) -> ProjectionPair:
     target : ndarray, shape (n, n)
         Y, of two rows or more; its diagonal is taken as 0.
     accuracy : float
-        The distance that :func:`~pgmpy_dp.private.learners.certificates.certified_pair` is to prove, in Frobenius
+        The distance that :func:`~pgmpy_dp.private.mathematics.certificates.certified_pair` is to prove, in Frobenius
         norm. The path ends at a third of it and leaves the rest to rounding: proved from :func:`least_accuracy` on.
 
     Returns

@@ -23,7 +23,7 @@ On some graphs Newton's method stalls too, in floating point. The *central path*
 (:mod:`pgmpy_dp.solvers.correlation_path`) is slower and does not, which is proved.
 
 What they return is an approximation; how far from the projection it is, and a proof, is the business of
-:mod:`pgmpy_dp.private.learners.certificates`.
+:mod:`pgmpy_dp.private.mathematics.certificates`.
 """
 
 from __future__ import annotations

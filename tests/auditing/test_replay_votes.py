@@ -236,7 +236,7 @@ def test_state_that_is_kept_is_found(function):
 
 
 def test_warnings_that_are_left_to_the_blocks_are_found(monkeypatch):
-    monkeypatch.setattr(blocks, "_silent_warnings", nullcontext)
+    monkeypatch.setattr(blocks, "silent_warnings", nullcontext)
     with warnings.catch_warnings():
         assert "edge_votes: exact statistics moved by" in found(voting(warns_on_few))
 

@@ -15,11 +15,11 @@ from pgmpy_dp import Budget, Ledger, PrivateGraph, Release
 from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.estimators.private_block_model import METHODS
 from pgmpy_dp.models.block_models import degree_weights, error_rate, planted_labels, sample_block_model
-from pgmpy_dp.private.learners import noisy_power
-from pgmpy_dp.private.learners.block_exponential import ExponentialSettings
-from pgmpy_dp.private.learners.block_sdp import ProjectionSettings
-from pgmpy_dp.private.learners.noisy_power import NoisyPowerSettings
-from pgmpy_dp.private.learners.randomised_response import ResponseSettings
+from pgmpy_dp.plans import noisy_power
+from pgmpy_dp.plans.block_exponential import ExponentialSettings
+from pgmpy_dp.plans.block_sdp import ProjectionSettings
+from pgmpy_dp.plans.noisy_power import NoisyPowerSettings
+from pgmpy_dp.plans.randomised_response import ResponseSettings
 from tests.estimators.test_nothing_leaks import reachable
 
 GRAPHS = {

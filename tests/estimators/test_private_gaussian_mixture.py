@@ -16,6 +16,7 @@ from sklearn.mixture import GaussianMixture
 from pgmpy_dp import Budget, Ledger, PrivateVectors, Release
 from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.models.mixtures import matching_error, random_centres, sample_mixture
+from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.theory import required_records
 from tests.estimators.test_nothing_leaks import reachable
@@ -41,7 +42,8 @@ class TestFit:
         assert np.abs(np.sort(fitted.weights_) - [0.2, 0.3, 0.5]).max() < 0.05
         assert fitted.scale_ == 1.0 and fitted.n_features_in_ == 4
         assert fitted.counts_.dtype == np.int64 and fitted.n_blocks_ > 50
-        assert str(fitted.privacy_.guarantee) == "(2, 1e-06)-DP"
+        assert str(fitted.privacy_.guarantee) == "0.0874017-zCDP + 9.99e-08"
+        assert fitted.privacy_.guarantee.implies(ApproxDP(2.0, 1e-6))
 
     def test_predictions(self, fitted):
         order = [int(np.linalg.norm(fitted.means_ - c, axis=1).argmin()) for c in CENTRES]
@@ -81,7 +83,7 @@ class TestFit:
             PrivateGaussianMixture(3).fit_release("release")
 
     def test_vectors_share_a_ledger(self):
-        ledger = Ledger(Budget(epsilon=3.0, delta=1e-5))
+        ledger = Ledger(Budget(epsilon=2.2, delta=1e-6))
         data = PrivateVectors(X, ledger=ledger)
         PrivateGaussianMixture(3, **GIVEN).fit(data)
         with pytest.raises(BudgetExceeded):

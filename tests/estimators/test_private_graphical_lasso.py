@@ -17,8 +17,11 @@ from scipy.stats import multivariate_normal
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.estimators import PrivateGraphicalLasso, precision_fits, private_graphical_lasso
 from pgmpy_dp.models.gaussian import noise_aware_penalty
+from pgmpy_dp.plans import covariance
+from pgmpy_dp.private.curator import base as curator
+from pgmpy_dp.private.curator import solutions
+from pgmpy_dp.private.curator import vectors as vectors_curator
 from pgmpy_dp.private.data import moments, vectors
-from pgmpy_dp.private.learners import covariance, precision
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.estimators.test_nothing_leaks import reachable
@@ -341,12 +344,12 @@ def raises(*_args, **_kwargs):
 BEFORE = {
     "the settings": (private_graphical_lasso, "CovarianceSettings"),
     "the vectors": (vectors, "read_numbers"),
-    "the plan": (covariance, "plan_matrix_noise"),
+    "the plan": (covariance, "moments_noise"),
 }
 AFTER = {
-    "the sums": (covariance, "second_moments"),
+    "the sums": (vectors_curator, "second_moments"),
     "the noise": (matrix, "standard_normals"),
-    "the release": (covariance, "Release"),
+    "the release": (curator, "Release"),
 }
 LEARNING = {
     "its reading": (private_graphical_lasso, "noisy_covariance"),
@@ -374,7 +377,7 @@ def test_a_failed_fit_changes_nothing(step, monkeypatch):
 
 def test_a_failed_output_perturbation_is_charged(monkeypatch):
     data = PrivateVectors(ROWS, ledger=Budget(epsilon=1.0), n_records=N)
-    monkeypatch.setattr(precision, "certified_solution", raises)
+    monkeypatch.setattr(solutions, "certified_solution", raises)
     with pytest.raises(Boom):
         PrivateGraphicalLasso(NORM, epsilon=0.25, perturb="output", penalty=0.1).fit(data)
     assert len(data.ledger.entries) == 1

@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.private.learners import block_exponential, block_sdp, noisy_power, randomised_response
-from pgmpy_dp.private.learners.block_exponential import ExponentialSettings
-from pgmpy_dp.private.learners.block_sdp import ProjectionSettings
-from pgmpy_dp.private.learners.noisy_power import NoisyPowerSettings
-from pgmpy_dp.private.learners.randomised_response import ResponseSettings
-from pgmpy_dp.private.noise import additive, bulk
+from pgmpy_dp.plans import block_exponential, block_sdp, noisy_power, randomised_response
+from pgmpy_dp.plans.block_exponential import ExponentialSettings
+from pgmpy_dp.plans.block_sdp import ProjectionSettings
+from pgmpy_dp.plans.noisy_power import NoisyPowerSettings
+from pgmpy_dp.plans.randomised_response import ResponseSettings
+from pgmpy_dp.private.curator import graphs
+from pgmpy_dp.private.curator.graphs import response_rate
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise import additive
 from tests.private import audit
 
 DEGREE = 1e-9  # nothing to speak of, so that vertices of different copies have nothing to do with each other
@@ -76,8 +79,8 @@ class TestNoisyPower:
 
     def test_forgotten_rounds_are_caught(self, kind, monkeypatch):
         budget, claim = CLAIMS[kind]
-        true = noisy_power.bulk_release
-        monkeypatch.setattr(noisy_power, "bulk_release", lambda t, cost, share, seed: true(t, cost, T * share, seed))
+        true = graphs.ManySums.of
+        monkeypatch.setattr(graphs.ManySums, "of", lambda exact, cost, share: true(exact, cost, T * share))
         assert audit_power(monkeypatch, kind, budget, 8000) > claim
 
     def test_a_third_of_the_noise_is_caught(self, kind, monkeypatch):
@@ -85,8 +88,7 @@ class TestNoisyPower:
         budget, claim = CLAIMS[kind]
         for name in ("laplace_scales", "gaussian_scales"):
             exact = getattr(additive, name)
-            for module in (additive, bulk):
-                monkeypatch.setattr(module, name, lambda *a, exact=exact: tuple(s / 3 for s in exact(*a)))
+            monkeypatch.setattr(additive, name, lambda *a, exact=exact: tuple(s / 3 for s in exact(*a)))
         assert audit_power(monkeypatch, kind, budget, 8000) > claim
 
 
@@ -117,8 +119,8 @@ class TestWholeReleases:
         assert (0.1 if vote else 0.5) <= bound <= 1.5
 
     def test_answers_that_spend_twice_are_caught(self, monkeypatch):
-        true = randomised_response.flip_rate
-        monkeypatch.setattr(randomised_response, "flip_rate", lambda epsilon: true(2 * epsilon))
+        true = graphs.flip_rate
+        monkeypatch.setattr(graphs, "flip_rate", lambda epsilon: true(2 * epsilon))
         settings = ResponseSettings(degree=1.0, vote=False)
         assert whole(randomised_response.run, settings, Budget(epsilon=1.5), 500) > 1.5
 
@@ -138,12 +140,11 @@ class TestShares:
 
     def test_answers_and_vote(self):
         for epsilon in (0.1, 1.0, 4.0):
-            cost, rate = randomised_response._plan(ResponseSettings(), Budget(epsilon=epsilon))
+            rate = response_rate(PureDP(epsilon), Fraction(3, 4))
             told = math.log((1 - rate) / rate)
-            assert told + float(randomised_response.VOTE_SHARE) * epsilon <= epsilon * (1 + 1e-12)
-            assert cost.epsilon == epsilon and told > 0.74 * epsilon
-        cost, rate = randomised_response._plan(ResponseSettings(), Budget(rho=0.5))
-        assert math.log((1 - rate) / rate) ** 2 / 2 + 0.25 * 0.5 <= 0.5 and cost.rho == 0.5
+            assert 0.74 * epsilon < told <= 0.75 * epsilon * (1 + 1e-12)
+        rate = response_rate(ZCDP(0.5), Fraction(3, 4))
+        assert 0.37 < math.log((1 - rate) / rate) ** 2 / 2 <= 0.375
 
     @pytest.mark.parametrize("degree", [None, 3.0])
     @pytest.mark.parametrize("rounds", [1, 7])
@@ -153,28 +154,17 @@ class TestShares:
 
     @pytest.mark.parametrize("degree", [None, 5.0])
     @pytest.mark.parametrize("vote", [True, False])
+    @pytest.mark.parametrize("split", [True, False])
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-6)], ids=str)
-    def test_projection_and_vote(self, degree, vote, budget):
-        graph = copies(0, 3, budget)
-        plan = block_sdp._plan(graph, ProjectionSettings(degree=degree, vote=vote), budget)
-        if vote or degree is None:
-            spent = Fraction(plan.projection.rho) + (Fraction(plan.vote.rho) if vote else 0)
-            spent += Fraction(plan.count.rho) if degree is None else 0
-            assert spent <= Fraction(plan.cost.rho) and plan.cost.implies(budget.guarantee)
-            assert float(spent) == pytest.approx(plan.cost.rho)
-        else:
-            assert plan.cost == budget.guarantee and plan.projection == budget
-
-    @pytest.mark.parametrize("degree", [None, 5.0])
-    @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-6)], ids=str)
-    def test_each_half_of_a_split_costs_the_budget(self, degree, budget):
-        plan = block_sdp._plan(copies(0, 3, budget), ProjectionSettings(degree=degree, split=True), budget)
-        assert plan.cost == budget.guarantee
-        name = "rho" if budget.rho else "epsilon"
-        first = Fraction(getattr(plan.projection, name))
-        first += Fraction(getattr(plan.count, name)) if degree is None else 0
-        assert first <= Fraction(getattr(budget, name)) and getattr(plan.vote, name) == getattr(budget, name)
-        assert plan.projection.delta == budget.delta
+    def test_projection_and_vote(self, degree, vote, split, budget):
+        settings = ProjectionSettings(degree=degree, vote=vote, split=split)
+        projecting, voting, eta = block_sdp._shares(6, settings, budget)
+        counted = Fraction(1, 50) if degree is None else 0
+        assert projecting + counted + (0 if split else voting) == 1  # of all edges, or of the first half
+        assert voting == (1 if split else Fraction(15, 100) * vote)
+        # All of delta is for the noise where the rest is pure, or there is no rest: else it is for rho.
+        pure = budget.delta > 0 and (split or (degree is not None and not vote))
+        assert eta == (budget.delta if pure else 0.0)
 
     def test_one_charge_for_a_fit(self):
         for run, settings in [

@@ -14,9 +14,10 @@ from scipy.stats import binom
 
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.models.communities import marks_of
+from pgmpy_dp.private.curator import graphs
+from pgmpy_dp.private.curator.graphs import RandomisedResponse, community_law
 from pgmpy_dp.private.data.graph import adjacency_matrix, edge_count, neighbour_sums
-from pgmpy_dp.private.learners.block_exponential import exponential_law
-from pgmpy_dp.private.learners.randomised_response import randomised_graph
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import choice, sign_sampling
 from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
 
@@ -86,7 +87,9 @@ class TestFlips:
         edges = [(0, 1), (2, 3)]
         rng = np.random.default_rng(5)
         rate = 0.25
-        answers = np.array([randomised_graph(matrix(edges), rate, rng)[np.triu_indices(N, 1)] for _ in range(4000)])
+        answers = np.array(
+            [RandomisedResponse(matrix(edges), rate).draw(rng)[np.triu_indices(N, 1)] for _ in range(4000)]
+        )
         truth = np.array([pair in edges for pair in PAIRS])
         flips = answers != truth
         # Each rate, and each pair's rate given another's flip, within 5 standard deviations; the draws are seeded.
@@ -94,10 +97,8 @@ class TestFlips:
         assert np.abs(np.corrcoef(flips.T) - np.eye(len(PAIRS))).max() < 5 / math.sqrt(4000)
 
     def test_answers_are_symmetric_whatever_the_blocks(self, monkeypatch):
-        from pgmpy_dp.private.learners import randomised_response
-
-        monkeypatch.setattr(randomised_response, "_BLOCK", 7)
-        answers = randomised_graph(matrix([(0, 3)]), 2.0**-16, np.random.default_rng(0))
+        monkeypatch.setattr(graphs, "_BLOCK", 7)
+        answers = RandomisedResponse(matrix([(0, 3)]), 2.0**-16).draw(np.random.default_rng(0))
         assert (answers == answers.T).all() and np.argwhere(np.triu(answers)).tolist() == [[0, 3]]
 
 
@@ -115,8 +116,8 @@ def law_of(law: SignLaw, edges) -> dict[tuple, Fraction]:
 class TestExponential:
     @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1), Fraction(5)])
     def test_no_probability_changes_by_more_than_epsilon_on_any_pair_of_graphs(self, epsilon):
-        law = exponential_law(N, 1.7, epsilon)
-        assert Fraction(law.agree, law.disagree) <= choice.exponential_below(epsilon)
+        law = community_law(N, 1.7, PureDP(float(epsilon)), 1)
+        assert Fraction(law.agree, law.disagree) <= choice.exponential_below(float(epsilon))
         worst = max(
             max(p / q, q / p)
             for first, second in neighbours()
@@ -126,7 +127,8 @@ class TestExponential:
         assert worst <= Fraction(law.agree, law.disagree) and math.log(worst) > 0.5 * float(epsilon)
 
     def test_a_weight_of_exp_epsilon_for_agreement_and_its_inverse_is_caught(self):
-        law = exponential_law(N, 1.7, Fraction(1))
+        law = community_law(N, 1.7, PureDP(2.0), Fraction(1, 2))
+        assert law == community_law(N, 1.7, ZCDP(0.25), 0.5)  # sqrt(8 s rho)
         doubled = SignLaw(law.agree**2, law.disagree**2, law.sizes)  # exp(epsilon score): forgets the 2
         ratios = [
             max(p / q, q / p)
@@ -140,7 +142,7 @@ class TestExponential:
         centred = np.full((n, n), -d / n)
         for u, v in edges:
             centred[u, v] += 1.0
-        found = law_of(exponential_law(n, d, Fraction(epsilon)), edges)
+        found = law_of(community_law(n, d, PureDP(epsilon), 1), edges)
         signs = {labels: 1 - 2 * np.array(labels) for labels in found}
         score = {labels: float(x @ np.triu(centred, 1) @ x) for labels, x in signs.items()}
         weights = {labels: math.exp(epsilon * s / 2) for labels, s in score.items()}

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import bulk
-from pgmpy_dp.private.noise.additive import additive_release
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.noise import bulk, samplers
+from pgmpy_dp.private.sensitive import Noise
 from tests.private.distribution import accepts
 
 KINDS = ["discrete_laplace", "discrete_gaussian"]
@@ -96,12 +92,13 @@ def test_scales_out_of_range_are_refused():
             bulk.bulk_noise("discrete_laplace", scale, 3)
 
 
-@pytest.mark.parametrize("cost", [PureDP(0.5), ZCDP(0.02)], ids=str)
-def test_a_bulk_release_has_the_noise_of_an_additive_one(cost):
-    large = Sensitive(np.arange(bulk.BULK), Adjacency.EDGE, 2.0, 1.5, 1.0)
-    noisy, noise = bulk.bulk_release(large, cost, Fraction(1, 3))
-    assert noise == additive_release([large], cost, Fraction(1, 3))[1][0]
-    assert accepts(noisy - large.value, noise.distribution, noise.scale)
-    small = Sensitive(np.zeros((3, 2), dtype=int), Adjacency.EDGE, 2.0, 1.5, 1.0)
-    seeded = [bulk.bulk_release(small, cost, Fraction(1, 3), np.random.default_rng(1))[0] for _ in range(2)]
+@pytest.mark.parametrize("noise", [Noise("discrete_laplace", 12.0), Noise("discrete_gaussian", 13.0)], ids=str)
+def test_many_cells_have_the_noise_of_few(noise, monkeypatch):
+    large, small = np.arange(bulk.BULK), np.zeros((3, 2), dtype=int)
+    assert accepts(bulk.with_noise(large, noise) - large, noise.distribution, noise.scale)
+    seeded = [bulk.with_noise(values, noise, np.random.default_rng(1)) for values in (small, small, large)]
     assert (seeded[0] == seeded[1]).all() and seeded[0].shape == (3, 2)
+    assert (seeded[2] == getattr(samplers, noise.distribution)(large, noise.scale, seed=np.random.default_rng(1))).all()
+    monkeypatch.setattr(bulk, "bulk_noise", None)  # it is not asked for few cells, or for a scale beyond its tables
+    assert bulk.with_noise(small, noise).shape == (3, 2)
+    assert bulk.with_noise(large, Noise(noise.distribution, 2.0**13)).shape == large.shape

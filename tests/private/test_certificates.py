@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pgmpy_dp.private.learners import certificates
-from pgmpy_dp.private.learners.certificates import certified_pair, certified_projection, eigenvalue_floor
+from pgmpy_dp.private.mathematics import certificates
+from pgmpy_dp.private.mathematics.certificates import certified_pair, certified_projection, eigenvalue_floor
 from pgmpy_dp.solvers.correlation_newton import newton
 from pgmpy_dp.solvers.correlation_path import central_path
 

@@ -26,9 +26,10 @@ def torch_backend():
 @pytest.mark.parametrize("n", [0, 1, 1000])
 @pytest.mark.parametrize("columns", [(0,), (2, 0), (1, 2, 0)])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_equal_to_counting_here(dtype, n, columns, order, monkeypatch, request):
+# The second table has more cells than a byte can number: a byte stays one beside a tensor without dimensions.
+@pytest.mark.parametrize("sizes", [[2, 5, 3], [20, 40, 250]])
+def test_equal_to_counting_here(dtype, n, columns, order, sizes, monkeypatch, request):
     monkeypatch.setattr(contingency, "_ROWS_ON_DEVICE", 300)
-    sizes = [2, 5, 3]
     codes = np.asarray(np.random.default_rng(n).integers(0, sizes, (n, 3)), dtype=dtype, order=order)
     codes.flags.writeable = False
     here = count(codes, sizes, columns)

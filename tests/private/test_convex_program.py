@@ -10,18 +10,14 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget
+from pgmpy_dp.plans.convex_program import release, released_solution
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.solutions import StableProgram, UncertifiedSolution, certified_solution, noise_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners import convex_program
-from pgmpy_dp.private.learners.certificates import CertifiedPoint
-from pgmpy_dp.private.learners.convex_program import (
-    UncertifiedSolution,
-    certified_solution,
-    noise_plan,
+from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.mathematics.stability import (
     projection_sensitivity,
-    release,
-    released_solution,
     stable_objective_sensitivity,
     stable_set_sensitivity,
 )
@@ -179,4 +175,4 @@ def test_certified_points_hide_their_values():
     assert "7" not in repr(CertifiedPoint(np.full(3, 7.0), 0.7)) and "shape=(3,)" in repr(
         CertifiedPoint(np.ones(3), 0.0)
     )
-    assert isinstance(ClippedMean(0.0, []), convex_program.StableProgram)
+    assert isinstance(ClippedMean(0.0, []), StableProgram)

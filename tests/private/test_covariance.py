@@ -8,14 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.plans import convex_program, covariance, precision
+from pgmpy_dp.plans.convex_program import released_solution
+from pgmpy_dp.plans.covariance import CovarianceSettings, noisy_covariance
+from pgmpy_dp.plans.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.blocks import named_function
+from pgmpy_dp.private.curator.precision import PrecisionProgram
+from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution, matrix_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.learners import convex_program, covariance, precision
-from pgmpy_dp.private.learners.convex_program import released_solution
-from pgmpy_dp.private.learners.covariance import CovarianceSettings, noisy_covariance
-from pgmpy_dp.private.learners.precision import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.mathematics.log_determinant import distance_bound
 from pgmpy_dp.private.noise.matrix import MECHANISMS
@@ -27,6 +30,12 @@ from tests.private import audit
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(4000, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.3, 1.0]]) + [1.0, -2.0, 0.5]
 PLENTY = Budget(epsilon=1e5, delta=1e-6)
+
+
+def program_of(settings, d, adjacency, n):
+    return PrecisionProgram(
+        d, adjacency, n, settings.row_norm, settings.penalty, settings.max_eigenvalue, settings.center
+    )
 
 
 def vectors(rows=ROWS, budget=PLENTY, **options) -> PrivateVectors:
@@ -240,7 +249,11 @@ class TestPrecision:
         S = clipped.T @ clipped / (n or len(rows))
         weights = np.full(S.shape, settings.penalty)
         return graphical_lasso(
-            S, weights, penalize_diagonal=True, max_eigenvalue=settings.max_eigenvalue, tolerance=1e-13
+            S,
+            weights,
+            penalize_diagonal=True,
+            max_eigenvalue=settings.max_eigenvalue or 1 / settings.penalty,
+            tolerance=1e-13,
         ).precision
 
     @pytest.mark.parametrize("mechanism", ["frobenius", "goe"])
@@ -264,10 +277,10 @@ class TestPrecision:
             other = rows.copy()
             other[0] = 0.0 if adjacency == "add_remove" else -rng.normal(size=d) * 9
             rows[0] *= 100.0
-            program = precision.PrecisionProgram(d, Adjacency.parse(adjacency), n, settings)
-            plan = precision._planned(program, PLENTY)
+            program = program_of(settings, d, Adjacency.parse(adjacency), n)
+            plan = matrix_plan(program, "goe", PLENTY)
             moved = np.linalg.norm(self.exact(rows, settings, n) - self.exact(other, settings, n))
-            ratio = moved / (plan.sensitivity.frobenius * plan.unit)
+            ratio = moved / (plan.frobenius * plan.unit)
             assert ratio <= 1.0
             largest = max(largest, ratio)
         assert largest > 0.2  # of the bound: near empty data the cap binds and the bound nearly does
@@ -287,16 +300,20 @@ class TestPrecision:
 
     def test_the_certificate_is_as_planned(self):
         data = vectors(n_records=4000)
-        program = precision.PrecisionProgram(3, data.adjacency, 4000, self.SETTINGS)
+        program = program_of(self.SETTINGS, 3, data.adjacency, 4000)
         exact = self.exact(ROWS)[np.triu_indices(3)]
-        for point in (program.solve(data), program.fallback(data)):
+        for name, arguments in precision.lasso_solvers(program)[:2]:
+            moments = program.exact(data)
+            point = program.certified(moments, named_function(name)(moments, **arguments))
             assert np.linalg.norm(point.value - exact) <= point.distance <= program.distance
         assert np.abs(exact).max() <= program.bound
 
     def test_it_is_a_stable_program_with_gaussian_noise_too(self):
         data = vectors(n_records=4000, budget=Budget(rho=1e6))
-        program = precision.PrecisionProgram(3, data.adjacency, 4000, self.SETTINGS)
-        found = released_solution(convex_program.release(program, data, Budget(rho=1e6)))
+        program = program_of(self.SETTINGS, 3, data.adjacency, 4000)
+        found = released_solution(
+            convex_program.release(program, data, Budget(rho=1e6), solvers=precision.lasso_solvers(program))
+        )
         np.testing.assert_allclose(found, self.exact(ROWS)[np.triu_indices(3)], atol=1e-3)
         with pytest.raises(ValueError, match="made for d=3, n_records=4000"):
             convex_program.release(program, vectors(n_records=3999), Budget(rho=1.0))
@@ -311,6 +328,20 @@ class TestPrecision:
         monkeypatch.setattr(precision, "graphical_lasso", lazy)
         precision.run(vectors(n_records=4000), self.SETTINGS, PLENTY)
         assert calls == [2000, 4000, 8000]
+
+    def test_it_does_not_go_on_for_ever_and_then_nothing_is_released(self, monkeypatch):
+        calls = []
+
+        def never(S, R, **options):
+            calls.append(options["max_iter"])
+            raise FloatingPointError("of these records")
+
+        monkeypatch.setattr(precision, "graphical_lasso", never)
+        data = vectors(n_records=4000)
+        with pytest.raises(UncertifiedSolution) as raised:
+            precision.run(data, self.SETTINGS, PLENTY)
+        assert calls == [2000 << k for k in range(13)] and data.ledger.left.epsilon == 0
+        assert raised.value.__cause__ is None and raised.value.__context__ is None
 
     def test_whatever_the_records_are_there_is_a_result(self):
         for rows in (
@@ -341,8 +372,8 @@ class TestPrecision:
             for penalty in (1e-18, 1e-13, 1e-3):
                 cap = condition / B**2 * (1 - 1e-15)
                 settings = PrecisionSettings(B, penalty * B**2, max_eigenvalue=cap)
-                program = precision.PrecisionProgram(d, Adjacency.ADD_REMOVE, 20, settings)
-                found = convex_program.certified_solution(program, vectors(rows, n_records=20))
+                program = program_of(settings, d, Adjacency.ADD_REMOVE, 20)
+                found = certified_solution(program, vectors(rows, n_records=20), precision.lasso_solvers(program))
                 assert np.isfinite(found).all() and np.abs(found).max() <= program.bound
 
     def test_costs(self):

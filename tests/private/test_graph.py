@@ -17,7 +17,8 @@ import scipy.sparse as sp
 from pgmpy.base import DAG, UndirectedGraph
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.private.data.graph import adjacency_matrix, random_edge_halves
+from pgmpy_dp.private.curator.graphs import GraphCurator
+from pgmpy_dp.private.data.graph import adjacency_matrix
 
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]
 ODD = nx.MultiGraph([(0, 1), (1, 0), (0, 1), (1, 2), (2, 0), (3, 3)])
@@ -170,13 +171,20 @@ class TestSubject:
 
 
 class TestHalves:
+    def halves(self, subject, **options):
+        budget = Budget(epsilon=1.0)
+        with GraphCurator(subject, budget, what="halves", columns=(), **options).split(2) as parts:
+            assert [part.n for part in parts] == [subject.n] * 2
+            return [adjacency_matrix(part._data) for part in parts]
+
     def test_they_are_disjoint_and_together_the_graph(self):
         subject = private(nx.gnp_random_graph(60, 0.5, seed=0))
-        first, second = random_edge_halves(subject, np.random.default_rng(0))
+        with pytest.warns(UserWarning, match="NOT private"):
+            first, second = self.halves(subject, random_state=0)
         assert ((first + second) != adjacency_matrix(subject)).nnz == 0
         assert ((first != first.T).nnz, (second != second.T).nnz) == (0, 0)
         # 885 coins of the stated seed
         assert abs(first.nnz - second.nnz) < 0.2 * (first.nnz + second.nnz)
 
     def test_without_edges(self):
-        assert [half.shape for half in random_edge_halves(private(nx.empty_graph(3)))] == [(3, 3)] * 2
+        assert [half.shape for half in self.halves(private(nx.empty_graph(3)))] == [(3, 3)] * 2

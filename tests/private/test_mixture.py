@@ -5,23 +5,18 @@ from __future__ import annotations
 import math
 import pickle
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors
 from pgmpy_dp.models.mixtures import matching_error, random_centres, sample_mixture
+from pgmpy_dp.plans import mixture
+from pgmpy_dp.plans.mixture import STATUSES, mixture_estimate, run
+from pgmpy_dp.plans.mixture_settings import MixtureSettings, advised_blocks, shares_of
 from pgmpy_dp.private.accounting import zcdp_to_approx
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.learners import mixture, mixture_cells
-from pgmpy_dp.private.learners.mixture import STATUSES, mixture_estimate, run
-from pgmpy_dp.private.learners.mixture_plan import (
-    COUNT_WEIGHT,
-    MixtureSettings,
-    _squared_step,
-    advised_blocks,
-    make_plan,
-)
+from pgmpy_dp.private.guarantee import ZCDP, ReservedZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
@@ -86,7 +81,7 @@ class TestRecovery:
             return np.zeros((1, 2, 2))
 
         rows, _ = made(2, 2, 400)
-        monkeypatch.setattr(mixture_cells, "block_centres", failing)
+        monkeypatch.setattr(mixture, "block_centres", failing)
         settings = MixtureSettings(2, 8.0, 1.0, n_blocks=20, block_solver="sdp", random_state=0)
         assert mixture_estimate(run(vectors(rows), settings, BUDGET)).means is None
 
@@ -105,43 +100,57 @@ class TestAccounting:
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     @pytest.mark.parametrize("scale", [1.0, None])
     def test_all_parts_fit_in_the_budget(self, adjacency, scale):
-        data = vectors(np.zeros((5, 2)), adjacency, public=adjacency == "replace_one")
-        settings = MixtureSettings(3, 8.0, scale, n_steps=4)
-        plan = make_plan(data, settings, BUDGET)
-        rho = 0.0
+        """The squared distances of neighbours that the operators' pages prove, over the noise that was drawn."""
+        rows, _ = made(3, 4, 6000)
+        data = vectors(rows, adjacency, public=adjacency == "replace_one")
+        release = run(data, MixtureSettings(3, 8.0, scale, n_steps=4, random_state=0), BUDGET)
+        assert release.public["status"] == "found"
+        noise = dict(zip(release.public["values"], release.noise, strict=True))
+        rho = 2 * 3 / (2 * noise["cell_counts"].scale ** 2)
+        rho += 4 * (1.25 * 4 if adjacency == "add_remove" else 4) / (2 * noise["counts"].scale ** 2)
         if adjacency == "add_remove":
-            rho += 1 / (2 * plan.count_scale**2)
+            rho += 1 / (2 * noise["n_records"].scale ** 2)
         else:
-            assert plan.count_scale is None
-        if scale is None:
-            rho += 2 / (2 * plan.scale_histogram.scale**2) + (2.0**17) ** 2 / (2 * plan.scale_noise**2)
-        rho += 2 * 3 / (2 * plan.cells.scale**2)
-        squared = _squared_step(data.adjacency, COUNT_WEIGHT[data.adjacency])
-        rho += 4 * float(squared) / (2 * plan.step_multiplier**2)
+            assert "n_records" not in noise
+        if scale is None:  # a tenth of rho, whose noise is not in the release
+            rho /= 0.9
         assert 0.999 < zcdp_to_approx(rho, 0.9001e-6) <= 1.0 + 1e-9
-        assert plan.count_multiplier == plan.step_multiplier / float(COUNT_WEIGHT[data.adjacency])
 
-    def test_steps_move_by_what_is_claimed(self):
-        assert _squared_step(Adjacency.REPLACE_ONE, COUNT_WEIGHT[Adjacency.REPLACE_ONE]) == 4
-        assert float(_squared_step(Adjacency.ADD_REMOVE, COUNT_WEIGHT[Adjacency.ADD_REMOVE])) == 1.25
+    def test_the_whole_reserve_and_all_shares_are_used(self):
+        for settings in (MixtureSettings(3, 8.0, 1.0), MixtureSettings(3, n_steps=7)):
+            for n_records in (None, 100):
+                shares = shares_of(settings, vectors(np.zeros((5, 2))).adjacency, n_records, BUDGET)
+                parts = shares.count, shares.octave, shares.log_scale, shares.cells, settings.n_steps * shares.step
+                assert sum(parts) == 1
+                assert (1 if settings.scale else 2) * shares.eta == Fraction(shares.reserve)
+                assert shares.reserve == pytest.approx(0.0999e-6)
 
     def test_the_ledger_has_one_entry_whatever_the_outcome(self):
         for rows in (made(2, 2, 5000)[0], np.zeros((0, 2))):
             data = vectors(rows)
             release = run(data, MixtureSettings(2, 8.0, 1.0), BUDGET)
-            assert [str(entry.cost) for entry in data.ledger.entries] == ["(1, 1e-06)-DP"]
-            assert release.guarantee == data.ledger.entries[0].cost
+            [entry] = data.ledger.entries
+            assert isinstance(entry.cost, ReservedZCDP) and entry.cost.implies(BUDGET.guarantee)
+            assert release.guarantee == entry.cost
             with pytest.raises(BudgetExceeded):
                 run(data, MixtureSettings(2, 8.0, 1.0), BUDGET)
 
+    def test_a_mixture_and_a_zcdp_release_fit_into_one_ledger(self):
+        ledger = Ledger(Budget(epsilon=2.0, delta=2e-6))
+        rows = made(2, 2, 5000)[0]
+        for _ in range(2):
+            data = PrivateVectors(rows, adjacency="replace_one", ledger=ledger, n_records=len(rows))
+            run(data, MixtureSettings(2, 8.0, 1.0), BUDGET)
+        ledger.charge(ZCDP(0.001), what="more", columns=(), mechanism="other", adjacency="replace_one")
+        assert len(ledger.entries) == 3
+
     def test_advice_depends_on_public_numbers(self):
-        data = vectors(np.zeros((5, 2)))
         settings = MixtureSettings(3, 8.0, 1.0)
-        plan = make_plan(data, settings, BUDGET)
-        advice = [advised_blocks(plan, settings, n) for n in (-50.0, 0.0, 4500.0, 1e4, 1e5, 1e9)]
+        shares = shares_of(settings, vectors(np.zeros((5, 2))).adjacency, 5, BUDGET)
+        advice = [advised_blocks(shares, settings, n) for n in (-50.0, 0.0, 4500.0, 1e4, 1e5, 1e9)]
         assert advice == sorted(advice)
-        assert 4 * plan.cells.threshold <= advice[0] and advice[-1] <= 12 * plan.cells.threshold + 1
-        assert advised_blocks(plan, MixtureSettings(3, n_blocks=77), 1e9) == 77
+        assert 4 * shares.threshold <= advice[0] and advice[-1] <= 12 * shares.threshold + 1
+        assert advised_blocks(shares, MixtureSettings(3, n_blocks=77), 1e9) == 77
 
 
 ODD = {

@@ -13,13 +13,13 @@ from scipy.stats import norm
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data import vector_sums
-from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums, record_number, vector_blocks
-from pgmpy_dp.private.learners import mixture_steps
-from pgmpy_dp.private.learners.mixture_plan import COUNT_WEIGHT, MixtureSettings, _squared_step, make_plan
-from pgmpy_dp.private.learners.mixture_scale import LOG_SENSITIVITY, block_log_scales, noisy_log_scale
-from pgmpy_dp.private.learners.mixture_steps import lloyd_step
-from pgmpy_dp.private.noise import histogram, samplers
+from pgmpy_dp.private.curator import clusters
+from pgmpy_dp.private.curator.blocks import block_function
+from pgmpy_dp.private.curator.clusters import BlockClusters, ClusterCurator, cluster_noise, stable_histogram
+from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums, vector_blocks
+from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.histogram import (
     StabilityHistogram,
     marked_cells,
@@ -37,6 +37,20 @@ def vectors(rows, adjacency="add_remove", n_records=None) -> PrivateVectors:
     if adjacency == "replace_one" and n_records is None:
         n_records = len(rows)
     return PrivateVectors(np.asarray(rows, dtype=float), adjacency=adjacency, ledger=BUDGET, n_records=n_records)
+
+
+def asked(rows, adjacency="add_remove", budget=BUDGET, **opened) -> ClusterCurator:
+    rows = np.asarray(rows, dtype=float)
+    n_records = len(rows) if adjacency == "replace_one" else None
+    data = PrivateVectors(rows, adjacency=adjacency, ledger=budget, n_records=n_records)
+    opened = {"what": "clusters", "columns": data.columns, "reserve": 0.1 * budget.delta, **opened}
+    return ClusterCurator(data, budget, **opened)
+
+
+def step_square(adjacency) -> tuple[Fraction, Fraction]:
+    """w, and the squared distance of neighbours that a step's noise is for."""
+    (unit, _), square = clusters._step_units(Adjacency(adjacency), 1)
+    return 1 / unit, square
 
 
 def neighbours(rows, adjacency, others):
@@ -219,7 +233,7 @@ class TestSums:
         far = 1e6
         others = [np.array(p) for p in [(far, 0, 0), (-far, 0, 0), (3.1, far, 0), (2.9, -far, 0), (0, 0, 0), (6, 0, 0)]]
         rows = np.array([(far, 0.0, 0.0), (-far, 0, 0), (2.9, far, 0), (0.1, 0.2, 0.3)])
-        weight = COUNT_WEIGHT[Adjacency(adjacency)]
+        weight, claimed = step_square(adjacency)
         counts, sums = self.parts(rows, adjacency)
         worst = Fraction(0)
         for changed in neighbours(rows, adjacency, others):
@@ -227,7 +241,6 @@ class TestSums:
             squares = int(((sums - other_sums).astype(object) ** 2).sum())
             change = Fraction(squares, self.BOUND**2) + weight**2 * int(((counts - other_counts) ** 2).sum())
             worst = max(worst, change)
-        claimed = _squared_step(Adjacency(adjacency), weight)
         assert 0.95 * claimed <= worst <= claimed
         assert claimed == (Fraction(5, 4) if adjacency == "add_remove" else 4)
 
@@ -240,36 +253,45 @@ class TestSums:
         assert sums.tolist() == sum(s for _, s in alone).tolist()
 
     def test_numbers_of_records(self):
-        assert record_number(vectors(np.ones((7, 2)))).tolist() == [7]
-        with pytest.raises(ValueError, match="public number of records"):
-            record_number(vectors(np.ones((7, 2)), "replace_one"))
+        noisy = asked(np.ones((7, 2)), budget=Budget(epsilon=1e4, delta=1e-6)).unit_count(1)
+        assert noisy == 7  # noise of .01
 
 
 class TestBlocks:
-    def test_they_are_disjoint_together_all_and_in_order(self):
+    def blocks(self, rows, n_blocks, most, seed=0):
+        rng = np.random.default_rng(seed)
+        return vector_blocks(rows, rng.integers(n_blocks, size=len(rows)), rng.permutation(len(rows)), n_blocks, most)
+
+    def test_they_are_disjoint_and_together_all(self):
         rows = np.arange(600.0).reshape(300, 2)
-        points, used = vector_blocks(vectors(rows), 7, 100, np.random.default_rng(0))
+        points, used = self.blocks(rows, 7, 100)
         assert points.shape == (7, 100, 2) and used.sum() == 300
         assert np.sort(points[used][:, 0]).tolist() == rows[:, 0].tolist()
-        assert all((np.diff(points[b][used[b]][:, 0]) > 0).all() for b in range(7))
         assert not points[~used].any()
 
-    def test_a_block_keeps_its_first_records(self):
+    def test_a_block_keeps_those_of_its_records_with_the_smallest_places(self):
         rows = np.arange(100.0)[:, None]
-        full, used = vector_blocks(vectors(rows), 3, 100, np.random.default_rng(1))
-        few, kept = vector_blocks(vectors(rows), 3, 4, np.random.default_rng(1))
+        full, used = self.blocks(rows, 3, 100)
+        few, kept = self.blocks(rows, 3, 4)
         for b in range(3):
             assert few[b][kept[b]].tolist() == full[b][used[b]][:4].tolist()
+        assert any((np.diff(full[b][used[b]][:, 0]) < 0).any() for b in range(3))  # not those that come first
 
-    def test_one_block_changes_whatever_the_record(self, monkeypatch):
-        # With the same draws for the others, as in the proof.
-        rows = np.random.default_rng(0).normal(size=(50, 2))
-        draws = np.random.default_rng(5).integers(6, size=51)
-        monkeypatch.setattr(vector_sums, "uniform_parts", lambda n, parts, seed=None: draws[:n])
-        before = vector_blocks(vectors(rows), 6, 9)
-        for changed in (np.vstack([rows, [[1e9, -1e9]]]), np.vstack([rows[:-1], [[7.0, 7.0]]]), rows[:-1]):
-            after = vector_blocks(vectors(changed), 6, 9)
-            different = [b for b in range(6) if not all(np.array_equal(x[b], y[b]) for x, y in zip(before, after))]  # noqa: B905
+    def test_one_block_changes_whatever_the_record_and_the_order_of_the_table(self):
+        """With the same draws for the others, as in the proof; few places, so that most blocks have equal ones."""
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(51, 2))
+        rows[:20] = rows[20:40]
+        part, places = rng.integers(6, size=51), rng.integers(3, size=51)
+        before = vector_blocks(rows[:50], part[:50], places[:50], 6, 9)
+        for changed, n in (
+            (np.vstack([rows[:50], [[1e9, -1e9]]]), 51),
+            (np.vstack([rows[:49], [[7, 7]]]), 50),
+            (rows, 49),
+        ):
+            turned = rng.permutation(n)
+            after = vector_blocks(changed[turned], part[turned], places[turned], 6, 9)
+            different = [b for b in range(6) if any(x[b].tobytes() != y[b].tobytes() for x, y in zip(before, after))]  # noqa: B905
             assert len(different) <= 1
 
     def test_units_are_refused(self):
@@ -277,8 +299,116 @@ class TestBlocks:
 
         frame = pd.DataFrame({"who": ["a", "b"], "x": [1.0, 2.0]})
         data = PrivateVectors(frame, ledger=BUDGET, unit="who")
-        with pytest.raises(ValueError, match="protect whole units"):
-            vector_blocks(data, 2, 2)
+        curator = ClusterCurator(data, BUDGET, what="clusters", columns=["x"], reserve=1e-7)
+        blocks = BlockClusters(1, 4, 2)
+        requests = [
+            lambda: curator.stable_cells(blocks, 1.0, 1, 1e-8),
+            lambda: curator.stable_scales(blocks, 1, 1e-8),
+            lambda: curator.mean_log_scale(blocks, 0.0, 1),
+            lambda: curator.cluster_sums([[0.0]], 1.0, 1),
+        ]
+        for request in requests:
+            with pytest.raises(ValueError, match="protect whole units"):
+                request()
+        assert curator.left == 1 and curator.unit == "who"
+
+
+@block_function
+def corners(points, rng, shape, kind):
+    """Centres of a block; or what is none."""
+    centres = np.zeros(shape)
+    return centres.tolist() if kind == "list" else centres.astype(kind)
+
+
+class TestRefusals:
+    """All of public arguments, before anything is spent."""
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"n_components": 0}, "n_components=0"),
+            ({"n_components": 1001}, "n_components=1001"),
+            ({"n_blocks": 65537}, "n_blocks=65537"),
+            ({"block_size": 0}, "block_size=0"),
+            ({"function": "os.system"}, "is not registered"),
+            ({"arguments": {"x": []}}, "plain|numbers, texts"),
+        ],
+    )
+    def test_blocks(self, changes, message):
+        with pytest.raises((TypeError, ValueError), match=message):
+            BlockClusters(**{"n_components": 2, "n_blocks": 9, "block_size": 9, **changes})
+
+    def test_requests(self):
+        curator, blocks = asked(np.ones((9, 2))), BlockClusters(1, 4, 2)
+        by_function = BlockClusters(1, 4, 2, f"{__name__}.corners", {"shape": (1, 2), "kind": "float64"})
+        requests = [
+            (lambda: curator.stable_cells(blocks, 0.0, 0.5, 1e-8), "width=0.0"),
+            (lambda: curator.stable_cells(blocks, 1e300, 0.5, 1e-8), "width=1e"),
+            (lambda: curator.stable_cells(blocks, 1.0, 0.5, 0.0), "eta=0.0"),
+            (lambda: curator.stable_cells(blocks, 1.0, 0.5, 1e-6), "was asked of a reserve"),
+            (lambda: curator.stable_cells(blocks, 1.0, 0, 1e-8), "share=0.0"),
+            (lambda: curator.stable_scales(by_function, 0.5, 1e-8), "scales by k-means"),
+            (lambda: curator.mean_log_scale(blocks, math.nan, 0.5), "middle=nan"),
+            (lambda: curator.cluster_sums([[0.0, 0.0]], math.inf, 0.5), "radius=inf"),
+            (lambda: curator.cluster_sums([[0.0, 0.0]], 1.0, 1e-30), "bury"),
+        ]
+        for request, message in requests:
+            with pytest.raises(ValueError, match=message):
+                request()
+        assert curator.left == 1 and not curator.answers
+
+    @pytest.mark.parametrize(
+        "request_of",
+        [
+            lambda curator, blocks, share: curator.stable_cells(blocks, 1.0, share, 1e-8),
+            lambda curator, blocks, share: curator.stable_scales(blocks, share, 1e-8),
+            lambda curator, blocks, share: curator.mean_log_scale(blocks, 0.0, share),
+            lambda curator, blocks, share: curator.cluster_sums([[0.0, 0.0]], 1.0, share),
+        ],
+    )
+    def test_shares_are_debited_before_a_record_is_looked_at(self, request_of, monkeypatch):
+        def looked(*arguments):
+            raise KeyboardInterrupt
+
+        curator, blocks = asked(np.ones((9, 2))), BlockClusters(1, 4, 2)
+        for name in ("vector_rows", "clipped_cluster_sums"):
+            monkeypatch.setattr(clusters, name, looked)
+        with pytest.raises(KeyboardInterrupt):
+            request_of(curator, blocks, 0.75)
+        assert curator.left == 0.25 and not curator.answers
+        with pytest.raises(BudgetExceeded):
+            request_of(curator, blocks, 0.5)
+        assert curator.left == 0.25
+
+    def test_blocks_are_found_once(self, monkeypatch):
+        found = []
+        true = clusters.batched_kmeans
+        monkeypatch.setattr(clusters, "batched_kmeans", lambda *a, **o: found.append(0) or true(*a, **o))
+        curator = asked(np.random.default_rng(0).normal(size=(90, 2)))
+        for blocks, number in ((BlockClusters(1, 4, 2), 1), (BlockClusters(1, 4, 2), 1), (BlockClusters(1, 5, 2), 2)):
+            curator.stable_scales(blocks, 0.1, 1e-8)
+            curator.mean_log_scale(blocks, 0.0, 0.1)
+            assert len(found) == number
+
+    def test_a_pure_curator_has_no_gaussian_noise(self):
+        curator = asked(np.ones((9, 2)), pure=True)
+        with pytest.raises(ValueError, match="Gaussian noise"):
+            curator.stable_cells(BlockClusters(1, 4, 2), 1.0, 1, 1e-8)
+        with pytest.raises(ValueError, match="Gaussian noise"):
+            curator.cluster_sums([[0.0, 0.0]], 1.0, 1)
+        assert curator.left == 1
+        assert curator.mean_log_scale(BlockClusters(1, 4, 2), 0.0, 1) is not None
+        assert clusters.log_scale_noise(PureDP(1.0), 1).scale == 2.0**17
+
+    @pytest.mark.parametrize(
+        ("shape", "kind", "found"),
+        [((1, 2), "float64", True), ((1, 2), "int64", False), ((2, 2), "float64", False), ((1, 2), "list", False)],
+    )
+    def test_what_a_block_function_answers_is_checked(self, shape, kind, found):
+        curator = asked(np.zeros((50, 2)), budget=Budget(epsilon=100.0, delta=1e-2))
+        blocks = BlockClusters(1, 40, 9, f"{__name__}.corners", {"shape": shape, "kind": kind})
+        centres, counts = curator.stable_cells(blocks, 1.0, 1, 1e-3)
+        assert len(centres) == found and (not found or abs(counts[0] - 40) < 5)
 
 
 class TestSteps:
@@ -287,11 +417,7 @@ class TestSteps:
     def test_audit(self, adjacency, factor, caught, monkeypatch):
         """Worst neighbours of one step: a record far on one side, against none or one far on the other side."""
         rows = [np.array([[1e9]]), np.array([[-1e9]]) if adjacency == "replace_one" else np.zeros((0, 1))]
-        n_records = 1 if adjacency == "replace_one" else None
-        data = [vectors(r, adjacency, n_records) for r in rows]
-        plan = make_plan(data[0], MixtureSettings(1, 8.0, 1.0, n_steps=2), Budget(epsilon=20.0, delta=1e-3))
-        weight = float(COUNT_WEIGHT[data[0].adjacency])
-        claim = float(_squared_step(data[0].adjacency, COUNT_WEIGHT[data[0].adjacency])) / (2 * plan.step_multiplier**2)
+        weight, claim = float(step_square(adjacency)[0]), 0.5
         drawn = []
 
         def sampler(values, scale, *, seed=None):  # the step's own draws, many at once
@@ -299,12 +425,13 @@ class TestSteps:
             return values
 
         discrete_gaussian = samplers.discrete_gaussian
-        monkeypatch.setattr(mixture_steps.samplers, "discrete_gaussian", sampler)
+        monkeypatch.setattr(samplers, "discrete_gaussian", sampler)
 
         def draw(dataset: int, count: int) -> np.ndarray:
             self.count = count
             drawn.clear()
-            lloyd_step(data[dataset], np.zeros((1, 1)), 3.0, plan)
+            curator = asked(rows[dataset], adjacency, Budget(rho=claim), reserve=0.0)
+            curator.cluster_sums(np.zeros((1, 1)), 3.0, 1)
             counts, sums = drawn
             return np.column_stack([counts, sums / 2.0**14 / 3.0])
 
@@ -315,59 +442,60 @@ class TestSteps:
         assert (found > claim) == caught
         assert found > 0.3 * claim  # about .6 of it
 
-    def test_moves_to_the_mean_and_leaves_what_is_hidden(self):
+    def test_counts_and_sums(self):
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(20_000, 2)) + [2.0, 1.0]
-        data = vectors(rows, "replace_one")
-        plan = make_plan(data, MixtureSettings(2, 8.0, 1.0), BUDGET)
-        step = lloyd_step(data, np.array([[0.0, 0.0], [500.0, 0.0]]), 8.0, plan, np.random.default_rng(1))
-        assert step.visible.tolist() == [True, False]
-        assert np.abs(step.centres[0] - [2.0, 1.0]).max() < 0.1
-        assert step.centres[1].tolist() == [500.0, 0.0]
+        counts, sums = asked(rows).cluster_sums(np.array([[0.0, 0.0], [500.0, 0.0]]), 8.0, 1)
+        assert abs(counts - [20_000, 0]).max() < 300  # noise of 20
+        assert np.abs(sums[0] / 20_000 - rows.mean(axis=0)).max() < 0.1
+
+    def test_noise(self):
+        for adjacency in ADJACENCIES:
+            weight, square = step_square(adjacency)
+            counts, sums = cluster_noise(Adjacency(adjacency), ZCDP(0.3), 0.5, 1234)
+            assert square / (weight * Fraction(counts.scale)) ** 2 / 2 <= Fraction(0.3) / 2
+            assert square * 1234**2 / Fraction(sums.scale) ** 2 / 2 <= Fraction(0.3) / 2
 
 
 class TestScale:
+    def logs(self, points, n_components, size=1000):
+        """log2 of the scale of the only block."""
+        return asked(points)._clustered(BlockClusters(n_components, 1, size))[1]
+
     def test_estimates_of_blocks_are_unbiased_about(self):
         rng = np.random.default_rng(0)
-        points = 3.0 * rng.normal(size=(400, 30, 4))
-        cost = ((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2))
-        logs = block_log_scales(cost, np.full(400, 30), 1, 4)
+        logs = [self.logs(3.0 * rng.normal(size=(30, 4)), 1)[0] for _ in range(400)]
         assert abs(2 ** np.mean(logs) - 3.0) < 0.1
-        few = block_log_scales(np.array([0.0, np.nan, np.inf, 1.0]), np.array([9, 9, 9, 1]), 1, 4)
-        assert np.isnan(few).all()  # no spread, no centres, no number, no more records than centres
 
-    def test_sum_moves_by_its_sensitivity_at_most(self):
+    def test_blocks_without_an_estimate(self):
+        rng = np.random.default_rng(0)
+        none = [np.zeros((9, 2)), np.zeros((0, 2)), rng.normal(size=(3, 2)), 1e300 * rng.normal(size=(9, 2))]
+        assert np.isnan([self.logs(points, 3)[0] for points in none]).all()  # no spread, records, freedom; no number
+
+    def test_sum_moves_by_its_sensitivity_at_most(self, monkeypatch):
         seen = []
-
-        class Recorder:
-            def __call__(self, values, scale, *, seed=None):
-                seen.append(values.copy())
-                return values
-
-        from pgmpy_dp.private.learners import mixture_scale
-
-        original = mixture_scale.samplers.discrete_gaussian
-        plan = StabilityHistogram(1.0, 3)
-        base = np.zeros(20)
-        try:
-            mixture_scale.samplers.discrete_gaussian = Recorder()
-            for value in (-150.0, -1.0, 0.2, 150.0, np.nan):
-                logs = base.copy()
-                logs[0] = value
-                assert noisy_log_scale(logs, plan, 1.0, 0.5) is not None
-        finally:
-            mixture_scale.samplers.discrete_gaussian = original
-        sums = [int(v[0]) for v in seen if v.shape == (1,)]
-        assert 0.9 * LOG_SENSITIVITY <= max(sums) - min(sums) <= LOG_SENSITIVITY
+        monkeypatch.setattr(
+            samplers, "discrete_gaussian", lambda values, scale, *, seed=None: seen.append(values) or values
+        )
+        for value in (-150.0, -1.0, 0.2, 150.0, np.nan):
+            curator, blocks = asked(np.zeros((0, 1))), BlockClusters(1, 20, 9)
+            curator._clusters = blocks, np.zeros((20, 1, 1)), np.array([value, *np.zeros(19)])
+            assert abs(curator.mean_log_scale(blocks, 0.0, 1)) <= 0.05
+        sums = [int(v[0]) for v in seen]
+        assert max(sums) - min(sums) == 2**17
 
     def test_no_agreement_is_none(self):
-        logs = np.arange(100.0)
-        assert noisy_log_scale(logs, StabilityHistogram(1.0, 20), 1.0, 0.0, np.random.default_rng(0)) is None
-        assert noisy_log_scale(np.full(9, np.nan), StabilityHistogram(1.0, 20), 1.0, 0.0) is None
+        curator, blocks = asked(np.zeros((0, 1)), budget=Budget(epsilon=50.0, delta=1e-6)), BlockClusters(1, 100, 9)
+        for logs in (np.append(np.arange(30.0), np.full(70, np.nan)), np.full(100, np.nan)):
+            curator._clusters = blocks, np.zeros((100, 1, 1)), logs
+            assert len(curator.stable_scales(blocks, 0.3, 3e-8)[0]) == 0
+        curator._clusters = blocks, np.zeros((100, 1, 1)), np.full(100, 7.25)
+        middles, counts = curator.stable_scales(blocks, 0.3, 3e-8)
+        assert len(middles) == 1 and abs(middles[0] - 7.25) <= 0.5 and abs(counts[0] - 100) < 20
 
 
 def test_a_threshold_is_above_what_the_module_proves():
-    # 2 k P(Z >= T - 1) <= eta, for the plan of the defaults.
-    plan = histogram.stability_histogram(3, 0.015, 1e-7)
+    # 2 k P(Z >= T - 1) <= eta, about what the defaults have.
+    plan = stable_histogram(3, ZCDP(0.015), 1, 1e-7)
     assert 6 * norm.sf((plan.threshold - 2) / plan.scale) >= 1e-7 / 1.5  # not wasteful either
     assert plan.threshold - 1 == tail_quantile(plan.scale, 1e-7 / 6)

@@ -16,8 +16,13 @@ import pytest
 
 import pgmpy_dp.models
 import pgmpy_dp.solvers
+from pgmpy_dp.plans import precision
 from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.blocks import named_function
+from pgmpy_dp.private.curator.clusters import ClusterCurator
+from pgmpy_dp.private.curator.precision import PrecisionProgram
+from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution
 from pgmpy_dp.private.data import parities, pseudo_likelihood, regressions
 from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix, neighbour_sums
@@ -27,8 +32,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.learners import precision
-from pgmpy_dp.private.learners.convex_program import certified_solution
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
@@ -147,16 +150,20 @@ def lasso_results():
 
 
 class TestPrecision:
-    SETTINGS = precision.PrecisionSettings(row_norm=3.0, penalty=0.2)
-
     def program(self):
         data = PrivateVectors(ROWS, ledger=Budget(rho=1.0), n_records=len(ROWS))
-        return precision.PrecisionProgram(3, Adjacency.ADD_REMOVE, len(ROWS), self.SETTINGS), data
+        program = PrecisionProgram(3, Adjacency.ADD_REMOVE, len(ROWS), row_norm=3.0, penalty=0.2)
+        return program, data
+
+    def solve(self, program, data):
+        name, arguments = precision.lasso_solvers(program)[0]
+        exact = program.exact(data)
+        return program.certified(exact, named_function(name)(exact.copy(), **arguments))
 
     def optimum(self, program, data):
         """From another call of the solver, far more exactly."""
         penalty = np.full((3, 3), 0.2)
-        moments = program._moments(data)
+        moments = program.exact(data)
         found = graphical_lasso(moments, penalty, penalize_diagonal=True, max_eigenvalue=program.cap, tolerance=1e-13)
         return found.precision[np.triu_indices(3)]
 
@@ -168,7 +175,7 @@ class TestPrecision:
         said = Solution(precision=found, dual=dual, duality_gap=0.0, converged=True)
         monkeypatch.setattr(precision, "graphical_lasso", lambda *a, **k: said)
         with np.errstate(all="ignore"):
-            point = program.solve(data)
+            point = self.solve(program, data)
             away = np.linalg.norm(point.value - exact)
         assert point.distance >= away and away > program.distance  # so it is not released
 
@@ -187,22 +194,19 @@ class TestPrecision:
             return Solution(precision=found, dual=dual, duality_gap=0.0, converged=True)
 
         monkeypatch.setattr(precision, "graphical_lasso", solver)
-        released = certified_solution(program, data)
+        released = certified_solution(program, data, precision.lasso_solvers(program))
         assert not results and np.linalg.norm(released - exact) <= program.distance
 
     def test_a_solver_that_changes_its_arguments_changes_nothing(self, monkeypatch):
         program, data = self.program()
 
         def solver(moments, penalty, **options):
-            solution = graphical_lasso(3 * moments, penalty, **options)
             moments *= 3
-            penalty *= 0
-            return solution
+            return graphical_lasso(moments, penalty, **options)
 
         monkeypatch.setattr(precision, "graphical_lasso", solver)
-        exact = self.optimum(program, data)
-        point = program.solve(data)
-        assert np.linalg.norm(point.value - exact) <= point.distance
+        with pytest.raises(UncertifiedSolution):  # what it solved is not what is certified
+            certified_solution(program, data, precision.lasso_solvers(program))
 
 
 class TestPublicNumbers:
@@ -275,8 +279,11 @@ class TestPublicNumbers:
                 assert np.abs(counts - fewer).sum() == 1
                 assert np.linalg.norm((sums - smaller).astype(float)) <= 1 << 16
         for d in data:
-            with pytest.raises(ValueError, match="centres have the shape"):
-                clipped_cluster_sums(d, np.zeros((2, 3)), 1.0, 1 << 16)
+            curator = ClusterCurator(d, Budget(rho=1.0), what="sums", columns=d.columns)
+            for wrong in (np.zeros((2, 3)), np.zeros((0, 2)), np.zeros(2)):
+                with pytest.raises(ValueError, match="centres have the shape"):
+                    curator.cluster_sums(wrong, 1.0, 1)
+            assert curator.left == 1
 
     def test_scores_of_a_block(self, monkeypatch):
         learner = plan_blocks(Schema({"a": [0, 1], "b": [0, 1], "c": [0, 1]}), BlockSettings(1.0, 0.1))

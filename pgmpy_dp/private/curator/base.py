@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -318,7 +318,10 @@ class Curator:
         """
         with self._lock:
             self._require_open()
-            return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
+            return self._generator()
+
+    def _generator(self) -> np.random.Generator:
+        return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
 
     def release(
         self,
@@ -479,6 +482,13 @@ class Curator:
     def _random_keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
         """A random 64-bit number for each of some parts of users."""
         return _observer.keys(units, draw)
+
+    def _child(self, data: PrivateData) -> Self:
+        """A curator of a part of the data, which has nothing to spend until it is lent something."""
+        child = object.__new__(type(self))
+        child._start(data, self.cost, self._seed)
+        child._mechanism, child._guarantee = self._mechanism, self._guarantee
+        return child
 
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:

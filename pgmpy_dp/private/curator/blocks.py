@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["block_function", "named_function", "plain_arguments", "run_blocks"]
+__all__ = ["block_function", "named_function", "plain_arguments", "run_blocks", "silent_warnings"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -169,7 +169,7 @@ def run_blocks(
     def answered(k: int) -> Any:
         return checked(context.copy().run(called, k))
 
-    with ThreadpoolController().limit(limits=1), _silent_warnings():
+    with ThreadpoolController().limit(limits=1), silent_warnings():
         try:
             if workers == 1:
                 return [answered(k) for k in range(len(blocks))]
@@ -205,7 +205,7 @@ _before: tuple[Any, ...] = ()
 
 
 @contextmanager
-def _silent_warnings() -> Iterator[None]:
+def silent_warnings() -> Iterator[None]:
     """Ignore warnings in all threads, and put filters and handlers back as they were."""
     global _runs, _before
     names = ("showwarning", "_showwarnmsg_impl")

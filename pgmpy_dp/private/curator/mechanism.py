@@ -15,11 +15,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import additive, distance_test, samplers
+from pgmpy_dp.private.noise import additive, distance_test, histogram, matrix, samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableMode", "additive_scales"]
+__all__ = [
+    *("AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableCells", "StableMode"),
+    *("SymmetricNoise", "WeightedNoise"),
+    "additive_scales",
+]
 
 
 def additive_scales(
@@ -143,6 +147,34 @@ class JointNoise(Mechanism):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class SymmetricNoise(Mechanism):
+    """The upper triangle of a symmetric matrix of integers, with matrix noise.
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.matrix` has the proofs. With a plan that was made for a share and the
+    statistic's own sensitivity, `draw` costs the share.
+    """
+
+    exact: Sensitive
+    plan: matrix.MatrixNoise
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Of the noise."""
+        return self.plan.mechanism.replace("-", "_")
+
+    @property
+    def noise(self) -> tuple[Noise, ...]:  # type: ignore[override]
+        """Of the diagonal, and of the rest."""
+        return self.plan.diagonal, self.plan.off_diagonal
+
+    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+        """The diagonal, shape (d,), and the rest of the triangle, row by row."""
+        return list(matrix.add_matrix_noise(self.exact, self.plan, seed))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class NoisyMax(Mechanism):
     """The position of the noisily largest of several integer scores, none of which moves by more than `linf`.
 
@@ -252,3 +284,88 @@ class SeveralNoisyMax(Mechanism):
     def draw(self, seed: np.random.Generator | None) -> np.ndarray:
         """A position in each row."""
         return noisy_argmax(self.rows, self.scale, self.cost, seed)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StableCells(Mechanism):
+    """Cells of an unbounded grid that many blocks have marked, and by how many each, with noise.
+
+    Attributes
+    ----------
+    cells : ndarray of int64, shape (m, q)
+    counts : ndarray of int64, shape (m,)
+        By how many blocks each is marked, exact.
+    n_marks : int
+        k: no block marks more cells.
+    histogram : StabilityHistogram
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.histogram` has the proof, for one block that changes. With noise and a
+    threshold that were made for k marks, s rho and eta, `draw` costs the share s and eta of the reserve (``proof.md``,
+    section 3).
+    """
+
+    cells: np.ndarray
+    counts: np.ndarray
+    n_marks: int
+    histogram: histogram.StabilityHistogram
+
+    name = "stability_histogram"
+
+    @property
+    def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
+        """Of the counts; the cells have none."""
+        return None, self.histogram.noise
+
+    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+        """The cells that reach the threshold, in the order of their numbers, and their noisy counts."""
+        return list(histogram.released_cells(self.cells, self.counts, self.histogram, seed))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedNoise(Mechanism):
+    """Integer arrays, each with Gaussian noise in proportion to its unit, for a bound on what all move by together.
+
+    Attributes
+    ----------
+    exact : tuple of ndarray of int64
+    units : tuple of Fraction
+        Of each array.
+    square : Fraction
+        The sum over the arrays of their squared l2 changes over their squared units is never more.
+
+    Notes
+    -----
+    Privacy: independent discrete Gaussian noise of scale ``sigma_i`` on coordinate i, which moves by ``D_i``, has Renyi
+    divergences of at most ``alpha sum_i D_i**2/(2 sigma_i**2)`` (Canonne, Kamath and Steinke 2020, Theorem 4,
+    coordinate by coordinate). With scales ``unit sqrt(square/(2 s rho))``, `draw` costs the share s of rho.
+    """
+
+    exact: tuple[np.ndarray, ...]
+    units: tuple[Fraction, ...]
+    square: Fraction
+    noise: tuple[Noise, ...]
+
+    name = "discrete_gaussian"
+
+    @staticmethod
+    def noise_for(units: Iterable[Fraction], square: Fraction, cost: ZCDP, share: Fraction) -> tuple[Noise, ...]:
+        """The noise of arrays in these units; ValueError where it would bury any count."""
+        parts = (share * Fraction(cost.rho) / (square * unit**2) for unit in units)
+        return tuple(Noise("discrete_gaussian", additive.gaussian_scales([1.0], part)[0]) for part in parts)
+
+    @classmethod
+    def of(
+        cls, exact: Iterable[np.ndarray], units: Iterable[Fraction], square: Fraction, cost: ZCDP, share: Fraction
+    ) -> WeightedNoise:
+        """The mechanism that releases the arrays together for a share of rho."""
+        units = tuple(units)
+        return cls(tuple(exact), units, square, cls.noise_for(units, square, cost, share))
+
+    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+        """Noisy arrays."""
+        return [
+            samplers.discrete_gaussian(values, noise.scale, seed=seed)
+            for values, noise in zip(self.exact, self.noise, strict=True)
+        ]

@@ -282,10 +282,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         part = self._random_parts(codes, n_parts)
         parts = []
         for k in range(n_parts):
-            child = object.__new__(TableCurator)
+            child = self._child(self._data._of_codes(codes[part == k]))
             child._kept = {}
-            child._start(self._data._of_codes(codes[part == k]), self.cost, self._seed)
-            child._mechanism, child._guarantee = self._mechanism, self._guarantee
             parts.append(child)
         with self._lending(list(parts)):
             yield parts

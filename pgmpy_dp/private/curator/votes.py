@@ -16,7 +16,7 @@ from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode, additive_scales
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost, root_up
+from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost, root_down, root_up
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -129,11 +129,7 @@ def agreement_test(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction |
     if not 0 < failing < 1:
         raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
     if isinstance(cost, ZCDP):
-        square = 2 * part * Fraction(cost.rho)
-        root = math.sqrt(square)
-        while Fraction(root) ** 2 > square:
-            root = math.nextafter(root, 0.0)
-        epsilon = Fraction(root)
+        epsilon = Fraction(root_down(2 * part * Fraction(cost.rho)))
     else:
         epsilon = part * Fraction(cost.epsilon)
     delta = float(failing)

@@ -72,11 +72,11 @@ def _count_on_device(codes: np.ndarray, shape: tuple[int, ...], columns: Sequenc
     device = config.get_device()
     table = torch.zeros(math.prod(shape), dtype=torch.int64, device=device)
     for start in range(0, len(codes), _ROWS_ON_DEVICE):
-        index = torch.zeros((), dtype=torch.int64, device=device)
+        rows = codes[start : start + _ROWS_ON_DEVICE]
+        index = torch.zeros(len(rows), dtype=torch.int64, device=device)
         for j, size in zip(columns, shape, strict=True):
-            # Codes wider than a byte through a type that every device has.
-            column = codes[start : start + _ROWS_ON_DEVICE, j]
-            column = column if column.dtype == np.uint8 else column.astype(np.int64)
+            # Codes wider than a byte travel in a type that every device has; bytes become wider only there.
+            column = rows[:, j] if rows.dtype == np.uint8 else rows[:, j].astype(np.int64)
             index = index * size + torch.tensor(column, device=device)
         table += torch.bincount(index, minlength=len(table))
     return table.cpu().numpy().reshape(shape)

@@ -16,11 +16,10 @@ from pgmpy_dp.private.data.frame import column_names, read_edge_list, read_keys
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.noise.additive import root_up
-from pgmpy_dp.private.noise.subsampling import uniform_parts
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["PrivateGraph", "adjacency_matrix", "edge_count", "neighbour_sums", "random_edge_halves"]
+__all__ = ["PrivateGraph", "adjacency_matrix", "checked_marks", "edge_count", "neighbour_sums"]
 
 MAX_VERTICES = 2**31 - 1  # so that a vertex, and a degree, is an integer of 32 bits
 
@@ -80,6 +79,22 @@ class PrivateGraph(PrivateData):
         self._nodes, ends = _read(graph, declared)
         self._matrix = _symmetric(ends, len(self._nodes))
 
+    def _of_edges(self, ends: np.ndarray) -> PrivateGraph:
+        """The graph of some of these edges on all vertices, with the same ledger. For the boundary alone.
+
+        Parameters
+        ----------
+        ends : ndarray of int, shape (n_edges, 2)
+
+        Returns
+        -------
+        PrivateGraph
+        """
+        part = object.__new__(PrivateGraph)
+        part._adjacency, part._ledger, part._hands = self._adjacency, self._ledger, self._hands
+        part._nodes, part._matrix = self._nodes, _symmetric((ends[:, 0], ends[:, 1]), self.n)
+        return part
+
     @property
     def nodes(self) -> Sequence[Hashable]:
         """The vertices, in order: a tuple, or a range where they are 0, 1, ..."""
@@ -100,31 +115,6 @@ class PrivateGraph(PrivateData):
 def adjacency_matrix(subject: PrivateGraph) -> sp.csr_array:
     """Exact 0/1 adjacency matrix, shape (n, n), int32, symmetric with zero diagonal; read only, for learners."""
     return subject._matrix
-
-
-def random_edge_halves(
-    subject: PrivateGraph, seed: np.random.Generator | None = None
-) -> tuple[sp.csr_array, sp.csr_array]:
-    """Two graphs, as adjacency matrices, with each edge in one of them by a fair coin of its own.
-
-    Parameters
-    ----------
-    subject : PrivateGraph
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only: the coins are then not private.
-
-    Notes
-    -----
-    Privacy: think of a coin for each pair of vertices, thrown whether or not the pair is an edge. Given all coins, a
-    change of one edge changes one of the two graphs by one edge and leaves the other as it is. So releases of the two,
-    each with one and the same guarantee under the adjacency "edge", have that guarantee together (parallel composition,
-    McSherry 2009), also where the second one depends on what the first one released: given that, one of the two factors
-    of the likelihood ratio is 1. It holds for each value of the coins, and so on average.
-    """
-    upper = sp.triu(subject._matrix, 1, format="coo")
-    second = uniform_parts(upper.nnz, 2, seed=seed).astype(bool)
-    first_half, second_half = (_symmetric((upper.row[part], upper.col[part]), subject.n) for part in (~second, second))
-    return first_half, second_half
 
 
 def edge_count(matrix: sp.csr_array) -> Sensitive:
@@ -159,13 +149,18 @@ def neighbour_sums(matrix: sp.csr_array, marks: np.ndarray) -> Sensitive:
     entry of size 1 at most, so the sums move by at most 2 in l1 norm, sqrt(2) in l2 norm and 1 in any entry, for any
     number of communities.
     """
+    u = checked_marks(marks, matrix.shape[0]).astype(np.int32)
+    return Sensitive((matrix @ u).astype(np.int64), Adjacency.EDGE, 2.0, root_up(Fraction(2)), 1.0)
+
+
+def checked_marks(marks: np.ndarray, n: int) -> np.ndarray:
+    """Marks as :func:`neighbour_sums` takes them, in bytes; ValueError for others."""
     u = np.asarray(marks)
     # Compared, not added up: absolute values and sums of narrow integers overflow.
-    whole = u.ndim == 2 and len(u) == matrix.shape[0] and u.dtype.kind in "iu" and bool(np.isin(u, (-1, 0, 1)).all())
+    whole = u.ndim == 2 and len(u) == n and u.dtype.kind in "iu" and bool(np.isin(u, (-1, 0, 1)).all())
     if not whole or (np.count_nonzero(u, axis=1) > 1).any():
-        raise ValueError(f"marks of shape {u.shape} must be integers with at most one 1 or -1 in each of the rows")
-    u = u.astype(np.int32)
-    return Sensitive((matrix @ u).astype(np.int64), Adjacency.EDGE, 2.0, root_up(Fraction(2)), 1.0)
+        raise ValueError(f"marks of shape {u.shape} must be integers with at most one 1 or -1 in each of the {n} rows")
+    return u.astype(np.int8)
 
 
 def _read(graph: Any, declared: Sequence[Hashable] | None) -> tuple[Sequence[Hashable], tuple[np.ndarray, np.ndarray]]:

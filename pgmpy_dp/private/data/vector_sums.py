@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
-from pgmpy_dp.private.noise.subsampling import uniform_parts
 
-__all__ = [
-    "LARGEST_DIMENSION",
-    "clipped_cluster_sums",
-    "record_number",
-    "require_single_records",
-    "vector_blocks",
-]
+__all__ = ["LARGEST_DIMENSION", "clipped_cluster_sums", "require_single_records", "vector_blocks"]
 
 LARGEST_DIMENSION = 4096
 """So that the rounding errors of a norm stay below the margin that clipping leaves."""
@@ -33,35 +25,41 @@ def require_single_records(data: PrivateVectors) -> None:
 
 
 def vector_blocks(
-    data: PrivateVectors, n_blocks: int, most: int, seed: np.random.Generator | None = None
+    rows: np.ndarray, part: np.ndarray, places: np.ndarray, n_blocks: int, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The kept records in disjoint blocks, by a uniform draw for each; at most the first `most` of a block.
+    """The records in disjoint blocks; of a block those `most` with the smallest places.
 
     Parameters
     ----------
-    data : PrivateVectors
+    rows : ndarray, shape (n, d)
+    part : ndarray of int, shape (n,)
+        The block of each record, by a draw of its own.
+    places : ndarray of int64, shape (n,)
+        Below 2**32: a second draw, which says where in its block a record stands.
     n_blocks, most : int
-        Positive and public.
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only: the draws are then **not private**.
+        Positive and public; at most 65536 blocks.
 
     Returns
     -------
     points : ndarray of float64, shape (n_blocks, most, d)
-        Records keep their order; zeros where a block has fewer.
+        Zeros where a block has fewer.
     used : ndarray of bool, shape (n_blocks, most)
 
     Notes
     -----
-    Privacy: one block differs between neighbours, see :func:`pgmpy_dp.private.data.table.random_parts`; which of a
-    block's records are its first depends on the block alone. Shapes are public, so that sums over a block's rows are
-    made in the same order whatever the sizes of other blocks. Memory: one copy of at most ``n_blocks * most`` records,
-    and 16 bytes for each record.
+    Privacy: with draws that know nothing of the records (a replaced record keeps its own, an added one brings its own)
+    one block differs between neighbours, see :func:`pgmpy_dp.private.data.table.random_parts`. Every other block is the
+    same to the bit, in whatever order the table is: its records stand in the order of their draws, those of equal
+    draws in that of their content. Shapes are public, so that sums over a block's rows are made in the same order
+    whatever the sizes of other blocks.
     """
-    require_single_records(data)
-    rows = vector_rows(data)[0]
-    part = uniform_parts(len(rows), n_blocks, seed=seed)
-    order = np.argsort(part, kind="stable")
+    draws = (part << 32) | places
+    order = np.argsort(draws)
+    equal = draws[order[1:]] == draws[order[:-1]]
+    tied = np.append(equal, False) | np.append(False, equal)
+    if tied.any():
+        several = order[tied]
+        order[tied] = several[np.lexsort((*rows[several].view(np.int64).T, draws[several]))]
     sizes = np.bincount(part, minlength=n_blocks)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     taken = place < most
@@ -79,7 +77,7 @@ def clipped_cluster_sums(
     ----------
     data : PrivateVectors
     centres : ndarray, shape (k, d)
-        Public; any numbers.
+        Public; any numbers, of one centre or more.
     unit : float
         Of the grid, a power of two.
     bound : int
@@ -103,8 +101,6 @@ def clipped_cluster_sums(
     the difference of two such pairs, of one centre or of two.
     """
     rows = vector_rows(data)[0]
-    if centres.ndim != 2 or not len(centres) or centres.shape[1] != rows.shape[1]:
-        raise ValueError(f"centres have the shape {centres.shape}; pass one or more, of {rows.shape[1]} numbers each")
     k, d = centres.shape
     centres = np.clip(np.nan_to_num(centres), -_LARGEST * unit, _LARGEST * unit)
     counts, sums = np.zeros(k, dtype=np.int64), np.zeros((k, d), dtype=np.int64)
@@ -136,10 +132,3 @@ def _squares(x: np.ndarray, centre: np.ndarray) -> np.ndarray:
         difference *= difference
         total += difference
     return total
-
-
-def record_number(data: PrivateVectors) -> np.ndarray:
-    """The number of kept records, shape (1,), which moves by at most 1 under ``add_remove``; not for others."""
-    if changed_records(data.adjacency) != 1:
-        raise ValueError(f"adjacency={str(data.adjacency)!r} has a public number of records; use data.n_records")
-    return np.array([len(vector_rows(data)[0])], dtype=np.int64)

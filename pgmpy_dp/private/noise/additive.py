@@ -30,6 +30,7 @@ __all__ = [
     "laplace_release",
     "laplace_scales",
     "noise_and_cost",
+    "root_down",
     "root_up",
     "round_up",
 ]
@@ -223,6 +224,20 @@ def root_up(exact: Fraction) -> float:
     root = math.sqrt(square)
     while math.isfinite(root) and Fraction(root) ** 2 < exact:
         root = math.nextafter(root, math.inf)
+    return root
+
+
+def root_down(exact: Fraction) -> float:
+    """A float whose exact square is at most `exact`, within two units in the last place of the largest such.
+
+    Examples
+    --------
+    >>> Fraction(root_down(Fraction(2))) ** 2 <= 2 <= Fraction(root_up(Fraction(2))) ** 2
+    True
+    """
+    root = math.sqrt(exact)
+    while Fraction(root) ** 2 > exact:
+        root = math.nextafter(root, 0.0)
     return root
 
 

@@ -23,11 +23,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import additive_release, gaussian_scales, laplace_scales
-from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["BULK", "MAX_SCALE", "bulk_noise", "bulk_release", "cumulative_brackets"]
+__all__ = ["BULK", "MAX_SCALE", "bulk_noise", "cumulative_brackets", "with_noise"]
 
 BULK = 1 << 12
 """Cells from which a table is worth while."""
@@ -73,24 +72,16 @@ def bulk_noise(distribution: str, scale: float, size: int) -> np.ndarray:
     return drawn
 
 
-def bulk_release(
-    table: Sensitive, cost: PureDP | ZCDP, share: Fraction, seed: np.random.Generator | None = None
-) -> tuple[np.ndarray, Noise]:
-    """One table with noise, as :func:`~pgmpy_dp.private.noise.additive.additive_release`; quicker for many cells.
+def with_noise(exact: np.ndarray, noise: Noise, seed: np.random.Generator | None = None) -> np.ndarray:
+    """Integers plus independent noise, as the samplers draw it, or, for many cells without a `seed`, all at once.
 
     Notes
     -----
-    Privacy: the same scale and the same distribution of the noise, and so the same guarantee.
+    Privacy: the distribution of the noise is the same, and so is the guarantee.
     """
-    if isinstance(cost, ZCDP):
-        noise = Noise("discrete_gaussian", *gaussian_scales([table.l2], share * Fraction(cost.rho)))
-    else:
-        noise = Noise("discrete_laplace", *laplace_scales([table.l1], share * Fraction(cost.epsilon)))
-    if seed is not None or table.value.size < BULK or noise.scale > MAX_SCALE:
-        [noisy], [noise] = additive_release([table], cost, share, seed=seed)
-        return noisy, noise
-    drawn = bulk_noise(noise.distribution, noise.scale, table.value.size)
-    return table.value + drawn.reshape(table.value.shape), noise
+    if seed is not None or exact.size < BULK or noise.scale > MAX_SCALE:
+        return getattr(samplers, noise.distribution)(exact, noise.scale, seed=seed)
+    return exact + bulk_noise(noise.distribution, noise.scale, exact.size).reshape(exact.shape)
 
 
 def cumulative_brackets(distribution: str, scale: float, bits: int) -> tuple[int, list[Bracket]]:

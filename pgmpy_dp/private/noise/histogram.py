@@ -47,7 +47,14 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["StabilityHistogram", "marked_cells", "stability_histogram", "stable_cells", "tail_quantile"]
+__all__ = [
+    "StabilityHistogram",
+    "marked_cells",
+    "released_cells",
+    "stability_histogram",
+    "stable_cells",
+    "tail_quantile",
+]
 
 _SUMMED = 1000.0  # scales up to which tails are summed term by term
 
@@ -168,7 +175,13 @@ def stable_cells(
     -----
     Privacy: see the module. The order is that of the keys, and so says nothing about counts.
     """
-    cells, counts = marked_cells(keys, blocks)
+    return released_cells(*marked_cells(keys, blocks), histogram, seed)
+
+
+def released_cells(
+    cells: np.ndarray, counts: np.ndarray, histogram: StabilityHistogram, seed: np.random.Generator | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """As :func:`stable_cells`, for marked cells and the exact numbers of their blocks."""
     noisy = samplers.discrete_gaussian(counts, histogram.scale, seed=seed)
     kept = noisy >= histogram.threshold
     return cells[kept], noisy[kept]

@@ -11,18 +11,24 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private.data.moments import GRID, centered_sums, mean_sensitivity, second_moments, unit_count
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.vectors import (
+    GRID,
+    MECHANISMS,
+    VectorCurator,
+    checked_norm,
+    checked_point,
+    clipped_sum_noise,
+    moments_noise,
+    unit_count_noise,
+)
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, checked_number
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import additive_release, gaussian_scales, laplace_scales
-from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, add_matrix_noise, plan_matrix_noise
-from pgmpy_dp.private.noise.samplers import seeded_generator
-from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.schema import decode_label, encode_label
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import decode_label
 
-__all__ = ["CovarianceSettings", "NoisyCovariance", "checked_center", "noisy_covariance", "run", "vectors_public"]
+__all__ = ["CovarianceSettings", "NoisyCovariance", "noisy_covariance", "run"]
 
 _MEAN_SHARE = Fraction(1, 5)
 
@@ -37,7 +43,7 @@ class CovarianceSettings:
         B: records, less the centre, are shortened to this l2 norm. Public: from the ranges of the quantities, never
         from the records.
     mechanism : str, default "auto"
-        Noise of the second moments, one of `pgmpy_dp.private.noise.matrix.MECHANISMS`, which has their proofs.
+        Noise of the second moments, one of `MECHANISMS`; :mod:`pgmpy_dp.private.noise.matrix` has their proofs.
     center : None, sequence of d numbers, or "private"
         What is subtracted from every record: nothing, a public vector, or a noisy mean on which a fifth of the budget
         is spent.
@@ -63,30 +69,18 @@ class CovarianceSettings:
     random_state: int | None = None
 
     def __post_init__(self) -> None:
-        if self.row_norm is None:
-            raise ValueError(
-                "row_norm=None: pass the public bound on the l2 norm of a record (less the centre) to which records "
-                "are clipped, such as 1.3 times the root of the sum of the variances you expect; never a bound "
-                "computed from the records, which would not be private"
-            )
-        object.__setattr__(self, "row_norm", checked_number("row_norm", self.row_norm, positive=True))
-        if not 1e-50 <= self.row_norm <= 1e50:
-            raise ValueError(
-                f"row_norm={self.row_norm!r} leaves no room for its powers among the floats; change the records' units"
-            )
+        object.__setattr__(self, "row_norm", checked_norm("row_norm", self.row_norm))
         if self.mechanism not in MECHANISMS:
             raise ValueError(f"mechanism={self.mechanism!r} is not supported; use one of {MECHANISMS}")
         private = isinstance(self.center, str)
         if private and self.center != "private":
             raise ValueError(f"center={self.center!r} is not supported; pass None, a public vector, or 'private'")
         if self.center is not None and not private:
-            object.__setattr__(self, "center", checked_center("center", self.center))
+            object.__setattr__(self, "center", checked_point("center", self.center))
         if self.center_start is not None:
-            object.__setattr__(self, "center_start", checked_center("center_start", self.center_start))
+            object.__setattr__(self, "center_start", checked_point("center_start", self.center_start))
         if self.center_radius is not None:
-            object.__setattr__(
-                self, "center_radius", checked_number("center_radius", self.center_radius, positive=True)
-            )
+            object.__setattr__(self, "center_radius", checked_norm("center_radius", self.center_radius))
         if private and self.center_radius is None:
             raise ValueError(
                 "center='private' needs center_radius, a public distance from center_start (default zeros) within "
@@ -99,15 +93,6 @@ class CovarianceSettings:
             )
         if self.random_state is not None:
             object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Everything that is decided from public numbers."""
-
-    noise: MatrixNoise
-    mean_share: Fraction
-    count_share: Fraction
 
 
 def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> Release:
@@ -138,15 +123,10 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     Notes
     -----
     Privacy
-        *Sensitivity.* Of a record, or of a person with any number of records:
-        :func:`~pgmpy_dp.private.data.moments.trace_sensitivity` of the second moments around *any* centre,
-        :func:`~pgmpy_dp.private.data.moments.mean_sensitivity` of the mean; 1 of the number, under add_remove.
-
-        *Guarantee.* That of the noise, :mod:`pgmpy_dp.private.noise.matrix`. The mean gets 1/5 of epsilon or rho, the
-        number `_count_share`, with discrete Laplace or Gaussian noise; the matrix the rest. The centre of the
-        second moments is computed from the noisy mean and number alone, so this is a sequence of three releases, each
-        private whatever the ones before it were (Rogers et al. 2016; Bun and Steinke 2016): costs add up to the budget.
-        Beside the one-sided Wishart, which has the budget's delta, mean and number are pure.
+        *Guarantee.* The budget's, by up to three requests to a
+        :class:`~pgmpy_dp.private.curator.vectors.VectorCurator`: a clipped sum (1/5 of epsilon or rho), the number
+        (`_count_share`), the second moments (the rest, and for the one-sided Wishart the budget's delta) around a
+        centre that is computed from the first two. A record, or a person with any number of records, is protected.
 
         *Floating point.* The double Wishart, the one-sided Wishart and the Frobenius noise are made of floats and
         rounded: their guarantee is one of real numbers. ``Release.floating_point`` says so; the others are exact.
@@ -165,78 +145,48 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     ('double_wishart', [(3,), (3,), (1,)], '0-DP')
     """
     require_data_and_budget(data, PrivateVectors, budget)
-    plan = _planned(data, settings, budget)
-    seed = seeded_generator(settings.random_state)
-    mechanism = plan.noise.mechanism.replace("-", "_")
-    d = len(data.columns)
-    data.ledger.charge(
-        plan.noise.cost,
-        what=f"second moments of {d} columns",
-        columns=data.columns,
-        mechanism=mechanism,
-        adjacency=data.adjacency,
-        reproducible=seed is not None,
-        unit=data.unit,
-    )
-    public = {
-        **vectors_public(data),
-        "row_norm": settings.row_norm,
-        "grid": GRID,
-        "center": settings.center,
-        "center_radius": settings.center_radius,
-        "center_start": settings.center_start,
-        "settings": {"mechanism": settings.mechanism, "budget": budget.guarantee.to_dict()},
-    }
-    rest = plan.noise.cost if isinstance(plan.noise.cost, PureDP | ZCDP) else PureDP(plan.noise.cost.epsilon)
-    extra: list[np.ndarray] = []
-    noises: list[Noise] = []
-    if plan.mean_share:
-        assert settings.center_radius is not None
-        sums = centered_sums(data, _start(settings.center_start, d), settings.center_radius)
-        values, noise = additive_release([sums], rest, plan.mean_share, seed=seed)
-        extra, noises = [*extra, *values], [*noises, *noise]
-    if plan.count_share:
-        values, noise = additive_release([unit_count(data)], rest, plan.count_share, seed=seed)
-        extra, noises = [*extra, *values], [*noises, *noise]
-    moments = second_moments(data, _location(public, extra), settings.row_norm)
-    diagonal, off_diagonal = add_matrix_noise(moments, plan.noise, seed)
-    return Release(
-        kind="covariance",
-        values=(diagonal, off_diagonal, *extra),
-        noise=(plan.noise.diagonal, plan.noise.off_diagonal, *noises),
-        public=public,
-        adjacency=data.adjacency,
-        guarantee=plan.noise.cost,
-        mechanism=mechanism,
-        reproducible=seed is not None,
-    )
-
-
-def _planned(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> _Plan:
     d = len(data.columns)
     for name in ("center", "center_start"):
         value = getattr(settings, name)
-        if isinstance(value, tuple) and len(value) != d:
-            raise ValueError(f"{name} has {len(value)} entries for {d} columns; pass one number per column")
+        if isinstance(value, tuple):
+            checked_point(name, value, d)
     mean = _MEAN_SHARE if settings.center == "private" else Fraction(0)
     count = _count_share(d) if data.n_records is None else Fraction(0)
-    noise = plan_matrix_noise(
-        settings.mechanism,
-        d,
-        data.adjacency,
+    rest = 1 - mean - count
+    noise = moments_noise(settings.mechanism, d, data.adjacency, budget, rest, single_records=data.unit is None)
+    # Scales that cannot be drawn are refused here, before the charge.
+    cost = PureDP(noise.cost.epsilon) if isinstance(noise.cost, ApproxDP) else noise.cost
+    if mean:
+        clipped_sum_noise(d, data.adjacency, cost, mean)
+    if count:
+        unit_count_noise(cost, count)
+    eta = budget.delta if isinstance(noise.cost, ApproxDP) else 0.0
+    curator = VectorCurator(
+        data,
         budget,
-        share=1 - mean - count,
-        single_records=data.unit is None,
+        what=f"second moments of {d} columns",
+        columns=data.columns,
+        mechanism=noise.mechanism.replace("-", "_"),
+        reserve=eta,
+        pure=not isinstance(cost, ZCDP),
+        random_state=settings.random_state,
     )
-    # Scales that the samplers cannot draw are refused here, before the charge.
-    for share, sizes in ((mean, mean_sensitivity(d, data.adjacency)), (count, (1.0, 1.0, 1.0))):
-        if not share:
-            continue
-        if isinstance(noise.cost, ZCDP):
-            gaussian_scales([sizes[1]], share * Fraction(noise.cost.rho))
-        else:
-            laplace_scales([sizes[0]], share * Fraction(noise.cost.epsilon))
-    return _Plan(noise, mean, count)
+    public = {
+        **{"n_records": data.n_records, "row_norm": settings.row_norm, "grid": GRID},
+        **{name: getattr(settings, name) for name in ("center", "center_radius", "center_start")},
+        "settings": {"mechanism": settings.mechanism, "budget": budget.guarantee.to_dict()},
+    }
+    extra: list[np.ndarray] = []
+    if mean:
+        assert settings.center_radius is not None
+        extra.append(curator.clipped_sum(_start(settings.center_start, d), settings.center_radius, mean))
+    if count:
+        extra.append(np.array([curator.unit_count(count)]))
+    curator.second_moments(_location(public, extra, d), settings.row_norm, noise.mechanism, rest, eta)
+    ordered = (curator.answers[-1], *curator.answers[:-1])  # readers expect the matrix first
+    return curator.release(
+        "covariance", public, arrays=[pair for a in ordered for pair in zip(a.values, a.noise, strict=True)]
+    )
 
 
 def _count_share(d: int) -> Fraction:
@@ -300,29 +250,7 @@ def noisy_covariance(release: Release) -> NoisyCovariance:
     covariance += covariance.T
     covariance[np.diag_indices(d)] = release.values[0] * unit
     sds = [math.sqrt(noise.variance) * unit for noise in release.noise[:2] if noise is not None]
-    return NoisyCovariance(columns, covariance, _location(public, extra), n_records, sds[1], sds[0])
-
-
-def vectors_public(data: PrivateVectors) -> dict[str, Any]:
-    """Public facts about private vectors, for a release."""
-    return {
-        "columns": [encode_label(name) for name in data.columns],
-        "n_records": data.n_records,
-        "unit": encode_label(data.unit),
-    }
-
-
-def checked_center(name: str, value: Any) -> tuple[float, ...]:
-    """A public vector as a tuple of finite floats; TypeError or ValueError naming the argument otherwise."""
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass one number per column")
-    sizes = [abs(entry) if _is_real(entry) else entry for entry in value]
-    checked = [checked_number(f"{name}[{k}]", size, positive=False) for k, size in enumerate(sizes)]
-    return tuple(-size if entry < 0 else size for entry, size in zip(value, checked, strict=True))
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return NoisyCovariance(columns, covariance, _location(public, extra, d), n_records, sds[1], sds[0])
 
 
 def _start(value: Sequence[float] | None, d: int) -> np.ndarray:
@@ -334,9 +262,8 @@ def _n_records(public: Any, extra: Sequence[np.ndarray]) -> float:
     return max(float(extra[-1][0] if public["n_records"] is None else public["n_records"]), 1.0)
 
 
-def _location(public: Any, extra: Sequence[np.ndarray]) -> np.ndarray:
+def _location(public: Any, extra: Sequence[np.ndarray], d: int) -> np.ndarray:
     """What is subtracted from the records: of public and noisy numbers alone."""
-    d = len(public["columns"])
     if public["center"] != "private":
         return _start(public["center"], d)
     shift = extra[0] * (public["center_radius"] / GRID / _n_records(public, extra))

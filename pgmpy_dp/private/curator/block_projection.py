@@ -29,40 +29,38 @@ times the noise where 2/n < s.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_matrix
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.solutions import CheckedProgram
 from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
-from pgmpy_dp.private.guarantee import checked_number
-from pgmpy_dp.private.learners.certificates import CertifiedPoint, certified_pair, certified_projection, rounding_floor
-from pgmpy_dp.private.learners.convex_program import (
-    projection_sensitivity,
-    released_solution,
-    stable_set_sensitivity,
+from pgmpy_dp.private.mathematics.certificates import (
+    CertifiedPoint,
+    certified_pair,
+    certified_projection,
+    rounding_floor,
 )
 from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
-from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.solvers.correlation_newton import require_torch
-from pgmpy_dp.solvers.correlation_path import central_path, least_accuracy
-from pgmpy_dp.solvers.correlation_projection import project_correlation
+from pgmpy_dp.private.mathematics.stability import projection_sensitivity, stable_set_sensitivity
 
-__all__ = ["ANALYSES", "BlockProjection", "released_matrix"]
+__all__ = ["ANALYSES", "BlockProjection"]
 
 ANALYSES = ("tight", "published")
-_KIND = "block_projection"
 
 
 @dataclass(frozen=True)
-class BlockProjection:
-    """The projection as a stable program, for :func:`pgmpy_dp.private.learners.convex_program.release`.
+class BlockProjection(CheckedProgram):
+    """The projection as a program for :meth:`pgmpy_dp.private.curator.solutions.SolutionCurator.solution`.
 
-    Its records are a :class:`~pgmpy_dp.private.data.graph.PrivateGraph`, or inside the boundary an adjacency matrix:
-    scipy sparse, shape (n, n), symmetric, of zeros and ones, without a diagonal.
+    Its records are a :class:`~pgmpy_dp.private.data.graph.PrivateGraph`. Its solvers, outside, get the centred matrix
+    Y, a :class:`~pgmpy_dp.private.mathematics.sparse_minus_constant.SparseMinusConstant`, and hand in ``y`` and
+    ``factor``, or ``factor`` and ``dual_factor``; :mod:`pgmpy_dp.plans.block_projection` has them.
 
     Parameters
     ----------
@@ -79,36 +77,27 @@ class BlockProjection:
         The distance within which a solution is released, as a share of the tight sensitivity; the noise grows by
         twice this share. What rounding allows for the worst graph, nearly a clique, is a lower limit: 4e-3 at 4,000
         vertices of degree 40, for instance.
-    device : str, default "cpu"
-        Torch device of Newton's method. What follows it where it fails runs on the CPU.
+    reach : float, default 0
+        Distance, of the whole matrix in Frobenius norm, that the last of the solvers is proved to reach on every
+        graph: solutions are released within that, too.
 
     Raises
     ------
-    ImportError
-        If torch is not installed, which Newton's method needs.
     TypeError, ValueError
         For arguments out of range.
 
     Notes
     -----
-    Privacy: under ``edge``. The solver's points are certified by
-    :func:`~pgmpy_dp.private.learners.certificates.certified_projection`, the fallback's by
-    :func:`~pgmpy_dp.private.learners.certificates.certified_pair`. The fallback ends certified on every graph after a
-    public number of steps, in floating point, where ``n^2`` times the largest row sum of abs(Y) is at most 4e10:
-    ``pgmpy_dp/solvers/correlation_path.md`` has the proof and what it assumes of LAPACK.
+    Privacy: under ``edge``. Points are certified by
+    :func:`~pgmpy_dp.private.mathematics.certificates.certified_projection` or
+    :func:`~pgmpy_dp.private.mathematics.certificates.certified_pair`, whatever a solver did; that nothing, I/n, is
+    within 1 of every point of the set needs no certificate.
 
     Examples
     --------
-    >>> from pgmpy_dp.private.learners.convex_program import release
-    >>> from pgmpy_dp.private.ledger import Budget
-    >>> cliques = np.kron(np.eye(2), np.ones((30, 30))) - np.eye(60)
     >>> program = BlockProjection(60, degree=30.0, bias=1.0)
     >>> round(program.sensitivity, 4), round(BlockProjection(60, 30.0, 1.0, analysis="published").sensitivity, 4)
     (0.0408, 0.1155)
-    >>> budget = Budget(epsilon=8.0, delta=1e-6)
-    >>> noisy = released_matrix(release(program, PrivateGraph(cliques, ledger=budget), budget))
-    >>> noisy.shape, bool((noisy[:30, :30].mean() > 0) and (noisy[:30, 30:].mean() < 0))
-    ((60, 60), True)
     """
 
     n: int
@@ -118,7 +107,7 @@ class BlockProjection:
     theta: float | None = None
     analysis: str = "tight"
     tolerance: float = 1e-3
-    device: str = "cpu"
+    reach: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checked_integer("n", self.n, 2))
@@ -135,12 +124,12 @@ class BlockProjection:
         object.__setattr__(self, "theta", checked_number("theta", theta, positive=True))
         tolerance = checked_number("tolerance", self.tolerance, positive=True, below_one=True)
         object.__setattr__(self, "tolerance", tolerance)
-        require_torch()
+        object.__setattr__(self, "reach", checked_number("reach", self.reach, positive=False))
 
     @property
     def name(self) -> str:
         """Kind of the release."""
-        return _KIND
+        return "block_projection"
 
     @property
     def size(self) -> int:
@@ -177,9 +166,13 @@ class BlockProjection:
         """Of the entries above the diagonal, from those of the exact projection."""
         # Of the complete graph, N has the eigenvalue n s, up to 1.
         reachable = 2.0 * rounding_floor(self.n, self.n * self.scale + 1.0)
+        return max(self.tolerance * self._tight, reachable, self.reach) * math.sqrt(0.5)
+
+    @property
+    def row_sum(self) -> float:
+        """Bound on the sum of a row of abs(Y)."""
         constant = self.scale * self.degree / self.n
-        proved = least_accuracy(self.n, (self.n - 1) * max(constant, abs(self.scale - constant))) or 0.0
-        return max(self.tolerance * self._tight, reachable, proved) * math.sqrt(0.5)
+        return (self.n - 1) * max(constant, abs(self.scale - constant))
 
     @property
     def bound(self) -> float:
@@ -193,58 +186,27 @@ class BlockProjection:
 
     def public(self) -> dict[str, Any]:
         """The settings."""
-        names = ("n", "degree", "bias", "n_communities", "theta", "analysis", "tolerance")
+        names = ("n", "degree", "bias", "n_communities", "theta", "analysis", "tolerance", "reach")
         return {name: getattr(self, name) for name in names}
 
-    def check(self, records: PrivateGraph | csr_array) -> None:
+    def check(self, records: PrivateGraph) -> None:
         """ValueError for another number of vertices."""
-        n = records.n if isinstance(records, PrivateGraph) else records.shape[0]
-        if n != self.n:
-            raise ValueError(f"the graph has {n} vertices, and the program was made for n={self.n}")
+        if records.n != self.n:
+            raise ValueError(f"the graph has {records.n} vertices, and the program was made for n={self.n}")
 
-    def solve(self, records: PrivateGraph | csr_array) -> CertifiedPoint:
-        """Descent, and Newton where it stops early; half the distance is left for what the certificate adds."""
-        target = self._target(records)
-        exact = target.toarray()  # before the solver has the target: what is certified is not its to change
-        try:
-            found = project_correlation(target, tolerance=0.5 * self.distance * math.sqrt(2.0), device=self.device)
-        except MemoryError:
-            raise
-        except Exception:  # whether a solver fails depends on the graph; the fallback does not
-            return self._released(CertifiedPoint(np.eye(self.n) / self.n, math.inf))
-        return self._released(certified_projection(exact, found.y, found.factor))
+    def exact(self, records: PrivateGraph) -> SparseMinusConstant:
+        """Y."""
+        return SparseMinusConstant(csr_matrix(adjacency_matrix(records)), self.scale, self.scale * self.degree / self.n)
 
-    def fallback(self, records: PrivateGraph | csr_array) -> CertifiedPoint:
-        """The central path, whose number of steps has a public bound."""
-        accuracy = self.distance * math.sqrt(2.0)
-        if accuracy >= 1.0:  # for settings that bury any graph: I/n is within 1 of every point of the set
-            return self._released(CertifiedPoint(np.eye(self.n) / self.n, 1.0))
-        target = self._target(records).toarray()
-        try:
-            pair = central_path(target.copy(), accuracy)
-        except ValueError:  # LAPACK gave up, of which LinAlgError is one: nothing is known
-            return self._released(CertifiedPoint(np.eye(self.n) / self.n, math.inf))
-        return self._released(certified_pair(target, pair.factor, pair.dual_factor))
-
-    def _target(self, records: PrivateGraph | csr_array) -> SparseMinusConstant:
-        matrix = adjacency_matrix(records) if isinstance(records, PrivateGraph) else records
-        return SparseMinusConstant(csr_matrix(matrix), self.scale, self.scale * self.degree / self.n)
-
-    def _released(self, point: CertifiedPoint) -> CertifiedPoint:
+    def certified(self, exact: SparseMinusConstant, found: Mapping[str, Any]) -> CertifiedPoint:
+        """X from dual numbers and a factor, or from two factors; I/n where there are none."""
+        target, factor = exact.toarray(), found.get("factor")
+        if isinstance(found.get("y"), np.ndarray) and isinstance(factor, np.ndarray):
+            point = certified_projection(target, found["y"], factor)
+        elif isinstance(found.get("dual_factor"), np.ndarray) and isinstance(factor, np.ndarray):
+            point = certified_pair(target, factor, found["dual_factor"])
+        else:
+            point = CertifiedPoint(np.eye(self.n) / self.n, 1.0)
         entries = np.triu_indices(self.n, 0 if self.analysis == "published" else 1)
         # X and the projection have the same diagonal: above it is half of the squared distance.
         return CertifiedPoint(point.value[entries], point.distance * math.sqrt(0.5) * (1.0 + 2.0**-50))
-
-
-def released_matrix(release: Release) -> np.ndarray:
-    """The noisy X of a release of this program, shape (n, n), symmetric; ValueError for another kind. Post-processing.
-
-    Its diagonal is 1/n, or what was released of it.
-    """
-    if release.kind != _KIND:
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind {_KIND!r}")
-    n = int(release.public["n"])
-    matrix = np.eye(n) / n
-    rows, columns = np.triu_indices(n, 0 if release.public["analysis"] == "published" else 1)
-    matrix[rows, columns] = matrix[columns, rows] = released_solution(release)
-    return matrix

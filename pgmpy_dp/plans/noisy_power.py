@@ -14,30 +14,20 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.models.communities import (
-    balanced,
-    combined,
-    community_scores,
-    expected_degrees,
-    labels_of,
-    marks_of,
-    random_labels,
-)
-from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix, neighbour_sums
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.learners.communities import (
+from pgmpy_dp.models.communities import combined, expected_degrees, labels_of, marks_of, random_labels
+from pgmpy_dp.plans.communities import (
     COUNT_SHARE,
     CommunitySettings,
-    additive_cost,
     communities_release,
-    information,
     noisy_degree,
     require_graph_and_budget,
+    vote,
 )
-from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.additive import NOISES, gaussian_scales, laplace_scales
-from pgmpy_dp.private.noise.bulk import bulk_release
-from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.graphs import NOISES, GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.private.data.graph import PrivateGraph
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["NoisyPowerSettings", "round_deviation", "run"]
@@ -59,7 +49,7 @@ class NoisyPowerSettings(CommunitySettings):
     Parameters
     ----------
     n_communities, degree, random_state
-        See :class:`~pgmpy_dp.private.learners.communities.CommunitySettings`.
+        See :class:`~pgmpy_dp.plans.communities.CommunitySettings`.
     noise : {"auto", "laplace", "gaussian"}, default "auto"
         "auto" takes what suits the budget, and for (epsilon, delta) whichever tells more in all rounds together.
     n_rounds : int, optional
@@ -90,7 +80,7 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     Returns
     -------
     Release
-        ``kind="communities"``; :func:`~pgmpy_dp.private.learners.communities.communities` reads it.
+        ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities` reads it.
 
     Raises
     ------
@@ -103,15 +93,11 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     Notes
     -----
     Privacy
-        *Sensitivity.* Marks are public when a round begins: the first are random, later ones follow from noisy sums.
-        Given them, one edge changes the sums by at most 2 in l1 and sqrt(2) in l2 norm
-        (:func:`~pgmpy_dp.private.data.graph.neighbour_sums`), and the number of edges by 1.
-
-        *Guarantee.* epsilon-DP with discrete Laplace noise of scale ``2 T/epsilon``, or rho-zCDP with discrete Gaussian
-        noise of variance ``T/rho``, by adaptive composition of T rounds that are fixed in number and scale beforehand
-        (Dwork, McSherry, Nissim and Smith 2006; Bun and Steinke 2016, Lemma 2.3). Where no degree is given, the number
-        of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the degrees, 1/20, and the rounds
-        share the rest. For an (epsilon, delta) budget rho is the largest that dp-accounting converts to it.
+        *Guarantee.* Marks are public when a round begins: the first are random, later ones follow from noisy sums. T
+        rounds share the budget, whose noise is discrete Laplace of scale ``2 T/epsilon``, or discrete Gaussian of
+        variance ``T/rho`` (:meth:`~pgmpy_dp.private.curator.graphs.GraphCurator.neighbour_sums`). Where no degree is
+        given, the number of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the degrees,
+        1/20, and the rounds share the rest.
 
         *Source.* Iteration on signs: the generalised power method (Boumal 2016) with the noise of the noisy power
         method (Hardt and Price 2014) on its sums; the memory and the final weights are post-processing.
@@ -128,7 +114,7 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     Examples
     --------
     >>> from pgmpy_dp.models.block_models import error_rate, planted_labels, sample_block_model
-    >>> from pgmpy_dp.private.learners.communities import communities
+    >>> from pgmpy_dp.plans.communities import communities
     >>> rng = np.random.default_rng(0)
     >>> truth = planted_labels(1000, 2, rng)
     >>> graph = PrivateGraph(sample_block_model(truth, 100.0, 0.8, rng), ledger=Budget(rho=0.1))
@@ -139,46 +125,31 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     require_graph_and_budget(graph, budget, settings)
     cost, n_rounds = _plan(settings, budget)
     kind = "laplace" if isinstance(cost, PureDP) else "gaussian"
-    seed = seeded_generator(settings.random_state)
-    graph.ledger.charge(
-        cost,
-        what=f"{n_rounds} noisy power iterations for {settings.n_communities} communities of {graph.n} vertices",
-        columns=(),
+    k, n = settings.n_communities, graph.n
+    curator = GraphCurator(
+        graph,
+        budget,
+        what=f"{n_rounds} noisy power iterations for {k} communities of {n} vertices",
         mechanism=f"noisy_power_{kind}",
-        adjacency=graph.adjacency,
-        reproducible=seed is not None,
+        pure=kind == "laplace",
+        random_state=settings.random_state,
     )
-    k, matrix, ones = settings.n_communities, adjacency_matrix(graph), np.ones((graph.n, 1), dtype=np.int32)
-    share = _share(settings, n_rounds)
-    degree, degrees, counts = settings.degree, np.full(1, settings.degree or 0.0), None
+    degree, degrees = settings.degree, np.full(1, settings.degree or 0.0)
     if degree is None:
-        degree, counts = noisy_degree(matrix, cost, COUNT_SHARE, seed)
-        noisy, noise = bulk_release(neighbour_sums(matrix, ones), cost, DEGREES_SHARE, seed)
-        degrees = expected_degrees(noisy[:, 0], noise.variance, degree)
-    labels = random_labels(graph.n, k, np.random.default_rng() if seed is None else seed)
+        degree = noisy_degree(curator, COUNT_SHARE)
+        noisy = curator.neighbour_sums(np.ones((n, 1), dtype=np.int8), DEGREES_SHARE)
+        degrees = expected_degrees(noisy[:, 0], neighbour_noise(cost, DEGREES_SHARE).variance, degree)
+    labels, share = random_labels(n, k, curator.generator()), _share(settings, n_rounds)
     marks: list[np.ndarray] = []
     sums: list[np.ndarray] = []
     memory = np.zeros(1, dtype=np.float32)
     for _ in range(n_rounds):
         marks.append(marks_of(labels, k))
-        noisy, _ = bulk_release(neighbour_sums(matrix, marks[-1]), cost, share, seed)
-        sums.append(balanced(noisy, marks[-1], degrees).astype(np.float32))
+        sums.append(vote(curator, labels, k, degrees, share).astype(np.float32))
         memory = sums[-1] + np.float32(_MEMORY[kind]) * memory
         labels = labels_of(memory)
-    total = combined(marks, sums, labels, k)
-    return communities_release(
-        graph,
-        settings,
-        budget,
-        labels=labels_of(total),
-        scores=community_scores(total),
-        degree=degree,
-        counts=counts,
-        cost=cost,
-        mechanism=f"noisy_power_{kind}",
-        reproducible=seed is not None,
-        public={"method": "noisy-power", "noise": settings.noise, "n_rounds": n_rounds},
-    )
+    facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": n_rounds}
+    return communities_release(curator, settings, budget, combined(marks, sums, labels, k), degree, **facts)
 
 
 def round_deviation(budget: Budget) -> float:
@@ -187,24 +158,29 @@ def round_deviation(budget: Budget) -> float:
         cost, n_rounds = _plan(NoisyPowerSettings(), budget)
     except ValueError:
         return math.inf
-    return math.sqrt(n_rounds / information(n_rounds, cost))
+    return math.sqrt(n_rounds / _information(cost, n_rounds))
 
 
 def _plan(settings: NoisyPowerSettings, budget: Budget) -> tuple[PureDP | ZCDP, int]:
     """The guarantee, whose type tells the noise, and the number of rounds, from public numbers."""
-    kinds = [settings.noise]
-    if settings.noise == "auto":
-        kinds = (["gaussian"] if budget.rho or budget.delta else []) + (["laplace"] if budget.epsilon else [])
-    plans = [(additive_cost(budget, kind), settings.n_rounds or _ROUNDS[kind]) for kind in kinds]
-    cost, n_rounds = max(plans, key=lambda plan: information(plan[1], plan[0]))
-    # Impossible scales are refused here, before the charge.
-    if isinstance(cost, PureDP):
-        laplace_scales([2.0], _share(settings, n_rounds) * Fraction(cost.epsilon))
-        laplace_scales([1.0], COUNT_SHARE * Fraction(cost.epsilon))
-    else:
-        gaussian_scales([2.0], _share(settings, n_rounds) * Fraction(cost.rho))
-        gaussian_scales([1.0], COUNT_SHARE * Fraction(cost.rho))
+    possible = (["gaussian"] if budget.rho or budget.delta else []) + (["laplace"] if budget.epsilon else [])
+    kinds = possible if settings.noise == "auto" else [settings.noise]
+    if not set(kinds) <= set(possible):
+        raise ValueError(
+            f"noise={settings.noise!r} cannot give {budget}; pass noise={possible[0]!r}, or another budget"
+        )
+    plans = [(cost_of(budget, pure=kind == "laplace"), settings.n_rounds or _ROUNDS[kind]) for kind in kinds]
+    cost, n_rounds = max(plans, key=lambda plan: _information(*plan))
+    neighbour_noise(cost, _share(settings, n_rounds))  # impossible scales are refused here, before the charge
+    edge_count_noise(cost, COUNT_SHARE)
     return cost, n_rounds
+
+
+def _information(cost: PureDP | ZCDP, n_rounds: int) -> float:
+    """Rounds over the variance of one round's noise, up to a factor that both kinds of noise share."""
+    if isinstance(cost, PureDP):
+        return cost.epsilon**2 / (8.0 * n_rounds)  # scale 2 T/epsilon
+    return cost.rho  # variance T/rho
 
 
 def _share(settings: CommunitySettings, n_rounds: int) -> Fraction:

@@ -1,0 +1,258 @@
+"""What torch's device is good for: the same computation on a GPU and on two threads of the same machine's processor.
+
+::
+
+    python -m benchmarks.gpu --out benchmarks/results
+
+Where there is no GPU, torch's own CPU device stands in for it, and the table says so. Every result is compared: the
+device must not change it beyond what the solver promises. Data are made here, and nothing in it is private. Seconds are
+those of a second call; the first one starts the device, and compiles. Each row runs in a process of its own, and one
+that takes too long is listed as such (``--limit`` seconds).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import describe_machine, peak_rss
+from benchmarks.report import markdown_table
+
+Call = Callable[[], Any]
+
+ROWS = {
+    "counting 1e6": "45 tables of pairs, 1,000,000 coded records in memory",
+    "counting 1e7": "45 tables of pairs, 10,000,000 coded records in memory",
+    "counting 1e8": "45 tables of pairs, 100,000,000 coded records in memory",
+    "frank-wolfe": "`PrivateIsing(method='frank-wolfe').fit`, n = 1,000,000, p = 100, 50 steps, encoding included",
+    "lasso 300": "graphical lasso, d = 300, to a gap of 1e-7 d",
+    "lasso 1000": "graphical lasso, d = 1000",
+    "lasso 2000": "graphical lasso, d = 2000",
+    "lasso 5000": "graphical lasso, d = 5000",
+    "projection 300": "projection on correlation matrices (Newton), n = 300, to 1e-6",
+    "projection 1000": "the same, n = 1000",
+    "projection 4000": "the same, n = 4000",
+    "membership 300": "membership program, n = 300, k = 3, d = 8, to a certified twentieth of its sensitivity",
+    "membership 1500": "the same, n = 1500",
+    "k-means": "k-means of 1,000 blocks of 500 records, d = 32, k = 5, 5 starts",
+}
+"""Rows of the table, in order."""
+
+SMALL = ("counting 1e6", "lasso 300", "projection 300", "membership 300")
+"""For a machine without a GPU: a minute or two."""
+
+
+def on_backend(device: str | None) -> None:
+    """Let pgmpy, and with it this package, compute on a device of torch, or on NumPy."""
+    from pgmpy.global_vars import config
+
+    config.set_backend("numpy" if device is None else "torch", device=device)
+
+
+def counting(n: int) -> Callable[[str | None], Call]:
+    """All tables of pairs of ten columns of 2 to 20 states."""
+    from benchmarks.scale import PAIRS, SIZES
+    from pgmpy_dp.private.data.contingency import count
+
+    codes = np.random.default_rng(0).integers(0, SIZES, (n, len(SIZES)), dtype=np.uint8)
+
+    def prepare(device: str | None) -> Call:
+        on_backend(device)
+        return lambda: np.concatenate([count(codes, SIZES, [i, j]).ravel() for i, j in PAIRS])
+
+    return prepare
+
+
+def frank_wolfe(n: int = 1_000_000, p: int = 100, steps: int = 50) -> Callable[[str | None], Call]:
+    """A descent from a frame; the seed gives both devices the same noise."""
+    import pandas as pd
+
+    from pgmpy_dp.estimators import PrivateIsing
+
+    names = [f"x{j}" for j in range(p)]
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (n, p), dtype=np.uint8), columns=names)
+    options = {"state_names": {name: [0, 1] for name in names}, "method": "frank-wolfe", "n_iter": steps}
+
+    def prepare(device: str | None) -> Call:
+        on_backend(device)
+        return lambda: PrivateIsing(rho=1.0, width=2.0, random_state=1, **options).fit(frame).weights_
+
+    return prepare
+
+
+def lasso(d: int) -> Callable[[str | None], Call]:
+    """Moments of records from a chain of d variables, twice as many records."""
+    from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
+
+    rng = np.random.default_rng(d)
+    x = rng.normal(size=(2 * d, d))
+    for j in range(1, d):
+        x[:, j] = 0.5 * x[:, j - 1] + math.sqrt(0.75) * x[:, j]
+    moments = x.T @ x / len(x)
+    penalty = math.sqrt(math.log(d) / len(x))
+
+    def prepare(device: str | None) -> Call:
+        on_backend(device)
+        return lambda: graphical_lasso(moments, penalty, tolerance=1e-7).precision
+
+    return prepare
+
+
+def projection(n: int) -> Callable[[str | None], Call]:
+    """The centred graph of two communities, degree 40, scaled as the learner of block models scales it."""
+    from benchmarks.correlation_projection import planted
+    from pgmpy_dp.solvers.correlation_projection import project_correlation
+
+    degree, bias = 40.0, 0.8
+    target = (planted(n, degree, bias).toarray() - degree / n) / (bias * degree)
+
+    def prepare(device: str | None) -> Call:
+        return lambda: project_correlation(target, tolerance=1e-6, method="newton", device=device or "cpu").matrix
+
+    return prepare
+
+
+def membership(n: int) -> Callable[[str | None], Call]:
+    """Three clusters, 32 scales apart."""
+    from benchmarks.membership_program import K, balanced
+    from pgmpy_dp.solvers.membership_program import membership_program
+
+    points = balanced(n, 32.0, 0)[0]
+    tolerance = 0.1 * math.sqrt(2 * n / K)
+
+    def prepare(device: str | None) -> Call:
+        return lambda: membership_program(points, K, 1.0, tolerance=tolerance, max_iter=None, device=device).weights
+
+    return prepare
+
+
+def k_means(m: int = 1000, b: int = 500, d: int = 32, k: int = 5) -> Callable[[str | None], Call]:
+    """Blocks of records, as the learner of mixtures clusters them."""
+    from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
+
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(m, b, d)) + 20.0 * rng.normal(size=(k, d))[rng.integers(k, size=(m, b))]
+    weights, uniforms = np.ones((m, b)), rng.random((5, m, k))
+
+    def prepare(device: str | None) -> Call:
+        return lambda: batched_kmeans(points, weights, uniforms, device=device)[1]
+
+    return prepare
+
+
+def problem(row: str) -> Callable[[str | None], Call]:
+    """What a row computes, its data made."""
+    kind, _, size = row.partition(" ")
+    if kind == "frank-wolfe":
+        return frank_wolfe()
+    if kind == "k-means":
+        return k_means()
+    makers = {"counting": counting, "lasso": lasso, "projection": projection, "membership": membership}
+    return makers[kind](int(float(size)))
+
+
+def measure(row: str, device: str | None, repeats: int) -> dict[str, Any]:
+    """Median seconds of calls after a first one, memory, and what tells results apart."""
+    import torch
+
+    torch.set_num_threads(2)
+    call = problem(row)(device)
+    call()
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        result = np.asarray(call(), dtype=float)
+        seconds.append(time.perf_counter() - started)
+    on_device = torch.cuda.max_memory_allocated() / 2**20 if device == "cuda" else 0.0
+    # Moments of the result, not the result: 5000 x 5000 numbers do not fit into a line.
+    probes = np.random.default_rng(1).normal(size=(result.size, 3)) if result.size < 10**6 else None
+    marks = (result.ravel() @ probes).tolist() if probes is not None else []
+    marks += [float(np.linalg.norm(result)), float(result.sum())]
+    return {
+        "seconds": float(np.median(seconds)),
+        "host": peak_rss() / 2**20,
+        "device": on_device,
+        "norm": float(np.linalg.norm(result)),
+        "marks": marks,
+    }
+
+
+def contender(row: str, device: str, options: argparse.Namespace) -> dict[str, Any] | str:
+    """The same in a process of its own; why there is no number, if there is none."""
+    command = [sys.executable, "-m", "benchmarks.gpu", "--run", row, device, "--repeats", str(options.repeats)]
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
+    try:
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=options.limit, env=os.environ | threads
+        )
+    except subprocess.TimeoutExpired:
+        return f"more than {options.limit:g} (with its first call)"
+    except subprocess.CalledProcessError as failed:
+        return (failed.stderr.splitlines() or ["failed"])[-1]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def table_row(row: str, device: str, options: argparse.Namespace) -> list[str]:
+    """Both contenders, and how far their results are apart."""
+    found = {name: contender(row, name, options) for name in (device, "processor")}
+    cells = [f"{f['seconds']:.3g}" if isinstance(f, dict) else f for f in found.values()]
+    fast, slow = found.values()
+    if isinstance(fast, dict) and isinstance(slow, dict):
+        apart = max(abs(a - b) for a, b in zip(fast["marks"], slow["marks"], strict=True)) / max(1.0, slow["norm"])
+        cells += [f"{slow['seconds'] / fast['seconds']:.1f}", f"{apart:.0e}" if apart else "equal"]
+    else:
+        cells += ["", ""]
+    memory = f"{fast['device']:.0f}" if isinstance(fast, dict) and fast["device"] else ""
+    return [ROWS[row], *cells, memory]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Command line; see ``--help``."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", default="benchmarks/results", help="folder of the results (default: %(default)s)")
+    parser.add_argument("--rows", nargs="*", choices=tuple(ROWS), help="(default: all; without a GPU the small ones)")
+    parser.add_argument("--repeats", type=int, default=3, help="timed calls of each (default: %(default)s)")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for a contender (default: %(default)s)")
+    parser.add_argument("--run", nargs=2, metavar=("ROW", "DEVICE"), help="run one here, and print it as JSON")
+    options = parser.parse_args(arguments)
+    if options.run:
+        row, device = options.run
+        print(json.dumps(measure(row, None if device == "processor" else device, options.repeats)))
+        return
+    import torch
+
+    there = torch.cuda.is_available()
+    device, name = ("cuda", torch.cuda.get_device_name()) if there else ("cpu", "torch's CPU device")
+    body = []
+    path = Path(options.out) / "gpu.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for row in options.rows or (tuple(ROWS) if there else SMALL):
+        body.append(table_row(row, device, options))
+        print(body[-1], flush=True)
+        head = ["", f"{name}, s", "two threads, s", "times as fast", "results apart", "memory on the device, MiB"]
+        missing = "" if there else " **No GPU was at hand: torch's CPU device stands in for it, with the small rows.**"
+        text = [
+            "# Torch's device against the processor",
+            "Made by `python -m benchmarks.gpu`",
+            f"on {describe_machine()}, torch {torch.__version__}.{missing} Medians of {options.repeats} calls after a "
+            "first one, on the clock, with all that moves to the device and back; processor: NumPy, and torch with two "
+            "threads where a solver is torch's alone (projection). Results apart: random projections of the two, over "
+            "the norm.",
+            markdown_table(head, body),
+        ]
+        path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    print(path)
+
+
+if __name__ == "__main__":
+    main()

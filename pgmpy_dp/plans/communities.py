@@ -1,0 +1,165 @@
+"""What the plans for communities share: settings, the noisy average degree, a vote, and the release of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.models.communities import balanced, community_scores, labels_of, marks_of
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.graphs import GraphCurator
+from pgmpy_dp.private.data.graph import PrivateGraph
+from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import decode_label
+
+__all__ = [
+    "COUNT_SHARE",
+    "Communities",
+    "CommunitySettings",
+    "communities",
+    "communities_release",
+    "noisy_degree",
+    "require_graph_and_budget",
+    "vote",
+]
+
+COUNT_SHARE = Fraction(1, 50)
+"""Of the budget, for the number of edges where no degree is given: d enters small corrections only."""
+
+SCORE_UNIT = 2.0**-16
+
+
+@dataclass(frozen=True)
+class CommunitySettings:
+    """What all learners of communities are told, fixed before the edges are looked at.
+
+    Parameters
+    ----------
+    n_communities : int, default 2
+        k, at least 2.
+    degree : float, optional
+        d, a public average degree. Default: from a noisy number of edges, inside the budget.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable noise. The release **is not private**.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For numbers that are none, or out of range.
+    """
+
+    n_communities: int = 2
+    degree: float | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_communities", checked_integer("n_communities", self.n_communities, 2))
+        if self.degree is not None:
+            object.__setattr__(self, "degree", checked_number("degree", self.degree, positive=True))
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Communities:
+    """What a release of communities says.
+
+    Attributes
+    ----------
+    nodes : sequence of hashable
+        A tuple, or a range.
+    labels : ndarray of int, shape (n,)
+    scores : ndarray of float, shape (n, k)
+        How much speaks for each label, in neighbours.
+    degree : float or None
+        The average degree that was used: given, or noisy.
+    """
+
+    nodes: Sequence[Hashable]
+    labels: np.ndarray
+    scores: np.ndarray
+    degree: float | None
+
+
+def require_graph_and_budget(graph: PrivateGraph, budget: Budget, settings: CommunitySettings) -> None:
+    """TypeError for a graph or budget that is none, ValueError for more communities than vertices."""
+    require_data_and_budget(graph, PrivateGraph, budget, name="graph")
+    if settings.n_communities > graph.n:
+        raise ValueError(
+            f"n_communities={settings.n_communities} is more than the graph's vertices, {graph.n}; ask for at most one "
+            "community for each vertex"
+        )
+
+
+def noisy_degree(curator: GraphCurator, share: Fraction) -> float:
+    """Average degree from a noisy number of edges, clipped to [0, n-1]."""
+    return min(max(0.0, 2.0 * curator.edge_count(share) / curator.n), curator.n - 1.0)
+
+
+def vote(
+    curator: GraphCurator, labels: np.ndarray, k: int, degrees: float | np.ndarray, share: Fraction | int
+) -> np.ndarray:
+    """One noisy majority vote: each vertex hears how many of its neighbours have each label.
+
+    After any first stage that is better than chance it repairs most of what is wrong, for one edge changes two of the
+    sums by 1, whatever the first stage was (Chen et al. 2023, Algorithm 5.13).
+
+    Parameters
+    ----------
+    curator : GraphCurator
+    labels : ndarray of int, shape (n,)
+        In 0 .. k-1: what was found before.
+    k : int
+    degrees : float or ndarray of shape (n,)
+        Of :func:`~pgmpy_dp.models.communities.balanced`; 0 counts neighbours only, as published.
+    share : Fraction
+
+    Returns
+    -------
+    ndarray, shape (n, columns)
+        Sums less what a graph without communities would have: :func:`~pgmpy_dp.models.communities.labels_of` turns them
+        into labels.
+    """
+    marks = marks_of(labels, k)
+    return balanced(curator.neighbour_sums(marks, share), marks, degrees)
+
+
+def communities_release(
+    curator: GraphCurator,
+    settings: CommunitySettings,
+    budget: Budget,
+    sums: np.ndarray,
+    degree: float | None,
+    **public: Any,
+) -> Release:
+    """A release of kind "communities": labels and scores of noisy sums, and the noisy number of edges.
+
+    Scores are in ``public["score_unit"]``.
+    """
+    most = 2.0**62 * SCORE_UNIT
+    fixed = np.rint(np.clip(community_scores(sums), -most, most) / SCORE_UNIT).astype(np.int64)
+    facts = {
+        "n_communities": settings.n_communities,
+        "degree": degree,
+        "score_unit": SCORE_UNIT,
+        "settings": {"degree": settings.degree, "budget": budget.guarantee.to_dict(), **public},
+    }
+    counts = [(a.values[0], a.noise[0]) for a in curator.answers if a.operator == "edge_count"]
+    return curator.release("communities", facts, computed=(labels_of(sums).astype(np.int64), fixed), arrays=counts)
+
+
+def communities(release: Release) -> Communities:
+    """Read a release of kind "communities"; ValueError for another kind. Post-processing."""
+    if release.kind != "communities":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'communities'")
+    nodes, degree = release.public["nodes"], release.public["degree"]
+    n = int(release.public["n"])
+    names = range(n) if nodes is None else tuple(decode_label(node) for node in nodes)
+    scores = release.values[1] * float(release.public["score_unit"])
+    return Communities(names, release.values[0], scores, None if degree is None else float(degree))

@@ -1,0 +1,188 @@
+"""Settings of the mixture learner, and how its budget is divided."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.clusters import MAX_BLOCKS, cluster_noise, log_scale_noise, stable_histogram
+
+__all__ = ["BLOCK_SOLVERS", "MixtureSettings", "Shares", "advised_blocks", "shares_of"]
+
+BLOCK_SOLVERS = ("kmeans", "sdp")
+
+_MAX_COMPONENTS = 1000
+_LENGTHS = (1e-60, 1e60)
+_RESERVE = 0.0999  # of delta, for thresholds
+# Of rho: a noisy number of records, a scale, where they are not public. Then the first stage; the rest is steps.
+_COUNT = Fraction(2, 100)
+_OCTAVE, _LOG_SCALE = Fraction(8, 100), Fraction(2, 100)
+_CELLS = Fraction(7, 10)
+
+
+@dataclass(frozen=True)
+class MixtureSettings:
+    """What to learn, and how, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    n_components : int
+        k, at least 1.
+    separation : float, optional
+        Public lower bound on the distance between two centres. Default: 8 scales.
+    scale : float, optional
+        sigma, the standard deviation of a component's coordinates, if it is public. Default: estimated privately.
+    n_blocks : int, optional
+        M. Default: from the public or a noisy number of records, see :func:`advised_blocks`.
+    block_size : int, optional
+        Largest number of records that a block looks at. Default: max(32, 2 d) k.
+    n_steps : int, default 3
+        Noisy Lloyd steps, at least 2.
+    block_solver : {"kmeans", "sdp"}
+        How a block finds its centres: k-means, or the membership program
+        (:func:`pgmpy_dp.models.membership_clusters.block_centres`), which takes a public scale and a thousand times as
+        long. Privacy does not rest on it.
+    device : str, optional
+        A device of torch, e.g. "cuda", for the blocks. Default: NumPy.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable blocks and noise. The release **is not private**.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the data.
+    """
+
+    n_components: int
+    separation: float | None = None
+    scale: float | None = None
+    n_blocks: int | None = None
+    block_size: int | None = None
+    n_steps: int = 3
+    block_solver: str = "kmeans"
+    device: str | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_components", checked_integer("n_components", self.n_components, 1))
+        if self.n_components > _MAX_COMPONENTS:
+            raise ValueError(f"n_components={self.n_components!r} is too large; pass at most {_MAX_COMPONENTS}")
+        low, high = _LENGTHS
+        for name in ("separation", "scale"):
+            if getattr(self, name) is not None:
+                length = checked_number(name, getattr(self, name), positive=True)
+                if not low <= length <= high:
+                    raise ValueError(f"{name}={length!r} is out of range; use units in which it is near 1")
+                object.__setattr__(self, name, length)
+        if self.separation is not None and self.scale is not None and not 1e-3 <= self.separation / self.scale <= 1e4:
+            raise ValueError(
+                f"separation={self.separation!r} with scale={self.scale!r}: their ratio must be between 0.001 and "
+                "10000; a smaller separation is true too if centres are further apart than that"
+            )
+        limits = (("n_blocks", 1, MAX_BLOCKS), ("block_size", 1, 1 << 20), ("n_steps", 2, 100))
+        for name, least, most in limits:
+            if getattr(self, name) is not None or name == "n_steps":
+                number = checked_integer(name, getattr(self, name), least)
+                if number > most:
+                    raise ValueError(f"{name}={number!r} is too large; pass at most {most}")
+                object.__setattr__(self, name, number)
+        if self.block_solver not in BLOCK_SOLVERS:
+            raise ValueError(f"block_solver={self.block_solver!r} is not supported; use one of {BLOCK_SOLVERS}")
+        if self.block_solver == "sdp" and self.scale is None:
+            raise ValueError("scale=None with block_solver='sdp', which needs a public scale; pass one, or 'kmeans'")
+        if self.device is not None:
+            _require_device(self.device)
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+
+    def largest_block(self, n_columns: int) -> int:
+        """How many of its records a block looks at, at most."""
+        return self.block_size or max(32, 2 * n_columns) * self.n_components
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What each question gets, and the threshold of cells that follows from it.
+
+    Attributes
+    ----------
+    reserve : float
+        Part of delta for thresholds.
+    eta : Fraction
+        Of each threshold.
+    count, octave, log_scale, cells, step : Fraction
+        Of the cost; one step's. The first three are 0 where they are not asked for.
+    threshold : int
+    """
+
+    reserve: float
+    eta: Fraction
+    count: Fraction
+    octave: Fraction
+    log_scale: Fraction
+    cells: Fraction
+    step: Fraction
+    threshold: int
+
+
+def shares_of(settings: MixtureSettings, adjacency: Adjacency, n_records: int | None, budget: Budget) -> Shares:
+    """How a budget is divided; ValueError for one that takes a bound, or buries everything: before it is spent.
+
+    Parameters
+    ----------
+    settings : MixtureSettings
+    adjacency : Adjacency
+    n_records : int or None
+        The public number of records.
+    budget : Budget
+    """
+    if budget.epsilon is None or not budget.delta:
+        raise ValueError(
+            f"the budget is {budget}: centres without a known bound cannot be learned under a pure epsilon or a rho, "
+            "which would have to cover infinitely many cells; pass epsilon and a delta above 0"
+        )
+    reserve = _RESERVE * budget.delta
+    eta, count, octave, log_scale = Fraction(reserve), Fraction(0), Fraction(0), Fraction(0)
+    cost = cost_of(budget, reserve)
+    if n_records is None:
+        count = _COUNT
+    if settings.scale is None:
+        octave, log_scale, eta = _OCTAVE, _LOG_SCALE, eta / 2
+        stable_histogram(1, cost, octave, eta)
+        log_scale_noise(cost, log_scale)
+    left = 1 - count - octave - log_scale
+    cells, step = left * _CELLS, left * (1 - _CELLS) / settings.n_steps
+    cluster_noise(adjacency, cost, step)
+    threshold = stable_histogram(settings.n_components, cost, cells, eta).threshold
+    return Shares(reserve, eta, count, octave, log_scale, cells, step, threshold)
+
+
+def advised_blocks(shares: Shares, settings: MixtureSettings, n_records: float) -> int:
+    """M for a public or noisy number of records.
+
+    Six times the threshold, as long as blocks have 1.5 records for each component; up to twelve times where they have
+    10. Chosen on made-up, public mixtures: more blocks are worth more than larger ones, and fewer would not reach the
+    threshold.
+    """
+    if settings.n_blocks is not None:
+        return settings.n_blocks
+    each, t = n_records / settings.n_components, shares.threshold
+    advised = max(4.0 * t, min(each / 1.5, 6.0 * t), min(each / 10.0, 12.0 * t))
+    return max(8, math.ceil(min(advised, MAX_BLOCKS)))
+
+
+def _require_device(device: Any) -> None:
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f"device={device!r} needs torch: pip install 'pgmpy_dp[torch]', or device=None") from error
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, TypeError, AssertionError) as error:
+        raise ValueError(f"device={device!r} is not a device of torch here ({error}); use 'cpu' or None") from error

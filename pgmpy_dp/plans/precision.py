@@ -1,0 +1,206 @@
+"""Output perturbation: a sparse inverse covariance of the records, with noise added to it.
+
+Wang, Huai and Xu (2018) bound how far the graphical lasso moves and add one-sided noise, which is not private. This is
+a version with a proof. It is here for comparison: noise on the second moments (:mod:`.covariance`) was better wherever
+either had an answer (``benchmarks/gaussian.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.blocks import block_function
+from pgmpy_dp.private.curator.precision import PrecisionProgram
+from pgmpy_dp.private.curator.solutions import Solver, matrix_plan
+from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import decode_label
+from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
+
+__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "PrecisionSettings", "lasso_solvers", "noisy_precision", "run"]
+
+OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
+
+_ROUNDS = 13  # of twice as many iterations each, up to 8 million: a limit, where days would pass without an answer
+
+
+@dataclass(frozen=True)
+class PrecisionSettings:
+    """The program and its noise, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    row_norm, penalty, max_eigenvalue, center
+        See :class:`~pgmpy_dp.private.curator.precision.PrecisionProgram`, which checks them.
+    mechanism : {"auto", "frobenius", "goe"}, default "auto"
+        Whichever has less noise, for "auto".
+    random_state : int, optional
+        For tests and benchmarks only. The release **is not private**.
+    """
+
+    row_norm: float
+    penalty: float
+    max_eigenvalue: float | None = None
+    mechanism: str = "auto"
+    center: tuple[float, ...] | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in OUTPUT_MECHANISMS:
+            raise ValueError(
+                f"mechanism={self.mechanism!r} is not supported for noise on the output; use one of {OUTPUT_MECHANISMS}"
+            )
+        if isinstance(self.center, str):
+            raise ValueError(f"center={self.center!r}: noise on the output takes a public center only, or None")
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+
+
+@block_function
+def capped_lasso(moments: np.ndarray, penalty: float, max_eigenvalue: float, tolerance: float, max_iter: int) -> dict:
+    """The graphical lasso's matrices, for a checker."""
+    found = graphical_lasso(
+        moments,
+        np.full(moments.shape, penalty),
+        penalize_diagonal=True,
+        max_eigenvalue=max_eigenvalue,
+        tolerance=tolerance,
+        max_iter=max_iter,
+    )
+    return {"precision": found.precision, "covariance": found.dual}
+
+
+def lasso_solvers(program: PrecisionProgram) -> list[Solver]:
+    """Public arguments of each attempt: the solver's usual limit on iterations, then twice as many, and so on."""
+    fixed = {"penalty": program.penalty, "max_eigenvalue": program.cap, "tolerance": 0.5 * program.gap / program.d}
+    name = f"{__name__}.{capped_lasso.__name__}"
+    return [(name, {**fixed, "max_iter": 2000 << k}) for k in range(_ROUNDS)]
+
+
+def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Release:
+    """Release ``argmin -log det Theta + <S, Theta> + rho |Theta|_1`` over ``0 < Theta <= tau I``, with noise.
+
+    Parameters
+    ----------
+    data : PrivateVectors
+        With a public number N of records: S is the second moments of clipped records over N, a public constant.
+    settings : PrecisionSettings
+    budget : Budget
+        It is charged to the ledger of the data before anything is computed.
+
+    Returns
+    -------
+    Release
+        ``kind="precision"``: diagonal and rest of the upper triangle. :func:`noisy_precision` reads it.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For public arguments that do not suit, before the charge.
+    UncertifiedSolution
+        If no solution was certified after some 16 million iterations: nothing is released, and the budget is spent.
+
+    Notes
+    -----
+    Privacy
+        *Guarantee.* The budget's, by one request for a solution
+        (:meth:`~pgmpy_dp.private.curator.solutions.SolutionCurator.solution`) of a
+        :class:`~pgmpy_dp.private.curator.precision.PrecisionProgram`. Pure: K-norm noise in Frobenius norm, made in
+        floating point and rounded, as ``Release.floating_point`` says. Otherwise GOE, which is exact.
+
+        *Side channels.* The running time depends on the records.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> data = PrivateVectors(rows, ledger=Budget(epsilon=1.0), n_records=5000)
+    >>> release = run(data, PrecisionSettings(row_norm=3.0, penalty=0.2), Budget(epsilon=1.0))
+    >>> release.mechanism, [value.shape for value in release.values]
+    ('output_frobenius', [(2,), (1,)])
+    """
+    require_data_and_budget(data, PrivateVectors, budget)
+    d, given = len(data.columns), settings
+    program = PrecisionProgram(
+        d, data.adjacency, data.n_records or 0, given.row_norm, given.penalty, given.max_eigenvalue, given.center
+    )
+    names = [settings.mechanism]
+    if settings.mechanism == "auto":
+        names = ["frobenius"] * (budget.rho is None) + ["goe"] * bool(budget.rho or budget.delta)
+    plan = min((matrix_plan(program, name, budget) for name in names), key=lambda plan: plan.noise.frobenius)
+    curator = VectorCurator(
+        data,
+        budget,
+        what=f"inverse covariance of {d} columns",
+        columns=data.columns,
+        mechanism="output_" + plan.noise.mechanism,
+        pure=not isinstance(plan.noise.cost, ZCDP),
+        random_state=settings.random_state,
+    )
+    curator.solution(program, lasso_solvers(program), noise=plan.noise.mechanism)
+    return curator.release(
+        "precision",
+        {
+            "row_norm": program.row_norm,
+            "center": program.center,
+            "penalty": program.penalty,
+            "max_eigenvalue": program.max_eigenvalue,
+            "unit_of_values": plan.unit,
+            "settings": {"mechanism": settings.mechanism, "budget": budget.guarantee.to_dict()},
+        },
+    )
+
+
+@dataclass(frozen=True)
+class NoisyPrecision:
+    """What a release of kind "precision" says.
+
+    Attributes
+    ----------
+    columns : tuple
+    precision : ndarray of shape (d, d)
+        Symmetric; possibly with negative eigenvalues.
+    location : ndarray of shape (d,)
+    n_records : int
+    sd : float
+        Standard deviation of the noise in an off-diagonal entry.
+    smallest, largest : float
+        The exact optimum's eigenvalues lie between them: at least ``min(tau, 1/(B**2 + d rho))`` with tau the cap,
+        because its inverse is ``S + U``, ``|U_ij| <= rho``, with eigenvalues raised to 1/tau.
+    """
+
+    columns: tuple
+    precision: np.ndarray
+    location: np.ndarray
+    n_records: int
+    sd: float
+    smallest: float
+    largest: float
+
+
+def noisy_precision(release: Release) -> NoisyPrecision:
+    """Read a release of :func:`run`; post-processing. ValueError for another kind of release."""
+    if release.kind != "precision":
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'precision'")
+    public = release.public
+    columns = tuple(decode_label(name) for name in public["columns"])
+    d, unit, tau = len(columns), public["unit_of_values"], public["max_eigenvalue"]
+    precision = np.zeros((d, d))
+    precision[np.triu_indices(d, 1)] = release.values[1] * unit
+    precision += precision.T
+    precision[np.diag_indices(d)] = release.values[0] * unit
+    off = release.noise[1]
+    assert off is not None
+    location = np.zeros(d) if public["center"] is None else np.array(public["center"])
+    smallest = min(tau, 1.0 / (public["row_norm"] ** 2 + d * public["penalty"]))
+    sd = math.sqrt(off.variance) * unit
+    return NoisyPrecision(columns, precision, location, public["n_records"], sd, smallest, tau)

@@ -1,0 +1,479 @@
+"""Questions about groups of records of numbers: centres that blocks agree on, and sums about public centres."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.curator.base import checked_share
+from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise, additive_scales
+from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.data.vector_sums import (
+    LARGEST_DIMENSION,
+    clipped_cluster_sums,
+    require_single_records,
+    vector_blocks,
+)
+from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
+from pgmpy_dp.private.mathematics.lattice import lattice_basis, nearest_lattice_points
+from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+
+__all__ = [
+    "MAX_BLOCKS",
+    "BlockClusters",
+    "ClusterCurator",
+    "cluster_noise",
+    "log_scale_noise",
+    "power_of_two",
+    "require_clusters",
+    "stable_histogram",
+]
+
+MAX_BLOCKS = 1 << 16
+
+_RESTARTS = 5
+_LARGEST_CELL = 2.0**36  # positions, in widths of a cell, are clamped to it
+_LARGEST_LOG = 199.0  # of a scale, to base 2: scales are within 1e-60 and 1e60
+_LOG_BITS = 16  # log-scales are summed in units of 2**-16
+_CLIP_BITS = 16  # a clip norm is 2**15 to 2**16 units of its grid
+_LARGEST_LENGTH = 2.0**500  # squares of the grid's units are not out of the doubles' range
+_COUNT_WEIGHT = {1: Fraction(1, 2), 2: Fraction(1)}  # by changed_records; chosen on made-up, public mixtures
+
+
+@dataclass(frozen=True)
+class BlockClusters:
+    """How each block of records finds centres of its own, from public numbers.
+
+    Parameters
+    ----------
+    n_components : int
+        k: a block has k centres, or none.
+    n_blocks : int
+        At most 65536. Blocks may be empty.
+    block_size : int
+        A block looks at so many of its records at most.
+    function : str, optional
+        Name of a registered block function (:func:`~pgmpy_dp.private.curator.blocks.block_function`), which is called
+        as ``function(records, rng, **arguments)`` and returns an array of float64 of shape (k, d). Any other answer,
+        and an `Exception`, is no centres. Default: k-means.
+    arguments : mapping
+        Of the function; of plain immutable values.
+    device : str, optional
+        A device of torch for k-means, e.g. "cuda". Default: NumPy.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are wrong whatever the data.
+
+    Examples
+    --------
+    >>> BlockClusters(3, 400, 96).function is None
+    True
+    """
+
+    n_components: int
+    n_blocks: int
+    block_size: int
+    function: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, most in (("n_components", 1000), ("n_blocks", MAX_BLOCKS), ("block_size", 1 << 20)):
+            number = checked_integer(name, getattr(self, name), 1)
+            if number > most:
+                raise ValueError(f"{name}={number!r} is too large; pass at most {most}")
+            object.__setattr__(self, name, number)
+        if self.function is not None:
+            named_function(self.function)
+        object.__setattr__(self, "arguments", plain_arguments(self.arguments))
+
+
+def require_clusters(data: PrivateVectors) -> None:
+    """ValueError for data that :class:`ClusterCurator` has no operators for: of whole units, or of too many columns."""
+    require_single_records(data)
+    if len(data.columns) > LARGEST_DIMENSION:
+        raise ValueError(f"data has {len(data.columns)} columns, more than {LARGEST_DIMENSION}; pass fewer columns")
+
+
+def stable_histogram(
+    n_marks: int, cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float
+) -> StabilityHistogram:
+    """Noise and threshold of :meth:`ClusterCurator.stable_cells`: from public numbers, without records.
+
+    Parameters
+    ----------
+    n_marks : int
+        k; 1 for :meth:`ClusterCurator.stable_scales`.
+    cost : ZCDP
+    share : Fraction or float
+    eta : Fraction or float
+        In (0, 1): what it takes of the reserve.
+
+    Raises
+    ------
+    ValueError
+        For a pure cost, a share or eta outside of its range, and noise that would bury any number of blocks.
+
+    Examples
+    --------
+    >>> stable_histogram(1, ZCDP(0.5), 1, 1e-6)
+    StabilityHistogram(scale=1.4142135623730951, threshold=9)
+    """
+    if not 0 < eta < 1:
+        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
+    # The threshold's own margin is above what rounding eta to a float can add.
+    return stability_histogram(n_marks, checked_share(share) * Fraction(_rho(cost).rho), float(eta))
+
+
+def log_scale_noise(cost: PureDP | ZCDP, share: Fraction | float) -> Noise:
+    """The noise of :meth:`ClusterCurator.mean_log_scale`, in units of 2**-16 of the blocks' sum: from public numbers.
+
+    Examples
+    --------
+    >>> log_scale_noise(ZCDP(0.5), 1)
+    Noise(distribution='discrete_gaussian', scale=131072.0)
+    """
+    moved = math.ldexp(2.0, _LOG_BITS)
+    return additive_scales([(moved, moved)], cost, checked_share(share))[0]
+
+
+def cluster_noise(
+    adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction | float, bound: int = 1 << _CLIP_BITS
+) -> tuple[Noise, ...]:
+    """The noise of :meth:`ClusterCurator.cluster_sums`, on counts and on sums in units of a grid: from public numbers.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+    cost : ZCDP
+    share : Fraction or float
+    bound : int
+        The clip norm in units; default: the largest that it can be.
+
+    Examples
+    --------
+    >>> [noise.scale for noise in cluster_noise(Adjacency.REPLACE_ONE, ZCDP(0.5), 1, bound=40000)]
+    [2.0, 80000.0]
+    """
+    units, square = _step_units(adjacency, bound)
+    return WeightedNoise.noise_for(units, square, _rho(cost), checked_share(share))
+
+
+def power_of_two(length: float) -> float:
+    """The smallest power of two above `length`.
+
+    Examples
+    --------
+    >>> power_of_two(1.0), power_of_two(0.75)
+    (2.0, 1.0)
+    """
+    return math.ldexp(1.0, math.frexp(length)[1])
+
+
+class ClusterCurator(VectorCurator):
+    """Records of numbers behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+
+    Random blocks of the records have centres of their own (:class:`BlockClusters`), about which several questions can
+    be asked. They are found when the first of them is answered, and kept for the next ones that name the same blocks.
+
+    Notes
+    -----
+    Privacy: give each record a block and a place in it, by uniform draws of its own, the same for neighbours (an added
+    record brings its own, a replaced one keeps its draws). Under ``add_remove`` and ``replace_one`` the records of one
+    block differ. A block's centres and scale are a function of its own records, of bits that were drawn for it, and of
+    public shapes, so those of one block change, whatever the records hold: ``proof.md``, section 5.
+
+    Examples
+    --------
+    >>> rows = np.repeat([[1000.0, 0.0], [1010.0, 0.0]], 5000, axis=0)
+    >>> data = PrivateVectors(rows, ledger=Budget(epsilon=1.0, delta=1e-6))
+    >>> opened = {"what": "centres", "columns": data.columns, "reserve": 1e-7}
+    >>> curator = ClusterCurator(data, Budget(epsilon=1.0, delta=1e-6), **opened)
+    >>> centres, _ = curator.stable_cells(BlockClusters(2, 1000, 96), width=7.0, share=0.5, eta=1e-7)
+    >>> len(centres), bool(abs(centres[:, 0].mean() - 1005) < 7)
+    (2, True)
+    """
+
+    _clusters: tuple[BlockClusters, np.ndarray, np.ndarray] | None = None
+
+    def stable_cells(
+        self, blocks: BlockClusters, width: float, share: Fraction | float, eta: Fraction | float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Cells of a lattice that many blocks have centres in, and how many blocks, with noise.
+
+        The lattice is A_d*, turned and shifted by random numbers that have nothing to do with the records.
+
+        Parameters
+        ----------
+        blocks : BlockClusters
+        width : float
+            Cells have the volume of cubes of this width.
+        share : Fraction or float
+        eta : Fraction or float
+            In (0, 1): what it takes of the curator's reserve.
+
+        Returns
+        -------
+        middles : ndarray, shape (m, d)
+            Of the cells that reach the threshold of :func:`stable_histogram`, in the order of their numbers.
+        counts : ndarray of int64, shape (m,)
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        MemoryError
+            If a block function runs out of memory. As after an interrupt, nothing is released, and the share is spent.
+        TypeError, ValueError
+            For public arguments that are wrong, an eta that the reserve does not have, a curator of a pure epsilon,
+            data of whole units; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* Under both adjacencies one block changes, which marks at most k cells: 2k counts move, each
+            by 1, and a cell that one of the neighbours has alone has a count of 1.
+
+            *Guarantee.* The share s of rho and eta of the reserve (:mod:`pgmpy_dp.private.noise.histogram`;
+            ``proof.md``, section 3): Gaussian noise of scale ``sqrt(k/(s rho))``, and a threshold T with ``2 k P(Z >= T
+            - 1) <= eta``.
+
+            *Source.* Korolova, Kenthapadi, Mishra and Ntoulas 2009; Bun, Nissim and Stemmer 2016.
+
+            *Side channels.* Running time and memory depend on the records.
+        """
+        require_clusters(self._data)
+        width = _checked_length("width", width)
+        k, d = blocks.n_components, len(self._data.columns)
+        stable_histogram(k, self.cost, share, eta)
+        public, basis = self.generator(), lattice_basis(d)
+        turned = np.linalg.qr(public.normal(size=(d, d)))[0]
+        shift = 1000.0 * public.random(d)
+
+        def mechanism(cost: ZCDP, s: Fraction) -> StableCells:
+            centres = self._clustered(blocks)[0]
+            with np.errstate(all="ignore"):
+                # Products block by block, as in k-means: a centre's cell is a function of its block alone.
+                places = np.stack([centres[:, j, np.newaxis, :] @ turned for j in range(k)], axis=1) / width
+                places = np.clip(np.nan_to_num(places), -_LARGEST_CELL, _LARGEST_CELL) + shift
+                keys = nearest_lattice_points((places @ basis.T).reshape(-1, d + 1)).astype(np.int64)
+            there = np.isfinite(centres).all(axis=2).ravel()
+            owner = np.repeat(np.arange(len(centres)), k)
+            return StableCells(*marked_cells(keys[there], owner[there]), k, stable_histogram(k, cost, s, eta))
+
+        arguments = {"blocks": blocks, "width": width}
+        cells, counts = self._answer("stable_cells", arguments, share, mechanism, eta)
+        middles = cells @ basis / (basis**2).sum(axis=0) - shift
+        return middles * width @ turned.T, counts
+
+    def stable_scales(
+        self, blocks: BlockClusters, share: Fraction | float, eta: Fraction | float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Octaves that many blocks' scales lie in, and how many blocks, with noise.
+
+        A block's scale is the standard deviation of a coordinate about its centres, ``sqrt(cost/(d (b - k)))`` for the
+        cost of k-means on b records: each of k means takes one record's worth of freedom. Octaves start at a random
+        place.
+
+        Parameters
+        ----------
+        blocks : BlockClusters
+            Of k-means.
+        share, eta
+            As in :meth:`stable_cells`.
+
+        Returns
+        -------
+        middles : ndarray, shape (m,)
+            Of the octaves that reach the threshold, log2 of a scale, increasing.
+        counts : ndarray of int64, shape (m,)
+
+        Raises
+        ------
+        BudgetExceeded, TypeError, ValueError
+            As :meth:`stable_cells`.
+
+        Notes
+        -----
+        Privacy: :meth:`stable_cells`, where a block marks one cell, its octave, or none: k = 1.
+        """
+        self._require_kmeans(blocks)
+        stable_histogram(1, self.cost, share, eta)
+        offset = float(self.generator().random())
+
+        def mechanism(cost: ZCDP, s: Fraction) -> StableCells:
+            logs = self._clustered(blocks)[1]
+            there = np.flatnonzero(np.isfinite(logs))
+            octaves = np.floor(logs[there] - offset).astype(np.int64)[:, np.newaxis]
+            return StableCells(*marked_cells(octaves, there), 1, stable_histogram(1, cost, s, eta))
+
+        octaves, counts = self._answer("stable_scales", {"blocks": blocks}, share, mechanism, eta)
+        return octaves[:, 0] + offset + 0.5, counts
+
+    def mean_log_scale(self, blocks: BlockClusters, middle: float, share: Fraction | float) -> float:
+        """The mean over blocks of log2 of their scales, within an octave about `middle`, with noise.
+
+        Parameters
+        ----------
+        blocks : BlockClusters
+            Of k-means.
+        middle : float
+            Public, e.g. of a stable octave (:meth:`stable_scales`).
+        share : Fraction or float
+
+        Returns
+        -------
+        float
+            Between middle - 1 and middle + 1.
+
+        Raises
+        ------
+        BudgetExceeded, TypeError, ValueError
+            As :meth:`stable_cells`.
+
+        Notes
+        -----
+        Privacy: a block adds its log-scale less the middle, clamped to +-1 and truncated to units of 2**-16, or 0 where
+        it has none. Under both adjacencies one block changes, so the sum moves by at most 2**17 units; the number of
+        blocks is public. Gaussian noise of scale ``2**17/sqrt(2 s rho)``, Laplace noise of scale ``2**17/(s epsilon)``.
+        """
+        self._require_kmeans(blocks)
+        middle = float(middle)
+        if not abs(middle) < math.inf:
+            raise ValueError(f"middle={middle!r} is no number; pass log2 of a public scale")
+        log_scale_noise(self.cost, share)
+
+        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
+            apart = np.clip(np.nan_to_num(self._clustered(blocks)[1] - middle), -1.0, 1.0)
+            total = np.trunc(np.ldexp(apart, _LOG_BITS)).astype(np.int64).sum(keepdims=True)
+            moved = math.ldexp(2.0, _LOG_BITS)
+            return AdditiveNoise.of([Sensitive(total, self.adjacency, moved, moved, moved)], cost, s)
+
+        arguments = {"blocks": blocks, "middle": middle}
+        (noisy,) = self._answer("mean_log_scale", arguments, share, mechanism)[0]
+        return middle + min(max(math.ldexp(float(noisy), -_LOG_BITS) / blocks.n_blocks, -1.0), 1.0)
+
+    def cluster_sums(
+        self, centres: np.ndarray, radius: float, share: Fraction | float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How many records are nearest to each of some centres, and sums of their clipped differences, with noise.
+
+        Parameters
+        ----------
+        centres : ndarray, shape (k, d)
+            Public; any numbers.
+        radius : float
+            Clip norm of a record's difference.
+        share : Fraction or float
+
+        Returns
+        -------
+        counts : ndarray of int64, shape (k,)
+            They may be negative.
+        sums : ndarray of float64, shape (k, d)
+            Of differences, in the data's units.
+
+        Raises
+        ------
+        BudgetExceeded, TypeError, ValueError
+            As :meth:`stable_cells`.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* A record is (1, v) at the centre nearest to it, with integers v of norm at most `bound`, the
+            radius in units of a public grid (:func:`pgmpy_dp.private.data.vector_sums.clipped_cluster_sums`). So with
+            counts in units of 1/w and sums in units of the bound, the squared l2 distance of neighbours is at most
+            ``w**2 + 1`` under ``add_remove``, w = 1/2. Under ``replace_one`` two vectors of one centre are at most two
+            bounds apart, and two records of two centres move ``2 (w**2 + 1)``: 4 for w = 1.
+
+            *Guarantee.* The share s of rho, whatever the number of centres: Gaussian noise of scales ``D/(w sqrt(2 s
+            rho))`` on counts and ``bound D/sqrt(2 s rho)`` on sums, D**2 being that distance.
+
+            *Source.* Canonne, Kamath and Steinke 2020, Theorem 4.
+        """
+        require_clusters(self._data)
+        radius, d = _checked_length("radius", radius), len(self._data.columns)
+        unit = power_of_two(radius) / 2.0**_CLIP_BITS
+        bound = math.floor(radius / unit)
+        centres = np.array(centres, dtype=np.float64)
+        if centres.ndim != 2 or not len(centres) or centres.shape[1] != d:
+            raise ValueError(f"centres have the shape {centres.shape}; pass one or more, of {d} numbers each")
+        cluster_noise(self.adjacency, self.cost, share, bound)
+
+        def mechanism(cost: ZCDP, s: Fraction) -> WeightedNoise:
+            exact = clipped_cluster_sums(self._data, centres, unit, bound)
+            return WeightedNoise.of(exact, *_step_units(self.adjacency, bound), cost, s)
+
+        arguments = {"centres": centres, "radius": radius}
+        counts, sums = self._answer("cluster_sums", arguments, share, mechanism)
+        return counts, unit * sums
+
+    def _require_kmeans(self, blocks: BlockClusters) -> None:
+        require_clusters(self._data)
+        if blocks.function is not None:
+            raise ValueError(f"function={blocks.function!r} answers centres alone; blocks have scales by k-means")
+
+    def _clustered(self, blocks: BlockClusters) -> tuple[np.ndarray, np.ndarray]:
+        """Centres of each block, shape (m, k, d), and log2 of its scale, NaN where it has none: **to be noised**."""
+        if self._clusters is None or self._clusters[0] != blocks:
+            self._clusters = (blocks, *self._found(blocks))
+        return self._clusters[1:]
+
+    def _found(self, blocks: BlockClusters) -> tuple[np.ndarray, np.ndarray]:
+        rows = vector_rows(self._data)[0]
+        m, k, d = blocks.n_blocks, blocks.n_components, rows.shape[1]
+        part, places = self._random_parts(rows, m), self._random_parts(rows, 1 << 32)
+        points, used = vector_blocks(rows, part, places, m, blocks.block_size)
+        sizes = used.sum(axis=1)
+        if blocks.function is None:
+            # All of it drawn at once: no block's randomness depends on another's records.
+            uniforms = self._generator().random((_RESTARTS, m, k))
+            centres, cost = batched_kmeans(points, used, uniforms, device=blocks.device)
+            with np.errstate(all="ignore"):
+                logs = 0.5 * np.log2(cost / (d * (sizes - float(k))))
+            return centres, np.where((sizes > k) & (np.abs(logs) < _LARGEST_LOG), logs, np.nan)
+
+        def checked(answer: object) -> np.ndarray | None:
+            right = type(answer) is np.ndarray and answer.dtype == np.float64 and answer.shape == (k, d)
+            return np.array(answer) if right else None
+
+        with self._data._handed_out():
+            each = [block[:size] for block, size in zip(points, sizes, strict=True)]
+            function = named_function(blocks.function)
+            answers = run_blocks(function, each, self._block_seeds(m), blocks.arguments, checked, None)
+        return np.array([np.full((k, d), np.nan) if a is None else a for a in answers]), np.full(m, np.nan)
+
+
+def _step_units(adjacency: Adjacency, bound: int) -> tuple[tuple[Fraction, Fraction], Fraction]:
+    """Units of counts and sums, and the squared distance of neighbours in them; see `ClusterCurator.cluster_sums`."""
+    weight = _COUNT_WEIGHT[changed_records(adjacency)]
+    single = weight**2 + 1
+    square = single if changed_records(adjacency) == 1 else max(Fraction(4), 2 * single)
+    return (1 / weight, Fraction(bound)), square
+
+
+def _rho(cost: PureDP | ZCDP) -> ZCDP:
+    if not isinstance(cost, ZCDP):
+        raise ValueError(f"a curator of {cost} has no Gaussian noise, which this takes; open it with a delta or a rho")
+    return cost
+
+
+def _checked_length(name: str, value: float) -> float:
+    length = checked_number(name, value, positive=True)
+    if not 1.0 / _LARGEST_LENGTH <= length <= _LARGEST_LENGTH:
+        raise ValueError(f"{name}={length!r} is out of range; use units in which it is near 1")
+    return length

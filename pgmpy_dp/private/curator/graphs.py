@@ -1,0 +1,396 @@
+"""Questions about a graph whose edges are private: sums over neighbours, randomised answers, a choice of labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pgmpy_dp.checks import checked_number
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import checked_share
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
+from pgmpy_dp.private.curator.solutions import SolutionCurator
+from pgmpy_dp.private.data.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
+from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise import bulk
+from pgmpy_dp.private.noise.additive import NOISES, root_down, root_up
+from pgmpy_dp.private.noise.choice import exponential_below, flip_rate
+from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
+from pgmpy_dp.private.noise.subsampling import poisson_sample
+from pgmpy_dp.private.sensitive import Noise
+from pgmpy_dp.schema import encode_label
+
+__all__ = [
+    "NOISES",
+    "CommunityChoice",
+    "GraphCurator",
+    "RandomisedResponse",
+    "community_law",
+    "edge_count_noise",
+    "neighbour_noise",
+    "response_rate",
+]
+
+_BLOCK = 1 << 22  # coins thrown at once
+_POINT = 1 << 20  # unit of an edge's weights: epsilon is met to 1e-6
+_SIZE_POINT = 256 * math.log(2.0)  # of the weights of sizes
+
+
+def edge_count_noise(cost: PureDP | ZCDP, share: Fraction | float) -> Noise:
+    """The noise of :meth:`GraphCurator.edge_count`, from public numbers; ValueError where it would bury any count."""
+    return additive_scales([(1.0, 1.0)], cost, checked_share(share))[0]
+
+
+def neighbour_noise(cost: PureDP | ZCDP, share: Fraction | float) -> Noise:
+    """The noise of each of :meth:`GraphCurator.neighbour_sums`; ValueError where it would bury any sum.
+
+    Examples
+    --------
+    >>> neighbour_noise(PureDP(1.0), Fraction(1, 4))
+    Noise(distribution='discrete_laplace', scale=8.0)
+    """
+    return additive_scales([(2.0, root_up(Fraction(2)))], cost, checked_share(share))[0]
+
+
+def response_rate(cost: PureDP | ZCDP, share: Fraction | float) -> float:
+    """Probability with which an answer of :meth:`GraphCurator.randomised_response` is the wrong one.
+
+    Examples
+    --------
+    >>> response_rate(PureDP(2.0), Fraction(1, 2)), response_rate(ZCDP(0.5), 1)
+    (0.268951416015625, 0.268951416015625)
+    """
+    part = checked_share(share)
+    # What is epsilon-DP is epsilon**2/2-zCDP.
+    return flip_rate(
+        root_down(2 * part * Fraction(cost.rho)) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
+    )
+
+
+def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | float) -> SignLaw:
+    """Weights ``exp(epsilon score/2)`` of labellings in integers, see :meth:`GraphCurator.community_choice`.
+
+    Notes
+    -----
+    The ratio of an edge's two weights is at most exp(epsilon), exactly. With S = n - 2 c the sum of signs,
+    ``sum over pairs x_i x_j = (S**2 - n)/2``: the score's last term is a function of c and weighs
+    ``exp(-epsilon d S**2/(4 n))``, up to a factor that all labellings share. It may be rounded at will, as edges have
+    no part in it.
+
+    Examples
+    --------
+    >>> law = community_law(4, 2.0, PureDP(1.0), 1)
+    >>> law.agree / law.disagree <= math.e, law.sizes[0] < law.sizes[2]
+    (True, True)
+    """
+    part = checked_share(share)
+    epsilon = (
+        Fraction(root_down(8 * part * Fraction(cost.rho))) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
+    )
+    agree = (exponential_below(epsilon) * _POINT).__floor__()
+    exponents = [float(epsilon) * degree * (n - 2 * c) ** 2 / (4.0 * n) for c in range(n + 1)]
+    sizes = tuple(max(1, int(math.exp(max(-700.0, _SIZE_POINT - x)))) for x in exponents)
+    return SignLaw(agree, _POINT, sizes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ManySums(AdditiveNoise):
+    """The same law as :class:`AdditiveNoise`, drawn for very many cells at once where that is quicker."""
+
+    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+        """Noisy arrays, one for each statistic."""
+        return [bulk.with_noise(item.value, noise, seed) for item, noise in zip(self.exact, self.noise, strict=True)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomisedResponse(Mechanism):
+    """The bit of each pair of vertices, flipped with probability `rate` by a coin of its own.
+
+    Attributes
+    ----------
+    matrix : csr_array, shape (n, n)
+        Adjacency matrix, exact.
+    rate : float
+        In (0, 1/2], a multiple of 1/RATE_UNIT.
+
+    Notes
+    -----
+    Privacy: coins are independent and exact (:func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`), so the answer
+    of one pair is ``log((1 - rate)/rate)``-DP, and no other answer depends on it.
+    """
+
+    matrix: sp.csr_array
+    rate: float
+    noise: tuple[Noise, ...] = ()
+
+    name = "randomised_response"
+
+    def draw(self, seed: np.random.Generator | None) -> np.ndarray:
+        """Answers, shape (n, n): symmetric truth values with a zero diagonal."""
+        n = self.matrix.shape[0]
+        answers = np.zeros((n, n), dtype=bool)
+        rows = max(1, _BLOCK // n)
+        for start in range(0, n, rows):
+            block = answers[start : start + rows]
+            block[:] = self.matrix[start : start + rows].toarray()
+            flat = block.reshape(-1)
+            flipped = poisson_sample(flat.size, self.rate, seed=seed)
+            flat[flipped] = ~flat[flipped]
+        upper = np.triu(answers, 1)
+        return upper | upper.T
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CommunityChoice(Mechanism):
+    """A labelling of the vertices by two labels, with probability proportional to its weight, exactly.
+
+    Notes
+    -----
+    Privacy: :meth:`GraphCurator.community_choice` has the proof; :mod:`pgmpy_dp.private.noise.sign_sampling` says how
+    it is drawn, with integers.
+    """
+
+    matrix: sp.csr_array
+    law: SignLaw
+    noise: tuple[Noise, ...] = ()
+
+    name = "exponential"
+
+    def draw(self, seed: np.random.Generator | None) -> np.ndarray:
+        """Labels, shape (n,)."""
+        upper = sp.triu(self.matrix, 1).tocoo()
+        return sample_signs(list(zip(upper.row.tolist(), upper.col.tolist(), strict=True)), self.law, seed)
+
+
+class GraphCurator(SolutionCurator):
+    """A graph behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+
+    Sums, answers and labels are not kept: of these a plan makes what it releases, and they take memory.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> graph = PrivateGraph(nx.karate_club_graph(), ledger=Budget(epsilon=1.0))
+    >>> curator = GraphCurator(graph, Budget(epsilon=1.0), what="sums over neighbours")
+    >>> curator.neighbour_sums(np.ones((34, 1), dtype=int), share=Fraction(1, 2)).shape, str(curator.left)
+    ((34, 1), '1/2')
+    """
+
+    kind = PrivateGraph
+    _data: PrivateGraph
+
+    def __init__(self, data: PrivateGraph, budget: Budget, **facts: Any) -> None:
+        require_data_and_budget(data, PrivateGraph, budget, name="graph")
+        super().__init__(data, budget, **{"columns": (), **facts})
+
+    @property
+    def n(self) -> int:
+        """Number of vertices, which is public."""
+        return self._data.n
+
+    def edge_count(self, share: Fraction | float) -> int:
+        """A noisy number of edges.
+
+        Parameters
+        ----------
+        share : Fraction or float
+            Of the curator's cost.
+
+        Returns
+        -------
+        int
+            It may be negative.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        ValueError
+            For noise that would bury any count; nothing is spent.
+
+        Notes
+        -----
+        Privacy: under ``edge`` the number moves by 1. Laplace noise of scale ``1/(s epsilon)`` or Gaussian noise of
+        scale ``sqrt(1/(2 s rho))`` costs the share s.
+        """
+        edge_count_noise(self.cost, share)
+        (noisy,) = self._answer(
+            "edge_count", {}, share, lambda cost, s: AdditiveNoise.of([edge_count(self._data._matrix)], cost, s)
+        )
+        return int(noisy[0])
+
+    def neighbour_sums(self, marks: np.ndarray, share: Fraction | float) -> np.ndarray:
+        """For each vertex a noisy sum of its neighbours' marks.
+
+        Parameters
+        ----------
+        marks : ndarray of int, shape (n, columns)
+            Public. Each row is one sign with zeros: signs of two communities in one column, or indicators of any number
+            of communities in as many.
+        share : Fraction or float
+
+        Returns
+        -------
+        ndarray of int64, shape (n, columns)
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        ValueError
+            For marks of another kind, and noise that would bury any sum; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* Under ``edge`` the sums move by at most 2 in l1 and sqrt(2) in l2 norm, for any number of
+            communities (:func:`~pgmpy_dp.private.data.graph.neighbour_sums`).
+
+            *Guarantee.* The share s of the cost: Laplace noise of scale ``2/(s epsilon)`` (Chen et al. 2023, Algorithm
+            5.13) or Gaussian noise of variance ``1/(s rho)``.
+
+            *Side channels.* Running time depends on the number of edges.
+        """
+        checked = checked_marks(marks, self.n)
+        neighbour_noise(self.cost, share)
+        (noisy,) = self._answer(
+            "neighbour_sums",
+            {"marks": checked},
+            share,
+            lambda cost, s: ManySums.of([neighbour_sums(self._data._matrix, checked)], cost, s),
+            keep=False,
+        )
+        return noisy
+
+    def randomised_response(self, share: Fraction | float) -> np.ndarray:
+        """Answers of all pairs of vertices to the question whether they are joined, each by a coin of its own.
+
+        Parameters
+        ----------
+        share : Fraction or float
+
+        Returns
+        -------
+        ndarray of bool, shape (n, n)
+            Symmetric, zero on the diagonal; each pair's bit is wrong with probability :func:`response_rate`.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* An edge is one bit, and one coin of its own decides whether it is told as it is.
+
+            *Guarantee.* A bit flipped with probability ``1/(1 + exp(epsilon'))``, rounded up to a multiple of 2**-16,
+            is epsilon'-DP: the share of epsilon, or ``epsilon' = sqrt(2 s rho)``, hence the share of rho.
+
+            *Source.* Warner 1965; for graphs: Karwa, Slavkovic and Krivitsky 2014.
+
+            *Side channels.* Time and memory grow with the square of the number of vertices.
+        """
+        checked_share(share)
+        return self._answer(
+            "randomised_response",
+            {},
+            share,
+            lambda cost, s: RandomisedResponse(self._data._matrix, response_rate(cost, s)),
+            keep=False,
+        )
+
+    def community_choice(self, degree: float, share: Fraction | float) -> np.ndarray:
+        """Labels of two communities, drawn with probability growing with the edges inside of them.
+
+        Parameters
+        ----------
+        degree : float
+            Public, not negative: average degree d, which says how much balance counts.
+        share : Fraction or float
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            0 or 1.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        TypeError, ValueError
+            For a degree that is none; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* The labelling x has a weight that is a product over edges, of B where the ends agree and D
+            where they do not, and of a function of the communities' sizes that the edges have no part in. One edge more
+            multiplies every weight by B or by D, and their sum by a number in between.
+
+            *Guarantee.* So no probability changes by more than a factor B/D, in either direction. B and D are integers
+            with ``B/D <= exp(epsilon')``: exactly epsilon'-DP. The logarithm of the change ranges over an interval of
+            that length, which gives ``epsilon'**2/8``-zCDP (Cesar and Rogers 2021). So epsilon' is the share of
+            epsilon, or ``sqrt(8 s rho)``.
+
+            *Source.* McSherry and Talwar 2007; score: Chen et al. 2023, Algorithm 5.19, without its split and vote.
+            Their score ``sum over pairs (A_ij - d/n) x_i x_j`` has sensitivity 1 and the weight
+            ``exp(epsilon' score/2)``.
+
+            *Exactness.* Drawn with integers from bits of the operating system: no floating point, no Markov chain,
+            whose law after finitely many steps would be another one, with no guarantee.
+
+            *Side channels.* Above 22 vertices the running time depends on the graph, and doubles with each edge that
+            widens it; memory does not. A refusal because of the width would be an output that one edge decides, so that
+            there is none: the public number of vertices decides what is tried.
+        """
+        d = checked_number("degree", degree, positive=False)
+        checked_share(share)
+        return self._answer(
+            "community_choice",
+            {"degree": d},
+            share,
+            lambda cost, s: CommunityChoice(self._data._matrix, community_law(self.n, d, cost, s)),
+            keep=False,
+        )
+
+    @contextmanager
+    def split(self, n_parts: int) -> Iterator[list[GraphCurator]]:
+        """Curators of disjoint random parts of the edges, each with all that this one has left.
+
+        This one answers nothing until the block ends, and then loses the largest share that one of them used.
+
+        Parameters
+        ----------
+        n_parts : int
+
+        Yields
+        ------
+        list of GraphCurator
+            Of graphs on all vertices.
+
+        Notes
+        -----
+        Privacy: think of a draw for each pair of vertices, made whether or not the pair is an edge. Given all draws, a
+        change of one edge changes one of the graphs by one edge and leaves the others as they are, so that the
+        guarantees of the parts do not add up (``proof.md``, section 4).
+        """
+        self._require_open()  # before edges are read and coins drawn that nobody would use
+        upper = sp.triu(self._data._matrix, 1, format="coo")
+        ends = np.column_stack([upper.row, upper.col])
+        part = self._random_parts(ends, n_parts)
+        parts = [self._child(self._data._of_edges(ends[part == k])) for k in range(n_parts)]
+        with self._lending(list(parts)):
+            yield parts
+
+    def _public(self) -> dict[str, Any]:
+        nodes = self._data.nodes
+        return {"n": self.n, "nodes": None if isinstance(nodes, range) else [encode_label(node) for node in nodes]}

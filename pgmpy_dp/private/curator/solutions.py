@@ -1,0 +1,411 @@
+"""Solutions of convex programs, by solvers from outside, with noise: what no checker certifies is never released.
+
+The general tool of Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023, section 4): records define a
+convex program; if its optimum moves by at most S in l2 norm between neighbours, the optimum plus Gaussian noise is
+private, and everything made from it is post-processing. :mod:`pgmpy_dp.private.mathematics.stability` has ways to S.
+
+No solver returns the optimum. A program therefore states a `distance` in advance, from public numbers, and what is
+released has a **certificate**, a proven bound on its distance from the optimum. Points within that distance of their
+optima move by at most S + 2 distance between neighbours, and that is what the noise is for. The distance that a
+certificate proves depends on the records; it is compared with the one stated and used for nothing else. If one solver
+does not reach it, the next one is called, and nobody is told.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, silent_warnings
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, SymmetricNoise
+from pgmpy_dp.private.data.moments import TraceSensitivity
+from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
+from pgmpy_dp.private.noise.matrix import MatrixNoise, plan_matrix_noise
+from pgmpy_dp.private.sensitive import Sensitive
+
+__all__ = [
+    "CheckedProgram",
+    "MatrixGrid",
+    "Program",
+    "SolutionCurator",
+    "Solver",
+    "StableProgram",
+    "UncertifiedSolution",
+    "certified_solution",
+    "matrix_plan",
+    "noise_plan",
+    "part_of",
+]
+
+Records = TypeVar("Records", contravariant=True)
+Solver = tuple[str, Mapping[str, Any]]
+"""Name of a registered function, and public arguments."""
+
+_INSIDE = "pgmpy_dp.private."
+_UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
+
+
+class Program(Protocol[Records]):
+    """What every program says of itself, public and fixed before records are seen."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def adjacency(self) -> Adjacency: ...
+    @property
+    def sensitivity(self) -> float: ...
+    @property
+    def distance(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def failure(self) -> float: ...
+
+    def public(self) -> dict[str, Any]: ...
+    def check(self, records: Records) -> None: ...
+
+
+@runtime_checkable
+class StableProgram(Program[Records], Protocol[Records]):
+    """A program of a user's own, who vouches for what it says about itself and for its certificates.
+
+    Attributes
+    ----------
+    name : str
+        Of the release, its ``kind``.
+    size : int
+        m, numbers in the solution as it is released.
+    adjacency : Adjacency
+        For which `sensitivity` holds.
+    sensitivity : float
+        S: the exact optimum, as released, moves by at most this in l2 norm between neighbours. Rounded up.
+    distance : float
+        From the optimum, in the same norm, within which a point may be released.
+    bound : float
+        No number of a solution exceeds this in absolute value.
+    failure : float
+        Probability, over the coins of the solvers alone and for every dataset, that neither certifies `distance`; 0
+        for solvers without coins.
+    """
+
+    def public(self) -> dict[str, Any]:
+        """JSON-able description for the release: everything that a reader of it needs."""
+        ...
+
+    def check(self, records: Records) -> None:
+        """Raise ValueError where *public* facts of the data, such as a number of vertices, do not suit the program."""
+        ...
+
+    def solve(self, records: Records) -> CertifiedPoint:
+        """A point of shape (m,) and its certificate. Warns and logs nothing that depends on the records."""
+        ...
+
+    def fallback(self, records: Records) -> CertifiedPoint:
+        """The same by a solver that is proved to reach `distance` on every dataset."""
+        ...
+
+
+class CheckedProgram(ABC):
+    """A program of the boundary: statistics and checker are in here, its solvers outside. Attributes: `StableProgram`.
+
+    Attributes
+    ----------
+    symmetric : bool
+        Whether the solution is the upper triangle, row by row, of a symmetric matrix, and `sensitivity` and `distance`
+        bound Frobenius norms of the whole matrix. It may have matrix noise then.
+    """
+
+    symmetric = False
+
+    @abstractmethod
+    def exact(self, records: Any) -> Any:
+        """What the program is made of: exact statistics of the records, of which solvers get copies."""
+
+    @abstractmethod
+    def certified(self, exact: Any, found: Mapping[str, Any]) -> CertifiedPoint:
+        """The point that is released and its certificate, from whatever a solver found; it raises nothing."""
+
+
+class UncertifiedSolution(RuntimeError):
+    """No solver of a program certified its distance: the proof that one always does, or what it assumes, is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no solver certified its solution, so nothing was released; the budget is spent, as the outcome itself may "
+            "tell of the records. It is a fault of the package or of the machine's linear algebra: please report it, "
+            "with the settings and without the records"
+        )
+
+
+@dataclass(frozen=True)
+class MatrixGrid:
+    """Grid and matrix noise of one symmetric solution, from public numbers.
+
+    Attributes
+    ----------
+    unit : float
+        Of the released integers, a power of two.
+    frobenius : float
+        How far the integers move, in Frobenius norm.
+    noise : MatrixNoise
+    """
+
+    unit: float
+    frobenius: float
+    noise: MatrixNoise
+
+
+def noise_plan(program: Any, budget: Budget) -> FineGrid:
+    """Grid and Gaussian noise with which a solution would spend `budget`, from public numbers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a budget that Gaussian noise cannot spend, or a program whose numbers are out of range.
+    """
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass Budget(epsilon=..., delta=...) or rho")
+    size = checked_integer("program.size", program.size, 1)
+    return fine_grid(size, _moved(program), program.bound, budget, failure=program.failure)
+
+
+def matrix_plan(program: Any, mechanism: str, budget: Budget) -> MatrixGrid:
+    """Grid and matrix noise for a symmetric solution, from public numbers; arguments as in `noise_plan`.
+
+    Parameters
+    ----------
+    program : CheckedProgram
+    mechanism : {"frobenius", "goe"}
+    budget : Budget
+    """
+    if not getattr(program, "symmetric", False) or program.failure:
+        raise ValueError(
+            f"noise={mechanism!r} is for symmetric matrices whose solvers do not fail; use 'gaussian' for "
+            f"{program.name!r}"
+        )
+    if mechanism not in ("frobenius", "goe"):
+        raise ValueError(f"noise={mechanism!r} has no proof for a solution; use 'frobenius', 'goe' or 'gaussian'")
+    moved, d = _moved(program), math.isqrt(2 * program.size)
+    unit = math.ldexp(1.0, math.floor(math.log2(max(moved * 2.0**-30 / d, program.bound * 2.0**-50))))
+    frobenius = (moved + d * unit) / unit * (1.0 + 1e-9)  # rounding moves each of d**2 entries by at most unit/2
+    sensitivity = TraceSensitivity(math.inf, frobenius, math.inf)
+    noise = plan_matrix_noise(mechanism, d, program.adjacency, budget, sensitivity=sensitivity)
+    return MatrixGrid(unit, frobenius, noise)
+
+
+def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float = 0) -> Budget:
+    """What a share of a cost and eta of a reserve are worth, rounded down.
+
+    Examples
+    --------
+    >>> print(part_of(ZCDP(0.5), Fraction(1, 2)), part_of(PureDP(1.0), 1, 1e-6))
+    0.25-zCDP (1, 1e-06)-DP
+    """
+    if isinstance(cost, ZCDP):
+        if eta:
+            raise ValueError(f"eta={float(eta)!r} is for a curator of epsilon; with rho Gaussian noise needs no delta")
+        return Budget(rho=_down(Fraction(share) * Fraction(cost.rho)))
+    return Budget(epsilon=_down(Fraction(share) * Fraction(cost.epsilon)), delta=_down(Fraction(eta)))
+
+
+def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:
+    """A point within ``program.distance`` of the optimum, exact and **to be noised**, shape (m,).
+
+    Of the first solver whose point is certified; of a `StableProgram`, of its `solve` or its `fallback`.
+
+    Raises
+    ------
+    MemoryError
+        Of a solver, without its text.
+    UncertifiedSolution
+        If none is.
+    """
+    size, distance = program.size, program.distance
+    # A warning about a division would be about the records.
+    with np.errstate(all="ignore"), silent_warnings():
+        for point in _points(program, records, [(named_function(name), arguments) for name, arguments in solvers]):
+            if isinstance(point, CertifiedPoint) and point.distance <= distance and np.size(point.value) == size:
+                return point.value  # NaN is no distance
+    raise UncertifiedSolution
+
+
+class SolutionCurator(Curator):
+    """Private data of any kind, and programs that are made of them."""
+
+    kind: type[PrivateData] = PrivateData
+
+    @property
+    def unit(self) -> Hashable:
+        """What is protected: None is one record, or one edge."""
+        return getattr(self._data, "unit", None)
+
+    def solution(
+        self,
+        program: Any,
+        solvers: Sequence[Solver] = (),
+        share: Fraction | float = 1,
+        eta: Fraction | float = 0,
+        *,
+        noise: str = "gaussian",
+        vouched_for: bool = False,
+    ) -> list[np.ndarray]:
+        """The optimum of a program with noise: of a point near it that a checker certified.
+
+        Parameters
+        ----------
+        program : CheckedProgram or StableProgram
+        solvers : sequence of (str, mapping)
+            Of a checked program: names of registered functions
+            (:func:`~pgmpy_dp.private.curator.blocks.block_function`), each with plain public arguments. One is called
+            as ``function(exact, **arguments)``, with a copy of the program's statistics, and returns a dict of arrays.
+            The first whose numbers are certified ends the search. Limits are in steps, never in time; the last solver
+            should be proved to reach the distance on all data.
+        share : Fraction or float
+        eta : Fraction or float
+            What it takes of the reserve: all of delta, for Gaussian noise where shares are of epsilon.
+        noise : {"gaussian", "frobenius", "goe"}
+            On the fine grid of :func:`noise_plan`, or matrix noise of :func:`matrix_plan`.
+        vouched_for : bool, default False
+            Whether the program may be one that is not part of the boundary. Its caller then vouches for what it says
+            of itself and for its certificates, and the release says so (``public["vouched_for"]``).
+
+        Returns
+        -------
+        list of ndarray of int64
+            The solution, shape (m,), in steps of the grid; of matrix noise its diagonal and the rest of its triangle.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        MemoryError, UncertifiedSolution
+            Where a solver runs out of memory, or none is certified; nothing is released, and the share is spent.
+        TypeError, ValueError
+            For public arguments that are wrong; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            *Sensitivity.* S bounds how far the exact optimum moves, for the program's own adjacency and unit, which are
+            those of the data. What is released is within `distance` of it on each side, whichever solver found it and
+            whatever the solver did: S + 2 distance, and the rounding to the grid.
+
+            *Guarantee.* The share of rho, exactly, or (s epsilon, eta)-DP by the exact formula for Gaussian noise
+            (:mod:`pgmpy_dp.private.noise.fine_grid`); of matrix noise the share (:mod:`pgmpy_dp.private.noise.matrix`).
+
+            *Source.* Chen et al. 2023, Lemma 4.1 and Lemma 3.12; ``proof.md``, section 8.
+
+            *Side channels.* Nothing of how the solve went is shown: a solver's exception is a solver that found
+            nothing, its warnings are ignored, and no curator of the same data answers meanwhile. Running time depends
+            on the records. That no point is certified would tell of the records too: that it cannot happen is for the
+            last solver's proof.
+        """
+        calls = [(str(name), plain_arguments(arguments)) for name, arguments in solvers]
+        asked = self._checked_program(program, calls, vouched_for)
+        budget = part_of(self.cost, share, eta)
+        mechanism: Callable[[Any, Fraction], Mechanism]
+        if noise == "gaussian":
+            grid = noise_plan(program, budget)
+            step = grid.step
+
+            def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> AdditiveNoise:
+                return AdditiveNoise((on_grid(self._solved(program, calls), grid, self.adjacency),), (grid.noise,))
+
+        else:
+            plan = matrix_plan(program, noise, budget)
+            step = plan.unit
+
+            def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> SymmetricNoise:
+                exact = np.rint(self._solved(program, calls) / plan.unit).astype(np.int64)
+                moved = plan.frobenius
+                sensitive = Sensitive(exact, self.adjacency, moved * math.sqrt(len(exact)), moved, moved)
+                return SymmetricNoise(sensitive, plan.noise)
+
+        return list(self._answer("solution", {**asked, "noise": noise, "step": step}, share, mechanism, eta))
+
+    def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
+        """Public arguments of the request."""
+        kind = type(program)
+        inside = kind.__module__.startswith(_INSIDE)
+        if not inside and not vouched_for:
+            raise TypeError(
+                f"program is a {kind.__name__}, which is not part of the boundary; vouch for what it says of itself "
+                "with vouched_for=True, which the release then says"
+            )
+        checked = inside and isinstance(program, CheckedProgram)
+        if not checked and not isinstance(program, StableProgram):
+            raise TypeError(f"program is a {kind.__name__}; pass a StableProgram: see its attributes and methods")
+        if checked != bool(calls):
+            raise ValueError(f"solvers={calls!r} are for programs of the boundary, which need some; others have theirs")
+        for name, _ in calls:
+            named_function(name)
+        if self.adjacency != program.adjacency:
+            raise ValueError(
+                f"the program's sensitivity is for adjacency={str(program.adjacency)!r}, and the records have "
+                f"{str(self.adjacency)!r}; pass others, or derive it for theirs"
+            )
+        program.check(self._data)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
+        return {
+            **{"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not inside},
+            **said,
+        }
+
+    def _solved(self, program: Any, calls: Sequence[Solver]) -> np.ndarray:
+        with self._data._handed_out():
+            return certified_solution(program, self._data, calls)
+
+
+def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mapping[str, Any]]]) -> Iterator[Any]:
+    if not isinstance(program, CheckedProgram):
+        yield _called(program.solve, records)
+        yield _called(program.fallback, records)
+        return
+    exact = program.exact(records)
+    for function, arguments in solvers:
+        found = _called(function, copy.deepcopy(exact), **arguments)  # what is certified is not a solver's to change
+        if isinstance(found, dict):
+            yield program.certified(exact, found)
+
+
+def _called(solver: Callable, *arguments: Any, **options: Any) -> Any:
+    """What a solver returns; None where it fails, which may depend on the records."""
+    try:
+        return solver(*arguments, **options)
+    except MemoryError:
+        pass
+    except Exception:
+        return None
+    # Raised here, so that neither its text nor its traceback tells of the records.
+    raise MemoryError("a solver ran out of memory: nothing was released, and the share is spent")
+
+
+def _moved(program: Any) -> float:
+    """How far points within the distance of their optima move."""
+    for name in ("sensitivity", "bound", "distance"):
+        value = getattr(program, name)
+        if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+            raise ValueError(f"program.{name}={value!r} is not a positive finite number")
+    return float(program.sensitivity + 2.0 * program.distance) * _UP
+
+
+def _down(exact: Fraction) -> float:
+    rounded = float(exact)
+    return rounded if Fraction(rounded) <= exact else math.nextafter(rounded, 0.0)

@@ -1,0 +1,163 @@
+"""Operators of records of numbers and of programs: what they refuse before the debit, and what they debit."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from pgmpy_dp import Budget, PrivateVectors
+from pgmpy_dp.plans.precision import lasso_solvers
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator import blocks
+from pgmpy_dp.private.curator.precision import PrecisionProgram
+from pgmpy_dp.private.curator.solutions import matrix_plan, noise_plan, part_of
+from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from tests.private.test_convex_program import ClippedMean
+
+RHO, PURE, BOTH = Budget(rho=0.5), Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6)
+ROWS = np.random.default_rng(0).normal(size=(200, 2))
+PROGRAM = PrecisionProgram(2, Adjacency.ADD_REMOVE, 200, row_norm=2.0, penalty=0.5)
+SOLVERS = lasso_solvers(PROGRAM)
+
+
+def opened(budget=RHO, kind=VectorCurator, n_records=200, **options):
+    data = PrivateVectors(ROWS, ledger=budget, n_records=n_records)
+    return kind(data, budget, what="", columns=(), **options)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "match"),
+    [
+        (lambda c: c.solution(ClippedMean(0.0, [])), TypeError, "vouch for what it says"),
+        (lambda c: c.solution(PROGRAM), ValueError, "need some"),
+        (lambda c: c.solution(ClippedMean(0.0, []), SOLVERS, vouched_for=True), ValueError, "others have theirs"),
+        (lambda c: c.solution(object(), vouched_for=True), TypeError, "pass a StableProgram"),
+        (lambda c: c.solution(PROGRAM, [("elsewhere.solver", {})]), ValueError, "not registered"),
+        (lambda c: c.solution(PROGRAM, [(SOLVERS[0][0], {"S": np.ones(2)})]), TypeError, "a ndarray"),
+        (lambda c: c.solution(PROGRAM, SOLVERS, eta=1e-7), ValueError, "eta=1e-07 is for a curator of epsilon"),
+        (lambda c: c.solution(PROGRAM, SOLVERS, noise="double-wishart"), ValueError, "no proof for a solution"),
+        (lambda c: c.solution(PROGRAM, SOLVERS, noise="frobenius"), ValueError, "is for an epsilon"),
+        (lambda c: c.solution(ClippedMean(0.0, []), noise="goe", vouched_for=True), ValueError, "symmetric matrices"),
+        (lambda c: c.solution(replace(PROGRAM, d=3), SOLVERS), ValueError, "made for d=3"),
+        (
+            lambda c: c.solution(replace(PROGRAM, adjacency=Adjacency.REPLACE_ONE), SOLVERS),
+            ValueError,
+            "is for adjacency='replace_one'",
+        ),
+        (lambda c: c.unit_count(1), ValueError, "is public; nothing has to be counted"),
+        (lambda c: c.clipped_sum([0.0], 1.0, 1), ValueError, "start has 1 entries for 2 columns"),
+        (lambda c: c.clipped_sum([0.0, 0.0], np.inf, 1), ValueError, "radius=inf"),
+        (lambda c: c.clipped_sum([0.0, 0.0], 1.0, 0), ValueError, "share=0.0"),
+        (lambda c: c.second_moments([0.0, np.nan], 1.0, "goe", 1), ValueError, "center"),
+        (lambda c: c.second_moments([0.0, 0.0], 1.0, "auto", 1), ValueError, "name one"),
+        (lambda c: c.second_moments([0.0, 0.0], 1.0, "goe", 1, 1e-7), ValueError, "needs an eta"),
+        (lambda c: c.second_moments([0.0, 0.0], 1.0, "one-sided-wishart", 1), ValueError, "needs an eta"),
+        (lambda c: c.second_moments([0.0, 0.0], 1.0, "laplace", 1), ValueError, "is for an epsilon"),
+        (lambda c: c.second_moments([0.0, 0.0], 1.0, "goe", 2), BudgetExceeded, "refused"),
+    ],
+)
+def test_nothing_is_counted_or_spent_on_a_refusal(ask, error, match, monkeypatch):
+    curator = opened()
+    monkeypatch.setattr("pgmpy_dp.private.data.vectors.vector_rows", None)
+    monkeypatch.setattr("pgmpy_dp.private.data.moments.row_blocks", None)
+    with pytest.raises(error, match=match):
+        ask(curator)
+    assert curator.left == 1 and not curator.answers
+
+
+def test_an_epsilon_without_a_reserve_takes_no_gaussian_noise():
+    for curator in (opened(PURE), opened(BOTH, pure=True)):
+        with pytest.raises(ValueError, match="no pure guarantee"):
+            curator.solution(PROGRAM, SOLVERS)
+    with pytest.raises(ValueError, match="of a reserve of 1e-08"):
+        opened(BOTH, pure=True, reserve=1e-8).solution(PROGRAM, SOLVERS, eta=1e-6)
+
+
+def test_shares_of_epsilon_and_a_part_of_the_reserve():
+    curator = opened(BOTH, pure=True, reserve=1e-6, n_records=200)
+    half = Fraction(1, 2)
+    (values,) = curator.solution(PROGRAM, SOLVERS, half, 1e-6)
+    assert values.shape == (3,) and curator.left == half
+    (noise,) = curator.answers[0].noise
+    assert noise == noise_plan(PROGRAM, Budget(epsilon=0.5, delta=1e-6)).noise
+    curator.clipped_sum([0.0, 0.0], 1.0, half)
+    release = curator.release("test", {})
+    assert release.guarantee == ApproxDP(1.0, 1e-6) and curator.left == 0
+    with pytest.raises(BudgetExceeded):
+        curator.solution(PROGRAM, SOLVERS, half, 1e-6)
+
+
+def test_parts_of_costs_are_rounded_down():
+    for k in range(1, 50):
+        share = Fraction(k, 97)
+        assert Fraction(part_of(ZCDP(0.1), share).rho) <= share * Fraction(0.1)
+        assert Fraction(part_of(PureDP(0.3), share).epsilon) <= share * Fraction(0.3)
+
+
+def test_a_program_that_can_fail_has_no_matrix_noise():
+    @dataclass(frozen=True)
+    class Risky(PrecisionProgram):
+        failure: ClassVar[float] = 1e-9  # type: ignore[assignment]
+
+    program = Risky(2, Adjacency.ADD_REMOVE, 200, 2.0, 0.5)
+    with pytest.raises(ValueError, match="do not fail"):
+        matrix_plan(program, "goe", RHO)
+    # A subclass from outside is not of the boundary, whatever it inherits: it could say another sensitivity.
+    with pytest.raises(TypeError, match="vouch"):
+        opened().solution(program, SOLVERS)
+
+
+class TestMeanwhile:
+    """While a solver is at work no curator of the data answers, and what it does shows nowhere."""
+
+    def attempt(self, monkeypatch, solver, **options):
+        monkeypatch.setitem(blocks._FUNCTIONS, "test.solver", solver)
+        monkeypatch.setattr(blocks, "_kept_state", lambda function: "")
+        monkeypatch.setattr("pgmpy_dp.private.curator.solutions.named_function", blocks._FUNCTIONS.__getitem__)
+        curator = opened(**options)
+        return curator, lambda: curator.solution(PROGRAM, [("test.solver", {}), *SOLVERS])
+
+    def test_no_curator_of_the_data_answers_and_none_is_opened(self, monkeypatch):
+        seen = []
+
+        def solver(moments):
+            acts = [
+                lambda: other.clipped_sum([0.0, 0.0], 1.0, 1),
+                lambda: VectorCurator(data, RHO, what="", columns=()),
+            ]
+            for act in acts:
+                with pytest.raises(RuntimeError, match="sees these records now") as raised:
+                    act()
+                seen.append(raised.value)
+            return {}
+
+        curator, ask = self.attempt(monkeypatch, solver)
+        data = curator._data
+        data._ledger = PrivateVectors(ROWS, ledger=Budget(rho=5.0)).ledger
+        other = VectorCurator(data, RHO, what="", columns=())
+        assert ask()[0].shape == (3,) and len(seen) == 2
+
+    @pytest.mark.parametrize("error", [ValueError, np.linalg.LinAlgError, Warning, StopIteration])
+    def test_errors_and_warnings_are_dropped(self, error, monkeypatch, recwarn):
+        def solver(moments):
+            warnings.warn(f"of {moments[0, 0]}", stacklevel=1)
+            raise error(f"of {moments[0, 0]}")
+
+        _, ask = self.attempt(monkeypatch, solver)
+        assert ask()[0].shape == (3,) and not recwarn.list
+
+    def test_what_ends_the_request_says_nothing(self, monkeypatch):
+        def solver(moments):
+            raise MemoryError(f"of {moments[0, 0]}")
+
+        curator, ask = self.attempt(monkeypatch, solver)
+        with pytest.raises(MemoryError, match="nothing was released, and the share is spent") as raised:
+            ask()
+        assert raised.value.__context__ is None and curator.left == 0 and not curator.answers
