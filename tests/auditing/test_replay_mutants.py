@@ -14,6 +14,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -26,12 +27,16 @@ from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.auditing.replay_catalogue import replay_catalogue
 from pgmpy_dp.private import curator as curators
-from pgmpy_dp.private.curator import fields, votes
+from pgmpy_dp.private.curator import clusters, fields, graphs, votes
 from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.precision import PrecisionProgram
+from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.noise import distance_test
+from pgmpy_dp.private.noise import distance_test, matrix
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing import test_replay_clusters
+from tests.auditing.test_replay_clusters import asking as every_question
 
 # For each operator: how the names of cases begin that ask it.
 ASKED_BY = {
@@ -48,7 +53,22 @@ ASKED_BY = {
     "pair_tables": "PrivateMarkovChain, shares",
     "step": "one table, ",
     "count": "sgd, add_remove",
+    "unit_count": "PrivateGraphicalLasso, private, 1.0, add_remove",
+    "clipped_sum": "PrivateGraphicalLasso, private, 1.0",
+    "second_moments": "PrivateGraphicalLasso, double-wishart",
+    "solution": "PrivateGraphicalLasso, output",
+    "edge_count": "PrivateBlockModel, noisy-power, 1-DP",
+    "neighbour_sums": "PrivateBlockModel, noisy-power, 1-DP",
+    "randomised_response": "PrivateBlockModel, randomized-response, 1-DP",
+    "community_choice": "PrivateBlockModel, exponential, 1-DP",
+    "stable_cells": "blocks of records",
+    "stable_scales": "blocks of records",
+    "mean_log_scale": "blocks of records",
+    "cluster_sums": "blocks of records",
 }
+
+
+ADJACENCIES = ("replace_one", "add_remove")
 
 
 def operators() -> set[str]:
@@ -71,14 +91,15 @@ def test_every_operator_is_in_the_list():
 
 @cache
 def catalogue() -> tuple[ReplayCase, ...]:
-    return tuple(replay_catalogue())
+    tight = np.array([[0.0, 0.0], [1e-3, 0.0], [1e9, 0.0]])
+    pairs = [(tight[:2], tight), *test_replay_clusters.pairs(count=3)]
+    return (*replay_catalogue(), ReplayCase("blocks of records", every_question(), lambda rng: iter(pairs), len(pairs)))
 
 
 def asking(operator: str) -> list[ReplayCase]:
     """A case for each adjacency."""
     cases = [case for case in catalogue() if case.name.startswith(ASKED_BY[operator])]
-    first = {adjacency: case for adjacency in ("replace_one", "add_remove") for case in cases if adjacency in case.name}
-    return list(first.values())
+    return list({next((a for a in ADJACENCIES if a in case.name), "edge"): case for case in cases}.values())
 
 
 def found(case: ReplayCase, about: str, most: int | None = None) -> list[str]:
@@ -124,23 +145,59 @@ def tripled(exact: Sensitive) -> dict:
     return {"value": 3 * exact.value}
 
 
-def half_the_weight(*arguments, true=fields.selection_weight):
-    return max(1, true(*arguments) // 2)
+def thrice_as_far(true: Callable) -> Callable:
+    return lambda votes: (true(votes)[0], 3 * true(votes)[1])
 
 
-def thrice_as_far(votes, true=distance_test.mode_and_distance):
-    mode, distance = true(votes)
-    return mode, 3 * distance
+def instead(module, **names) -> Callable:
+    """A patch: each name of a module is what a function makes of what it was."""
+    return lambda: mock.patch.multiple(module, **{name: make(getattr(module, name)) for name, make in names.items()})
+
+
+def by(factor: float) -> Callable:
+    """From a function of one number to that function of a multiple of it."""
+    return lambda true: lambda number: true(factor * number)
+
+
+def thrice_the_edges(true: Callable) -> Callable:
+    return lambda self, matrix, law: true(self, 3 * matrix, law)
+
+
+@contextmanager
+def half_a_trace(true: Callable = moments.trace_sensitivity) -> Iterator[None]:
+    def half(*arguments):
+        bounds = true(*arguments)
+        return replace(bounds, **{name: getattr(bounds, name) / 2 for name in ("l1", "frobenius", "nuclear")})
+
+    with mock.patch.object(matrix, "trace_sensitivity", half), mock.patch.object(moments, "trace_sensitivity", half):
+        yield
+
+
+def twice_the_rho(true: Callable) -> Callable:
+    return lambda k, rho, eta: true(k, 2 * rho, eta)
+
+
+def thrice_each(true: Callable) -> Callable:
+    return lambda *arguments: [3 * array for array in true(*arguments)]
 
 
 # Operators whose noise is not scaled by the sensitivities of a `Sensitive`, or whose statistic is none.
 OTHERWISE = {
-    ("vertices", halved): lambda: mock.patch.object(fields, "selection_weight", half_the_weight),
-    ("agreed_graph", halved): lambda: mock.patch.object(
-        votes, "distance_test", lambda epsilon, eta: distance_test.distance_test(2 * epsilon, eta)
-    ),
-    ("agreed_graph", tripled): lambda: mock.patch.object(distance_test, "mode_and_distance", thrice_as_far),
+    ("vertices", halved): instead(fields, selection_weight=lambda true: lambda *a: max(1, true(*a) // 2)),
+    ("agreed_graph", halved): instead(votes, distance_test=lambda true: lambda e, eta: true(2 * e, eta)),
+    ("agreed_graph", tripled): instead(distance_test, mode_and_distance=thrice_as_far),
+    ("randomised_response", halved): instead(graphs, flip_rate=by(2)),
+    ("randomised_response", tripled): instead(graphs.RandomisedResponse, __init__=thrice_the_edges),
+    ("community_choice", halved): instead(graphs, exponential_below=by(2)),
+    ("community_choice", tripled): instead(graphs.CommunityChoice, __init__=thrice_the_edges),
+    ("second_moments", halved): half_a_trace,
+    ("solution", halved): instead(PrecisionProgram, sensitivity=lambda true: property(lambda p: true.fget(p) / 2)),
+    ("stable_cells", halved): instead(clusters, stability_histogram=twice_the_rho),
+    ("stable_cells", tripled): instead(clusters, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])),
+    ("cluster_sums", halved): instead(clusters, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)),
+    ("cluster_sums", tripled): instead(clusters, clipped_cluster_sums=thrice_each),
 }
+OTHERWISE |= {("stable_scales", change): OTHERWISE["stable_cells", change] for change in (halved, tripled)}
 
 
 @pytest.mark.parametrize("change", [halved, tripled])
@@ -233,7 +290,7 @@ def stop(n: int) -> None:
 @pytest.mark.parametrize("operator", ["tables", "worst_parity", "vertices", "edge_votes", "step"])
 def test_an_operator_that_tells_of_a_record(operator, tell, says):
     """While it counts: after the debit, where an error says what was spent for nothing."""
-    case = asking(operator)[-1]
+    case = next(case for case in asking(operator) if "add_remove" in case.name)
 
     def answer(self, name, arguments, share, mechanism, *rest, true=Curator._answer, **options):
         def counted(cost, part):
