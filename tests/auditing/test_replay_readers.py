@@ -33,8 +33,10 @@ from pgmpy_dp.auditing.replay_gradients import gradient_cases
 from pgmpy_dp.auditing.replay_tables import table_cases
 from pgmpy_dp.private.curator.sequences import SequenceCurator
 from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.vectors import VectorCurator
 from pgmpy_dp.private.data import frame, query_text, sql
 from pgmpy_dp.private.data.sequences import PrivateSequences
+from pgmpy_dp.private.data.vectors import PrivateVectors
 from tests.private.odd_cells import CASES, Case, data_of
 from tests.private.test_engines import LAZY, SCHEMA, arrow, records
 from tests.private.test_odd_cells import schemas as schemas_of
@@ -62,6 +64,15 @@ def users(data: Any) -> Any:
     sequences = PrivateSequences(data, {"y": ["u", "v"]}, unit="x0", order="t", ledger=BUDGET)
     curator = SequenceCurator(sequences, BUDGET, **ASKED)
     curator.pair_tables(1)
+    return curator.release("test", {})
+
+
+def numbers(data: Any) -> Any:
+    """Cells that are no numbers are none; the others count, and are added up."""
+    vectors = PrivateVectors(data, ["x0"], ledger=BUDGET)
+    curator = VectorCurator(vectors, BUDGET, **ASKED)
+    curator.unit_count(Fraction(1, 2))
+    curator.clipped_sum([0.0], 30.0, Fraction(1, 2))
     return curator.release("test", {})
 
 
@@ -95,6 +106,7 @@ def replay_case(case: Case, place: int, adjacency: str, folder: Path) -> int:
             assert_holds(partial(tables, schema=schema, n_records=n_records), data, second[reader], reader)
         if n_records is None:
             assert_holds(users, data, second[reader], reader)
+            assert_holds(numbers, data, second[reader], reader)
     return len(first)
 
 
