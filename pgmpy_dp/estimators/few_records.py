@@ -11,8 +11,26 @@ FEW = 5.0
 class FewRecordsWarning(UserWarning):
     """What was learned is noise: the estimated number of records is within a few standard deviations of 0.
 
-    It depends on the release alone, as everything that is learned does.
+    It depends on the release alone, as everything that is learned does. Where the number is public nothing is said.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, learn
+    >>> data = pd.DataFrame({"sex": ["female", "male"] * 500, "ill": ["yes", "no"] * 500})
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     fitted = learn(data, Budget(rho=0.5), {"sex": ["F", "M"], "ill": ["no", "yes"]})
+    >>> [warning.category.__name__ for warning in caught]
+    ['FewRecordsWarning']
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
 
 
 def few_records(n_records: float, sd: float, how: str = "pgmpy_dp.check_schema") -> str | None:

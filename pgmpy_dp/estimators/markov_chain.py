@@ -231,7 +231,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         graph = nx.Graph()
         graph.add_nodes_from(names)
         graph.add_edges_from(itertools.pairwise(names))
-        states = {name: list(self.states_) for name in names}
+        states = Schema({name: list(self.states_) for name in names}, texts=names)
         return MarkovNetwork.from_log_linear(model, graph, states, self.privacy_)
 
     def transition_probabilities(self) -> pd.DataFrame:

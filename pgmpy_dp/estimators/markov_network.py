@@ -366,7 +366,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         log_linear = self.to_log_linear()
         states = self.states
-        codes = encode(df, Schema({name: states[name] for name in self.nodes}))
+        codes = encode(df, Schema({name: states[name] for name in self.nodes}, texts=self.nodes))
         given = n_rows(df)
         outside = given - len(codes)
         if outside:

@@ -186,7 +186,7 @@ def _tables(source: Any, scopes: list[tuple], states: dict[Hashable, list]) -> l
                 raise ValueError(f"reference has not the model's states {states[name]} for variable {name!r}")
         return source.to_log_linear().marginals_of(scopes)
     names = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
-    codes = encode(source, Schema({name: states[name] for name in names}))
+    codes = encode(source, Schema({name: states[name] for name in names}, texts=names))
     tables = []
     for scope in scopes:
         shape = tuple(len(states[name]) for name in scope)

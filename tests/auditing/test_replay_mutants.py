@@ -42,6 +42,7 @@ from tests.auditing.test_replay_clusters import asking as every_question
 ASKED_BY = {
     "tables": "NaiveMLE",
     "worst_fit": "PrivateNetwork, ",
+    "matched_counts": "check_schema, in memory",
     "parity_sums": "parities, ",
     "worst_parity": "pmw, ",
     "interaction_sums": "interactions, ",

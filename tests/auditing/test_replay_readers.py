@@ -47,12 +47,13 @@ ASKED = {"what": "", "columns": []}
 
 
 def tables(data: Any, schema: Any, n_records: int | None = None) -> Any:
-    """Tables, which engines count themselves, and tables of random parts, for which they hand out codes."""
+    """Tables and matches, which engines count themselves, and tables of random parts, for which they hand out codes."""
     adjacency = "add_remove" if n_records is None else "replace_one"
     table = PrivateTable(data, schema, adjacency=adjacency, ledger=BUDGET, n_records=n_records)
     names = list(table.schema)
     curator = TableCurator(table, BUDGET, **ASKED)
-    curator.tables([(name,) for name in names] + list(itertools.combinations(names, 2)), Fraction(1, 2))
+    curator.tables([(name,) for name in names] + list(itertools.combinations(names, 2)), Fraction(1, 4))
+    curator.matched_counts(Fraction(1, 4))
     with curator.split(2) as parts:
         for part in parts:
             part.tables([(name,) for name in names], Fraction(1, 2))

@@ -14,7 +14,7 @@ import sklearn.base
 from pgmpy.base import UndirectedGraph
 from pgmpy.inference import VariableElimination
 
-from pgmpy_dp import Bounds, Budget, Ledger, MarkovNetwork, PrivateTable, Release
+from pgmpy_dp import Bounds, Budget, FewRecordsWarning, Ledger, MarkovNetwork, PrivateTable, Release
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, field_base
 from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
@@ -409,6 +409,7 @@ class TestRecords:
         }
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", FewRecordsWarning)
             for data, rho in itertools.product(odd.values(), (0.01, 1e6)):
                 estimator = estimator_class(1.5, rho=rho, state_names=STATES, method=method, n_iter=8).fit(data)
                 assert np.isfinite(estimator.edge_scores_).all()

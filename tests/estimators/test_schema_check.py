@@ -18,12 +18,14 @@ from pgmpy_dp.estimators import (
     PrivateBinaryMRF,
     PrivateChowLiu,
     PrivateIsing,
+    PrivateMarkovChain,
     PrivateNetwork,
     PrivatePairwise,
     PrivateSGD,
 )
 from pgmpy_dp.estimators.few_records import FEW, few_records
 from pgmpy_dp.estimators.schema_check import SchemaCheck
+from pgmpy_dp.plotting.errors import plot_marginals
 from pgmpy_dp.private.ledger import BudgetExceeded
 
 N = 20_000
@@ -213,3 +215,20 @@ class TestFits:
                 estimator.fit(GRAPH, data)
             said = any(issubclass(item.category, FewRecordsWarning) for item in caught)
             assert said is (estimator.n_records_ < FEW * estimator.n_records_sd_)
+
+
+def test_a_model_of_texts_that_look_like_intervals_reads_records_and_files(tmp_path):
+    """The schema was told once; what is made of it is not refused."""
+    schema = pgmpy_dp.Schema({"age": ["[18, 30)", "[30, 60)"], "sex": ["F", "M"]}, texts=["age"])
+    data = pd.DataFrame({"age": ["[18, 30)", "[30, 60)"] * 2000, "sex": ["F", "M"] * 2000})
+    assert check_schema(data, BUDGET, schema).table["verdict"].tolist() == ["all", "all"]
+    fitted = NaiveMLE(epsilon=10.0, state_names=schema).fit(nx.Graph([("age", "sex")]), data)
+    model = fitted.model_
+    model.save(tmp_path / "model.npz")
+    again = pgmpy_dp.MarkovNetwork.load(tmp_path / "model.npz")
+    assert again.log_likelihood(data) == model.log_likelihood(data)
+    NaiveMLE().fit_release(nx.Graph([("age", "sex")]), fitted.release_)
+    assert plot_marginals(model, data) is not None
+    visits = pd.DataFrame({"user": range(500), "sequence": [["[18, 30)", "[30, 60)"]] * 500})
+    chain = PrivateMarkovChain(epsilon=10.0, state_names=schema.subset(["age"]))
+    assert len(chain.fit(visits).to_markov_network(3)) == 3
