@@ -94,7 +94,7 @@ class TestRelease:
             ({"max_segments": 2}, "max_segments=2 without segment_length"),
             ({"segment_length": 1}, "segment_length=1"),
             ({"segment_length": 2, "max_segments": 0}, "max_segments=0"),
-            ({"initial_share": 1}, "initial_share=1.0"),
+            ({"initial_share": 1}, "initial_share=1 "),
             ({"initial_share": 0}, "initial_share=0"),
             ({"noise": "none"}, "noise='none'"),
             ({"random_state": -1}, "random_state=-1"),

@@ -326,6 +326,11 @@ class TestParts:
             parts[1].tables([("a",)], Fraction(1, 100))
         curator.tables([("a",)], Fraction(1, 4))
 
+    def test_the_size_of_a_part_is_private_where_that_of_the_table_is_public(self):
+        curator = opened(data=table(adjacency="replace_one", n_records=4))
+        with curator.split(2) as parts:
+            assert (curator.n_records, {part.n_records for part in parts}) == (4, {None})
+
     def test_every_record_is_in_one_part(self):
         class Exact(Observer):
             def answer(self, request, draw):

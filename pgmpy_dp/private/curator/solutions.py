@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -250,10 +250,9 @@ class SolutionCurator(Curator):
 
     kind: type[PrivateData] = PrivateData
 
-    @property
-    def unit(self) -> Hashable:
-        """What is protected: None is one record, or one edge."""
-        return getattr(self._data, "unit", None)
+    def _public(self) -> dict[str, Any]:
+        """Of data of a known kind; a program of any data says itself what is public."""
+        return {} if self.kind is PrivateData else super()._public()
 
     def solution(
         self,

@@ -13,13 +13,13 @@ import csv
 import gzip
 import os
 import zlib
+from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import (
     Cells,
     column_cells,
@@ -27,9 +27,9 @@ from pgmpy_dp.private.data.frame import (
     joined_cells,
     kept_codes,
     number_cells,
-    positions_of,
     quietly,
 )
+from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.schema import Schema, match_key
 
 __all__ = ["SEPARATORS", "ParquetSource", "TextSource"]
@@ -42,29 +42,10 @@ _KEPT = 1 << 29  # bytes of text whose codes are kept: they take less
 _GZIP = 10  # times as large, about, is a text that gzip has made small
 
 
-class _Batches:
+class _Batches(Source):
     """What the two sources share: records come as batches of whole columns of cells."""
 
-    largest_block = 5_000
-    keeps_codes = False
     ordered = True
-
-    names: list[str]
-
-    def positions(self, names: Sequence[Hashable]) -> list[int]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
-        return positions_of(self.names, names)
-
-    def opened(self, names: Sequence[Hashable]) -> _Batches:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself, after a first pass."""
-        raise NotImplementedError
-
-    def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, in one pass."""
-        cardinalities = list(schema.cardinalities.values())
-        tables = [np.zeros([cardinalities[j] for j in block], dtype=np.int64) for block in blocks]
-        add_counts(tables, self.code_batches(schema), cardinalities, blocks)
-        return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.code_batches`; in the order of the files."""
@@ -78,23 +59,13 @@ class _Batches:
         for columns in self._columns(names, [False] * len(names)):
             yield number_cells(columns)
 
-    def clipped_sums(self, *arguments: Any, **options: Any) -> None:
-        """None: batches are fetched."""
-
     def cells(self, names: Sequence[Hashable]) -> list:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`; an empty field of a text is missing."""
         batches = list(self._columns(names, [False] * len(names)))
         return [joined_cells([batch[j] for batch in batches]) for j in range(len(names))]
 
-    def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`: one part."""
-        yield self.cells([*names, unit])
-
-    def user_shares(self, *arguments: Any) -> None:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`: cells are to be fetched."""
-
-    def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
-        raise NotImplementedError
+    @abstractmethod
+    def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]: ...
 
 
 class TextSource(_Batches):
@@ -145,7 +116,7 @@ class TextSource(_Batches):
         repeated = [name for name in names if counts[str(name)] > 1]
         if repeated:
             raise ValueError(f"{file!r} has several columns named {repeated}; rename or remove all but one of each")
-        return positions_of(self.names, names)
+        return super().positions(names)
 
     def opened(self, names: Sequence[Hashable]) -> TextSource:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself."""
