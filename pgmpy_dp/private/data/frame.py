@@ -151,7 +151,7 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
     """
     schema.require_discrete()
     columns = quietly(_columns, data, schema.variables)
-    counted = OutsideCounted(schema)
+    counted = OutsideCounted(schema) if schema.other else schema
     encoded = [quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
     keep = np.ones(len(encoded[0]), dtype=bool)
     own = []
