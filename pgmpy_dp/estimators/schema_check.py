@@ -144,7 +144,7 @@ def check_schema(
     adjacency : {"add_remove", "replace_one"}, optional
         Default: that of the `PrivateTable`, or "add_remove".
     n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+        The public number of records, where there is one; "replace_one" needs it.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
 
