@@ -20,6 +20,7 @@ _HOME = {
     "PrivateVectors": "pgmpy_dp.private.data.vectors",
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
+    "TextFile": "pgmpy_dp.private.data.text_file",
     "learn": "pgmpy_dp.estimators.private_network",
     "list_estimators": "pgmpy_dp.estimators.registry",
     "list_metrics": "pgmpy_dp.metrics",
@@ -37,6 +38,7 @@ __all__ = [
     "PrivateVectors",
     "Release",
     "Schema",
+    "TextFile",
     "__version__",
     "learn",
     "list_estimators",
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.graph import PrivateGraph
     from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable
+    from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.private.data.vectors import PrivateVectors
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.private.sensitive import Release

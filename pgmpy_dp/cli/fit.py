@@ -14,9 +14,12 @@ import typer
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import (
     AdjacencyOption,
+    Decimal,
+    Delimiter,
     Delta,
     Edges,
     EdgesFile,
+    Encoding,
     Epsilon,
     Json,
     NRecords,
@@ -26,6 +29,8 @@ from pgmpy_dp.cli.arguments import (
     SchemaFile,
     Structure,
     TableAdjacency,
+    Thousands,
+    as_written,
     given_graph,
 )
 from pgmpy_dp.cli.files import free_name, load_schema, require_writable
@@ -63,6 +68,7 @@ ReleaseOption = Annotated[
     "learn a private model from a file of records",
     "fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out model.npz",
     'fit records.csv --schema schema.json --edges "age-job,sex-job" --epsilon 1 --out model.npz',
+    "fit survey.csv --delimiter ';' --encoding cp1252 --decimal , --schema schema.json --epsilon 1 --out model.npz",
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
@@ -91,6 +97,10 @@ def fit(
     budget_delta: Annotated[float, typer.Option("--budget-delta", help="Of a new ledger.")] = 0.0,
     budget_rho: Annotated[float | None, typer.Option("--budget-rho", help="Of a new ledger.")] = None,
     release: ReleaseOption = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -126,8 +136,9 @@ def fit(
         ask_for("--ledger", None, "a budget of a ledger was passed; pass its file too")
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
+    records = as_written(data, delimiter, encoding, decimal, thousands)
     account = budget if ledger is None else open_ledger(ledger, budget, total, adjacency)
-    table = PrivateTable(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)
     with _marked(table.ledger):
         with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)
