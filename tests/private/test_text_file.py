@@ -273,9 +273,9 @@ def message(tmp_path, content: bytes, names, name: str = "survey.csv", **options
 def test_a_header_with_semicolons(tmp_path):
     told = message(tmp_path, GERMAN.encode(), PEOPLE)
     assert told == (
-        "the header of 'survey.csv' is one column ('Nr;age;größe;einkommen') by the delimiter ',', and has 3 semicolons. "
-        "Pass TextFile('survey.csv', delimiter=';'), or --delimiter ';' on the command line (decimal=',' or --decimal , "
-        "too, if its numbers are written 1,5)"
+        "the header of 'survey.csv' is one column ('Nr;age;größe;einkommen') by the delimiter ',', and has 3 "
+        "semicolons. Pass TextFile('survey.csv', delimiter=';'), or --delimiter ';' on the command line "
+        "(decimal=',' or --decimal , too, if its numbers are written 1,5)"
     )
     assert message(tmp_path, b"\xef\xbb\xbf" + GERMAN.encode(), PEOPLE) == told
     tabs = message(tmp_path, GERMAN.replace(";", "\t").encode(), PEOPLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class TextFile:
     TextFile(path='survey.csv', delimiter=';', encoding='cp1252', decimal=',', thousands='.')
     """
 
-    path: str | Path | list[str | Path]
+    path: str | Path | Sequence[str | Path]
     delimiter: str | None = None
     encoding: str = "utf-8"
     decimal: str = "."
