@@ -8,7 +8,7 @@ DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: help install demo test test-all test-kernel test-lowest test-spark package study audit nightly tutorials docs site pictures screenshots lint format clean
+.PHONY: help install demo test test-all test-kernel test-lowest test-spark package study audit nightly mutants tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
@@ -24,6 +24,7 @@ help:
 	@echo "make screenshots  pictures of its pages by headless Chromium, in build/screenshots"
 	@echo "make audit        every guarantee attacked, broken copies caught (under 30 minutes; benchmarks/results/audits.md)"
 	@echo "make nightly      fits replayed on tens of thousands of neighbouring datasets (make nightly ARGS='--pairs 50')"
+	@echo "make mutants      lines of the boundary broken one by one, each noticed by the tests of its module"
 	@echo "make lint         ruff check, ruff format --check, mypy"
 	@echo "make format       let ruff rewrite"
 	@echo "make clean        remove the environment and everything built"
@@ -109,9 +110,17 @@ pictures: $(DOCS_INSTALLED)
 screenshots: $(DOCS_INSTALLED)
 	$(BIN)/python docs/_ext/screenshots.py build/site build/screenshots
 
-# Tens of thousands of neighbours, other ones each night: the day is the seed of neighbours and invented answers.
+# Tens of thousands of neighbours, other ones each night: the day is the seed of neighbours and invented answers. Then
+# odd cells and tables of all kinds in every reader, which branches all that took, and broken lines.
 nightly: $(INSTALLED)
 	$(RUN) -m benchmarks.replays --pairs 600 --seed $$(date +%Y%m%d) $(ARGS)
+	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -n auto -m 'slow or not slow' tests/auditing/test_replay_readers.py
+	@mkdir -p build
+	$(RUN) -m benchmarks.replays --coverage build/replay-coverage.md
+	$(MAKE) --no-print-directory mutants VENV=$(VENV)
+
+mutants: $(INSTALLED)
+	$(RUN) -m benchmarks.source_mutants $(if $(ONLY),--only '$(ONLY)')
 
 # Goes on where it stopped, if it was: results are kept one by one in build/audits.
 audit: $(INSTALLED)

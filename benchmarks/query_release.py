@@ -109,7 +109,7 @@ def measure(setting: Setting, method: str, seed: int) -> tuple[float, float, flo
         pure = isinstance(plan.cost, PureDP)
         curator = TableCurator(table, setting.budget, what=method, columns=[], pure=pure, random_state=state)
     started = time.perf_counter()
-    ((sums, _), *_), _ = ask_parities(curator, plan)
+    (sums, *_), _ = ask_parities(curator, plan)
     seconds = time.perf_counter() - started
     error = np.abs(np.clip(sums / setting.n, -1.0, 1.0) - exact)
     return float(error.max()), float(error.mean()), seconds

@@ -1,21 +1,30 @@
 """Replay of every case on many pairs of neighbours: what ``make nightly`` runs.
 
     python -m benchmarks.replays --pairs 300 --seed 1
+    python -m benchmarks.replays --coverage benchmarks/results/replay-coverage.md
 
 Prints a line for each case and what was found, and ends with 1 if anything was. CI runs each case's corpus alone
 (tests/auditing). A run with another seed tries other random neighbours and other invented answers.
+
+With --coverage seven pairs of each case are replayed, one with each kind of answers, then the tables of every reader
+and engine; the file says which branches of the boundary were never taken.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
+import tempfile
 import time
 import warnings
 from collections import defaultdict
+from pathlib import Path
 
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_catalogue import replay_catalogue
+ROOT = Path(__file__).parents[1]
+BOUNDARY = ROOT / "pgmpy_dp" / "private"
+READERS = ["tests/auditing/test_replay_readers.py", "-k", "not decides_by"]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,27 +32,106 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--pairs", type=int, default=300, help="pairs of neighbours for each case (default 300)")
     parser.add_argument("--seed", type=int, default=0, help="of random neighbours and invented answers (default 0)")
     parser.add_argument("--only", default="", help="cases whose names contain this text")
+    parser.add_argument("--coverage", type=Path, metavar="FILE", help="where to write which branches were not taken")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    cases = [case for case in replay_catalogue() if options.only in case.name]
+    if options.coverage is None:
+        return replay_all(options.only, options.pairs, options.seed)
+    import coverage
+
+    watch = coverage.Coverage(branch=True, source=[str(BOUNDARY)], data_file=None)
+    watch.start()
+    failed = replay_all(options.only, 7, options.seed)
+    if not options.only:
+        import pytest
+
+        failed |= int(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *READERS]) != 0)
+    watch.stop()
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        watch.json_report(outfile=file.name, show_contexts=False)
+        report = coverage_report(json.load(file))
+    options.coverage.write_text(report, encoding="utf-8")
+    print(report.split("## ")[0])
+    return failed
+
+
+def replay_all(only: str, n_pairs: int, seed: int) -> int:
+    """1 if anything was found on so many pairs of each case."""
+    # Here, so that what is run at import is watched too.
+    from pgmpy_dp.auditing.replay_cases import run_replays
+    from pgmpy_dp.auditing.replay_catalogue import replay_catalogue
+
+    cases = [case for case in replay_catalogue() if only in case.name]
     started, pairs, problems = time.perf_counter(), 0, 0
     best: dict[str, float] = defaultdict(float)
     for case in cases:
         wrong = []
-        for found in run_replays([case], options.pairs, options.seed):
+        for found in run_replays([case], n_pairs, seed):
             pairs += 1
             for operator, ratio in found.report.movement.items():
                 best[operator] = max(best[operator], ratio)
             if not found.report.holds:
                 wrong.append(found)
         problems += len(wrong)
-        print(f"{case.name}: {options.pairs} pairs, {len(wrong)} with problems", flush=True)
+        print(f"{case.name}: {n_pairs} pairs, {len(wrong)} with problems", flush=True)
         for found in wrong[:3]:
             print(f"    pair {found.pair}, answers {found.answers}: {found.report}", flush=True)
     moved = ", ".join(f"{operator} {ratio:.3g}" for operator, ratio in sorted(best.items()))
     print(f"largest movement, of what scaled the noise: {moved}")
     print(f"{pairs} pairs of {len(cases)} cases in {time.perf_counter() - started:.0f} s, {problems} with problems")
     return int(problems > 0)
+
+
+def coverage_report(found: dict) -> str:
+    """Tables of Markdown: how many branches were taken, and those that were not; refusals are counted alone."""
+    rows, listed, total, taken, refused = [], [], 0, 0, 0
+    for name, file in sorted(found["files"].items()):
+        lines = Path(name).read_text(encoding="utf-8").splitlines()
+        missed = [(start, end) for start, end in file["missing_branches"] if not _refuses(lines, start, end)]
+        summary = file["summary"]
+        total, taken = total + summary["num_branches"], taken + summary["covered_branches"]
+        refusals = len(file["missing_branches"]) - len(missed)
+        refused += refusals
+        short = str(Path(name).resolve().relative_to(BOUNDARY))
+        counts = (summary["num_branches"], summary["covered_branches"], refusals, len(missed))
+        if counts[0]:
+            rows.append("| ".join([f"| `{short}` ", *(f"{count} " for count in counts)]) + "|")
+        listed += [f"| `{short}` | {_where(start, lines)} | {_where(end, lines)} |" for start, end in missed]
+    return "\n".join(
+        [
+            "# Branches of the boundary under replay",
+            "",
+            "Made by `python -m benchmarks.replays --coverage`. A refusal is a branch that ends in `raise`: a check of",
+            "public arguments, which comes before a charge and which the tests of its module try.",
+            "",
+            f"{total} branches: {taken} taken, {refused} refusals and {total - taken - refused} others not.",
+            "",
+            "## Files",
+            "",
+            "| file | branches | taken | refusals not taken | others not taken |",
+            "| --- | ---: | ---: | ---: | ---: |",
+            *rows,
+            "",
+            "## Others that were not taken",
+            "",
+            "| file | from | to |",
+            "| --- | --- | --- |",
+            *listed,
+            "",
+        ]
+    )
+
+
+def _refuses(lines: list[str], start: int, end: int) -> bool:
+    """Whether a branch leads to `raise`, perhaps after a message was put together."""
+    place = end - 1
+    while end > 0 and place < len(lines) and re.match(r"\s*(\w+ = |#)", lines[place]):
+        place += 1
+    return end > 0 and bool(re.match(r"\s*(raise\b|self\._refuse\()", lines[min(place, len(lines) - 1)]))
+
+
+def _where(end: int, lines: list[str]) -> str:
+    return "the end" if end <= 0 else f"{end}: `{lines[end - 1].strip().replace('|', chr(92) + '|')}`"
 
 
 if __name__ == "__main__":

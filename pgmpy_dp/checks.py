@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_integer", "checked_number"]
+__all__ = ["checked_integer", "checked_number", "exact_fraction"]
 
 
 def checked_number(name: str, value: object, *, positive: bool, below_one: bool = False) -> float:
@@ -40,3 +42,19 @@ def checked_integer(name: str, value: object, least: int) -> int:
     if value < least:
         raise ValueError(f"{name}={value!r} is too small; pass a whole number of at least {least}")
     return int(value)
+
+
+def exact_fraction(value: Any) -> Fraction:
+    """`value` as a Fraction of two of Python's integers; the errors of Fraction for what is none.
+
+    A Fraction made of NumPy's integers keeps them, and their arithmetic goes round at 8 to 64 bits without an error:
+    noise can come out at nothing, and shares that sum to more than 1.
+
+    Examples
+    --------
+    >>> share = Fraction(1, np.int64(11))
+    >>> type(share.denominator), type(exact_fraction(share).denominator)
+    (<class 'numpy.int64'>, <class 'int'>)
+    """
+    exact = Fraction(value)
+    return Fraction(int(exact.numerator), int(exact.denominator))

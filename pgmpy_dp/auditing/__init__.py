@@ -2,7 +2,8 @@
 
 An audit can refute a claim, never prove it: the proofs are in the docstrings of :mod:`pgmpy_dp.private`. It finds the
 mistakes that proofs do not see: noise that was forgotten, halved or calibrated for another adjacency.
-:func:`audit_catalogue` attacks every public estimator and mechanism of this package.
+:func:`audit_catalogue` attacks every public estimator and mechanism of this package. :func:`replay` finds, on one pair
+of neighbours and without statistics, what an attack cannot: a statistic that moves too far, a way around the curator.
 """
 
 from pgmpy_dp.auditing.attack import AuditReport, Event, audit, audit_scores, release_features
@@ -16,6 +17,7 @@ from pgmpy_dp.auditing.neighbours import (
 )
 from pgmpy_dp.auditing.one_run import OneRunReport, one_run_audit
 from pgmpy_dp.auditing.picture import plot_audit
+from pgmpy_dp.auditing.replay import ReplayReport, invented, replay
 
 __all__ = [
     "AuditCase",
@@ -24,14 +26,17 @@ __all__ = [
     "Neighbours",
     "OneRunCase",
     "OneRunReport",
+    "ReplayReport",
     "audit",
     "audit_catalogue",
     "audit_scores",
     "catalogue",
     "graph_neighbours",
+    "invented",
     "one_run_audit",
     "plot_audit",
     "release_features",
+    "replay",
     "sequence_neighbours",
     "table_neighbours",
     "vector_neighbours",

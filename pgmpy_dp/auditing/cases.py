@@ -22,11 +22,26 @@ from pgmpy_dp.auditing.attack import AuditReport, Mechanism, audit, one_thread
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.one_run import OneRunReport, one_run_audit
 from pgmpy_dp.auditing.scores import Score
-from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
-__all__ = ["AuditCase", "OneRunCase", "audit_catalogue", "catalogue", "family_wise", "fitted"]
+__all__ = [
+    "CLAIMS",
+    "AuditCase",
+    "OneRunCase",
+    "audit_catalogue",
+    "catalogue",
+    "family_wise",
+    "fit_case",
+    "fitted",
+    "said",
+]
 
 COSTS = ("small", "full")
+CLAIMS: dict[str, tuple[dict[str, float], Guarantee]] = {
+    "epsilon": ({"epsilon": 1.0}, PureDP(1.0)),
+    "rho": ({"rho": 0.5}, ZCDP(0.5)),
+    "delta": ({"epsilon": 1.0, "delta": 0.01}, ApproxDP(1.0, 0.01)),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +183,26 @@ def fitted(name: str, arguments: dict[str, Any], model: Any, data: Any) -> Any:
 
     estimator = getattr(estimators, name)(**arguments)
     return estimator.fit(data) if model is None else estimator.fit(model, data)
+
+
+def fit_case(
+    subject: str,
+    budget: str,
+    label: Iterable[str],
+    neighbours: Callable[[], Neighbours],
+    arguments: dict[str, Any],
+    model: Any = None,
+    **options: Any,
+) -> AuditCase:
+    """An attack on one fit of an estimator with one of `CLAIMS`; `options` are further fields of the case."""
+    given, claim = CLAIMS[budget]
+    mechanism = partial(fitted, subject, {**given, **arguments}, model)
+    return AuditCase(f"{subject}({', '.join([budget, *label])})", subject, claim, neighbours, mechanism, **options)
+
+
+def said(arguments: dict[str, Any]) -> list[str]:
+    """Arguments as the name of a case tells them."""
+    return [f"{key}={value}" for key, value in arguments.items()]
 
 
 def catalogue() -> dict[str, AuditCase | OneRunCase]:

@@ -12,20 +12,11 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.cases import AuditCase, fitted
+from pgmpy_dp.auditing.cases import AuditCase, fit_case, said
 from pgmpy_dp.auditing.neighbours import Neighbours, sequence_neighbours, table_neighbours
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 __all__ = ["CASES"]
 
-PURE = {"epsilon": 1.0}
-RHO = {"rho": 0.5}
-APPROXIMATE = {"epsilon": 1.0, "delta": 0.01}
-CLAIMS: dict[str, tuple[dict[str, float], Guarantee]] = {
-    "epsilon": (PURE, PureDP(1.0)),
-    "rho": (RHO, ZCDP(0.5)),
-    "delta": (APPROXIMATE, ApproxDP(1.0, 0.01)),
-}
 ADJACENCIES = ("add_remove", "replace_one")
 
 PAIR = {"a": [0, 1], "b": [0, 1]}
@@ -68,82 +59,43 @@ def graph_features(estimator: Any) -> np.ndarray:
 def _table_case(
     name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
 ) -> AuditCase:
-    given, claim = CLAIMS[budget]
-    label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
-    return AuditCase(
-        f"{name}({label})",
-        name,
-        claim,
-        partial(table_neighbours, PAIR, adjacency, N),
-        partial(fitted, name, {**given, **_declared(adjacency), "state_names": PAIR, **arguments}, EDGE),
-        trials=trials,
-    )
+    given = {**_declared(adjacency), "state_names": PAIR, **arguments}
+    neighbours = partial(table_neighbours, PAIR, adjacency, N)
+    return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, EDGE, trials=trials)
 
 
-def _two_tables(name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000)) -> AuditCase:
-    """A chain of three variables: one record is in two tables, which share the budget."""
-    given, claim = CLAIMS[budget]
-    arguments = {**given, **_declared(adjacency), "state_names": TRIPLE}
-    return AuditCase(
-        f"{name}({budget}, {adjacency}, two tables)",
-        name,
-        claim,
-        partial(table_neighbours, TRIPLE, adjacency, N),
-        partial(fitted, name, arguments, nx.path_graph(["a", "b", "c"])),
-        trials=trials,
-    )
+def _two_tables(name: str, budget: str, adjacency: str) -> AuditCase:
+    """A record changes two tables, which share the budget."""
+    given = {**_declared(adjacency), "state_names": TRIPLE}
+    neighbours = partial(table_neighbours, TRIPLE, adjacency, N)
+    return fit_case(name, budget, [adjacency, "two tables"], neighbours, given, nx.path_graph(["a", "b", "c"]))
 
 
-def _structure_case(
-    name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 800), **arguments: Any
-) -> AuditCase:
-    """Three variables, so that there is something to select; the record that differs makes two of them dependent."""
-    given, claim = CLAIMS[budget]
-    label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
+def _structure_case(name: str, budget: str, adjacency: str, **arguments: Any) -> AuditCase:
+    """A pair that nearly all of the records are about: whether it is selected, and its table, tell the two apart."""
     kept = [(0, 0, 0), (0, 0, 1), (1, 1, 0)]
     rows = (kept, kept[:2]) if adjacency == "add_remove" else (kept, [*kept[:2], (1, 0, 1)])
-    return AuditCase(
-        f"{name}({label})",
-        name,
-        claim,
-        partial(_frames, rows, "abc", adjacency),
-        partial(fitted, name, {**given, **_declared(adjacency), "state_names": TRIPLE, **arguments}, None),
-        features=network_features,
-        trials=trials,
-    )
+    given = {**_declared(adjacency), "state_names": TRIPLE, **arguments}
+    neighbours = partial(_frames, rows, "abc", adjacency)
+    options: dict[str, Any] = {"features": network_features, "trials": (100, 800)}
+    return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, **options)
 
 
-def _vote_case(name: str, budget: str, adjacency: str, features: Any, trials: tuple[int, int]) -> AuditCase:
+def _vote_case(name: str, budget: str, adjacency: str, features: Any) -> AuditCase:
     """One block, of two records that agree: without one of them, or with one that does not, it has no edge."""
-    given, claim = CLAIMS[budget]
     rows = ([(0, 0), (1, 1)], [(0, 0)] if adjacency == "add_remove" else [(0, 0), (1, 0)])
-    arguments = {
+    given = {
         **{"width": 2.0, "min_edge_weight": 0.4, "learner": "chow-liu", "n_blocks": 1, "n_workers": 1},
-        **{"state_names": PAIR, **_declared(adjacency, 2), **given},
+        **{"state_names": PAIR, **_declared(adjacency, 2)},
     }
-    return AuditCase(
-        f"{name}({budget}, {adjacency})",
-        name,
-        claim,
-        partial(_frames, rows, "ab", adjacency),
-        partial(fitted, name, arguments, None),
-        features=features,
-        trials=trials,
-    )
+    neighbours = partial(_frames, rows, "ab", adjacency)
+    return fit_case(name, budget, [adjacency], neighbours, given, features=features, trials=(100, 1500))
 
 
 def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
-    given, claim = CLAIMS[budget]
-    label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
-    declared = _declared(adjacency, 2, "n_users")
-    return AuditCase(
-        f"PrivateMarkovChain({label})",
-        "PrivateMarkovChain",
-        claim,
-        partial(sequence_neighbours, PAGES, adjacency, 2, 6),
-        partial(fitted, "PrivateMarkovChain", {**given, **declared, "state_names": PAGES, **arguments}, None),
-        trials=trials,
-    )
+    given = {**_declared(adjacency, 2, "n_users"), "state_names": PAGES, **arguments}
+    neighbours = partial(sequence_neighbours, PAGES, adjacency, 2, 6)
+    return fit_case("PrivateMarkovChain", budget, [adjacency, *said(arguments)], neighbours, given, trials=trials)
 
 
 def _cases() -> list[AuditCase]:
@@ -169,11 +121,9 @@ def _cases() -> list[AuditCase]:
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
     cases.append(_structure_case("PrivateChowLiu", "epsilon", "replace_one", method="tables"))
+    cases += [_vote_case("StableStructure", "delta", adjacency, graph_features) for adjacency in ADJACENCIES]
     cases += [
-        _vote_case("StableStructure", "delta", adjacency, graph_features, (100, 1500)) for adjacency in ADJACENCIES
-    ]
-    cases += [
-        _vote_case("EdgeVoting", budget, adjacency, None, (100, 1500))
+        _vote_case("EdgeVoting", budget, adjacency, None)
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
     cases += [_chain_case(budget, adjacency, (100, 1000)) for budget in ("epsilon", "rho") for adjacency in ADJACENCIES]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from pgmpy_dp.auditing.cases import AuditCase, fitted
-from pgmpy_dp.auditing.cases_discrete import CLAIMS, PAIR, _declared
+from pgmpy_dp.auditing.cases import AuditCase, fit_case, said
+from pgmpy_dp.auditing.cases_discrete import PAIR, _declared
 from pgmpy_dp.auditing.neighbours import table_neighbours
 
 __all__ = ["CASES"]
@@ -18,20 +18,12 @@ MIXED = {"a": [0, 1], "b": [0, 1, 2]}
 def _field_case(
     name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 1600), **arguments: Any
 ) -> AuditCase:
-    given, claim = CLAIMS[budget]
     states = MIXED if name == "PrivatePairwise" else PAIR
-    label = ", ".join([budget, adjacency, *(f"{key}={value}" for key, value in arguments.items())])
-    fixed = {"width": 1.0, "state_names": states, **given, **_declared(adjacency, N)}
+    fixed = {"width": 1.0, "state_names": states, **_declared(adjacency, N)}
     if name == "PrivateBinaryMRF":
         fixed["order"] = 2
-    return AuditCase(
-        f"{name}({label})",
-        name,
-        claim,
-        partial(table_neighbours, states, adjacency, N),
-        partial(fitted, name, {**fixed, **arguments}, None),
-        trials=trials,
-    )
+    neighbours = partial(table_neighbours, states, adjacency, N)
+    return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, {**fixed, **arguments}, trials=trials)
 
 
 def _cases() -> list[AuditCase]:

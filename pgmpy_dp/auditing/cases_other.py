@@ -9,8 +9,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.cases import AuditCase, fitted
-from pgmpy_dp.auditing.cases_discrete import CLAIMS
+from pgmpy_dp.auditing.cases import AuditCase, fit_case, said
 from pgmpy_dp.auditing.neighbours import Neighbours, vector_neighbours
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph
@@ -34,17 +33,8 @@ def community_features(estimator: Any) -> np.ndarray:
 
 
 def _block_case(budget: str, trials: tuple[int, int], **arguments: Any) -> AuditCase:
-    given, claim = CLAIMS[budget]
-    label = ", ".join([budget, *(f"{key}={value}" for key, value in arguments.items())])
-    return AuditCase(
-        f"PrivateBlockModel({label})",
-        "PrivateBlockModel",
-        claim,
-        _joined,
-        partial(fitted, "PrivateBlockModel", {**given, "degree": 1.0, **arguments}, None),
-        features=community_features,
-        trials=trials,
-    )
+    options: dict[str, Any] = {"features": community_features, "trials": trials}
+    return fit_case("PrivateBlockModel", budget, said(arguments), _joined, {"degree": 1.0, **arguments}, **options)
 
 
 def released_projection(graph: Any) -> Any:
@@ -59,30 +49,13 @@ def released_projection(graph: Any) -> Any:
 # -- records of numbers -----------------------------------------------------------------------------------------------
 
 
-def _vector_case(
-    budget: str,
-    adjacency: str,
-    d: int = 2,
-    trials: tuple[int, int] = (100, 2000),
-    floating_point: bool = False,
-    **arguments: Any,
-) -> AuditCase:
-    given, claim = CLAIMS[budget]
-    n = 2
+def _vector_case(budget: str, adjacency: str, d: int = 2, floating_point: bool = False, **arguments: Any) -> AuditCase:
     declared: dict[str, Any] = {"adjacency": adjacency}
     if adjacency == "replace_one" or arguments.get("perturb") == "output":
-        declared["n_records"] = n
-    label = ", ".join([budget, adjacency, f"d={d}", *(f"{key}={value}" for key, value in arguments.items())])
-    fixed = {"row_norm": 1.0, "penalty": 0.5, **given, **declared}
-    return AuditCase(
-        f"PrivateGraphicalLasso({label})",
-        "PrivateGraphicalLasso",
-        claim,
-        partial(vector_neighbours, d, 1.0, adjacency, n),
-        partial(fitted, "PrivateGraphicalLasso", {**fixed, **arguments}, None),
-        trials=trials,
-        floating_point=floating_point,
-    )
+        declared["n_records"] = 2
+    label, neighbours = [adjacency, f"d={d}", *said(arguments)], partial(vector_neighbours, d, 1.0, adjacency, 2)
+    given = {"row_norm": 1.0, "penalty": 0.5, **declared, **arguments}
+    return fit_case("PrivateGraphicalLasso", budget, label, neighbours, given, floating_point=floating_point)
 
 
 def _person_neighbours() -> Neighbours:
@@ -92,16 +65,10 @@ def _person_neighbours() -> Neighbours:
 
 
 def _person_case() -> AuditCase:
-    arguments = {"row_norm": 1.0, "penalty": 0.5, "epsilon": 1.0, "unit": "who"}
-    return AuditCase(
-        "PrivateGraphicalLasso(epsilon, add_remove, unit)",
-        "PrivateGraphicalLasso",
-        PureDP(1.0),
-        _person_neighbours,
-        partial(fitted, "PrivateGraphicalLasso", arguments, None),
-        trials=(100, 1600),
-        floating_point=True,
-    )
+    given = {"row_norm": 1.0, "penalty": 0.5, "unit": "who"}
+    options: dict[str, Any] = {"trials": (100, 1600), "floating_point": True}
+    label = ["add_remove", "unit"]
+    return fit_case("PrivateGraphicalLasso", "epsilon", label, _person_neighbours, given, **options)
 
 
 def _far_records(adjacency: str, n: int) -> Neighbours:
@@ -123,21 +90,13 @@ def mixture_features(output: Any) -> np.ndarray:
     return np.array(features)
 
 
-def _mixture_case(adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
-    given, claim = CLAIMS["delta"]
+def _mixture_case(adjacency: str, **arguments: Any) -> AuditCase:
     n, blocks = 60, 20
     declared: dict[str, Any] = {"adjacency": adjacency, "n_records": n} if adjacency == "replace_one" else {}
     fixed = {"n_components": 1, "separation": 4.0, "scale": 1.0, "n_blocks": blocks, "n_steps": 2}
-    label = ", ".join(["delta", adjacency, "blocks", *(f"{key}={value}" for key, value in arguments.items())])
-    return AuditCase(
-        f"PrivateGaussianMixture({label})",
-        "PrivateGaussianMixture",
-        claim,
-        partial(_far_records, adjacency, n),
-        partial(fitted, "PrivateGaussianMixture", {**fixed, **given, **declared, **arguments}, None),
-        features=mixture_features,
-        trials=trials,
-    )
+    label, neighbours = [adjacency, "blocks", *said(arguments)], partial(_far_records, adjacency, n)
+    given = {**fixed, **declared, **arguments}
+    return fit_case("PrivateGaussianMixture", "delta", label, neighbours, given, features=mixture_features)
 
 
 # -- mechanisms of private/noise that decide what is released, on their own -------------------------------------------

@@ -55,6 +55,7 @@ from pgmpy_dp.private.curator.mechanism import (
     SymmetricNoise,
     WeightedNoise,
 )
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
 
@@ -73,6 +74,11 @@ class ReplayReport:
         For each operator that was asked: how far its exact statistics moved, over what scaled the noise; at most 1.
     requests : int
         How many requests the fit made.
+
+    Examples
+    --------
+    >>> print(ReplayReport((), {"tables": 1.0}, 1))
+    1 requests, moved tables 1 of the bound: nothing found
     """
 
     problems: tuple[str, ...]
@@ -233,12 +239,25 @@ def invented(kind: str, seed: int = 0) -> Callable[[Request], Any]:
         position, for "last" the last one, for "random" any.
     seed : int
 
+    Returns
+    -------
+    callable
+        For `answers` of :func:`replay`.
+
+    Raises
+    ------
+    ValueError
+        For another kind.
+
     Examples
     --------
-    >>> invented("huge")(None)
-    Traceback (most recent call last):
-    ...
-    AttributeError: 'NoneType' object has no attribute 'mechanism'
+    >>> import networkx as nx, pandas as pd
+    >>> from pgmpy_dp.estimators import NaiveMLE
+    >>> frame = pd.DataFrame({"a": [0, 1, 1]})
+    >>> network = nx.empty_graph(["a"])
+    >>> fit = lambda frame: NaiveMLE(epsilon=1.0, state_names={"a": [0, 1]}).fit(network, frame)
+    >>> replay(fit, frame, frame[1:], answers=invented("negative")).holds
+    True
     """
     if kind not in INVENTED:
         raise ValueError(f"kind={kind!r} is unknown; use one of {INVENTED}")
@@ -377,7 +396,7 @@ class _Recorder(Observer):
         self.spending = Spending()
 
     def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
-        self.spending.opened(curator)
+        self.problems += self.spending.opened(curator)
         self.events.append(("opened", _seen((budget, facts, curator.cost)), None))
 
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
@@ -433,38 +452,56 @@ class _Scout(Observer):
 
 
 class Spending:
-    """Shares and reserves kept a second time: what each curator should have left."""
+    """Shares and reserves kept a second time: what each curator should have left of what its ledger was charged."""
 
     def __init__(self) -> None:
-        self._left: dict[int, Fraction] = {}
+        self._left: dict[int, tuple[Fraction, Fraction]] = {}
         self._curators: list[Curator] = []  # kept alive, so that no two have one id
 
-    def opened(self, curator: Curator) -> None:
-        self._curators.append(curator)
-        self._left[id(curator)] = Fraction(1)
+    def opened(self, curator: Curator) -> list[str]:
+        cost, charged = curator.cost, curator._data.ledger.entries[-1].cost
+        reserve = 0.0
+        if isinstance(charged, ReservedZCDP):
+            reserve, charged = charged.eta, ZCDP(charged.rho)
+        elif isinstance(charged, ApproxDP) and isinstance(cost, PureDP):
+            reserve, charged = charged.delta, PureDP(charged.epsilon)
+        self._keep(curator, Fraction(1), Fraction(reserve))
+        return [] if charged == cost else [f"the ledger was charged {charged} for a curator of {cost}"]
 
     def answered(self, request: Request) -> list[str]:
         if request.share <= 0:
             return [f"{request.operator}: it was answered for a share of {request.share}"]
-        self._left[id(request.curator)] -= request.share
+        share, reserve = self._left[id(request.curator)]
+        self._left[id(request.curator)] = share - request.share, reserve - request.eta
         return self._compared(request.curator, request.operator)
 
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
         for part in parts:
-            self.opened(part)
-            self._left[id(part)] = self._left[id(curator)]
+            self._keep(part, *self._left[id(curator)])
 
     def returned(self, curator: Curator, parts: Sequence[Curator]) -> list[str]:
-        self._left[id(curator)] = min(self._left[id(part)] for part in parts)
+        shares, reserves = zip(*(self._left[id(part)] for part in parts), strict=True)
+        left, reserve = min(shares), min(reserves)
         if sys.exception() is not None:  # an operator that ends without an answer keeps its share, which is not seen
-            self._left[id(curator)] = min(self._left[id(curator)], curator.left)
+            left, reserve = min(left, curator.left), min(reserve, curator._reserve)
+        self._left[id(curator)] = left, reserve
         return self._compared(curator, "parts")
+
+    def _keep(self, curator: Curator, share: Fraction, reserve: Fraction) -> None:
+        self._curators.append(curator)
+        self._left[id(curator)] = share, reserve
 
     def _compared(self, curator: Curator, what: str) -> list[str]:
         left = self._left[id(curator)]
-        if left < 0:
+        if min(left) < 0:
             return [f"{what}: more was answered than the curator's cost pays for"]
-        return [] if left == curator.left else [f"{what}: {curator.left} is left where {left} should be"]
+        kept = curator.left, curator._reserve
+        return [] if left == kept else [f"{what}: {_told(kept)} is left where {_told(left)} should be"]
+
+
+def _told(left: tuple[Fraction, Fraction]) -> str:
+    share, reserve = left
+    return f"{share} (and {float(reserve):.3g} of the reserve)" if reserve else f"{share}"
 
 
 class _Player(Observer):

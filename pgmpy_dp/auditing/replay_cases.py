@@ -28,12 +28,15 @@ class ReplayCase:
         From a generator to an endless iterator of pairs of neighbours; those that are known to be hard come first.
     corpus : int
         How many of them come first.
+    answers : tuple of str
+        "drawn", and the kinds of invented answers that the fit can work with.
     """
 
     name: str
     fit: Callable[[Any], Any]
     pairs: Callable[[np.random.Generator], Iterator[tuple[Any, Any]]]
     corpus: int
+    answers: tuple[str, ...] = ("drawn", *INVENTED)
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,10 @@ def run_replays(cases: Sequence[ReplayCase], n_pairs: int | None = None, seed: i
     ------
     Found
     """
-    kinds = ("drawn", *INVENTED)
     for number, case in enumerate(cases):
         pairs = case.pairs(np.random.default_rng([seed, number]))
         for k, (data, neighbour) in enumerate(itertools.islice(pairs, case.corpus if n_pairs is None else n_pairs)):
             # The corpus starts with drawn answers; then kinds change from pair to pair, differently in each case.
-            kind = kinds[0] if k == 0 else kinds[(k + number + seed) % len(kinds)]
+            kind = "drawn" if k == 0 else case.answers[(k + number + seed) % len(case.answers)]
             answers = None if kind == "drawn" else invented(kind, seed + k)
             yield Found(case.name, k, kind, replay(case.fit, data, neighbour, answers=answers))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.auditing.replay_clusters import cluster_cases
+from pgmpy_dp.auditing.replay_gradients import gradient_cases
 from pgmpy_dp.auditing.replay_graphs import graph_cases
 from pgmpy_dp.auditing.replay_parities import parity_cases
+from pgmpy_dp.auditing.replay_sequences import sequence_cases
 from pgmpy_dp.auditing.replay_tables import table_cases
 from pgmpy_dp.auditing.replay_vectors import vector_cases
 from pgmpy_dp.auditing.replay_votes import vote_cases
@@ -20,4 +22,5 @@ def replay_catalogue() -> list[ReplayCase]:
     -------
     list of ReplayCase
     """
-    return [*table_cases(), *vote_cases(), *parity_cases(), *vector_cases(), *graph_cases(), *cluster_cases()]
+    discrete = [*table_cases(), *vote_cases(), *parity_cases(), *gradient_cases(), *sequence_cases()]
+    return [*discrete, *vector_cases(), *graph_cases(), *cluster_cases()]

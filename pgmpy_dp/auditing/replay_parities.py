@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_tables import BUDGETS, ODD_CELLS
+from pgmpy_dp.auditing.replay_tables import BUDGETS, ODD_CELLS, object_frame
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.plans import halves, interactions, parities
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
@@ -54,12 +54,9 @@ def moment_pairs(
     names = list(states)
     p = len(names)
 
-    def frame(rows: list[list]) -> pd.DataFrame:
-        return pd.DataFrame({name: pd.Series([row[k] for row in rows], dtype=object) for k, name in enumerate(names)})
-
     def pair(rows: list[list], odd: list, instead: list) -> tuple[pd.DataFrame, pd.DataFrame]:
         other = [*rows, instead] if adjacency == "replace_one" else rows
-        return frame(other), frame([*rows[: len(rows) // 2], odd, *rows[len(rows) // 2 :]])
+        return object_frame(other, names), object_frame([*rows[: len(rows) // 2], odd, *rows[len(rows) // 2 :]], names)
 
     def drawn(n: int) -> list[list]:
         columns = [rng.integers(len(states[name]), size=n) for name in names]

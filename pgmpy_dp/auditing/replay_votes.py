@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterator
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -11,9 +12,12 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_tables import ODD_CELLS, table_pairs
+from pgmpy_dp.auditing.replay_tables import table_pairs
 from pgmpy_dp.estimators import EdgeVoting, StableStructure
+from pgmpy_dp.plans.block_graphs import BlockSettings, block_arguments, plan_blocks
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data.table import PrivateTable
 
 __all__ = ["VOTERS", "vote_cases", "vote_pairs"]
 
@@ -51,12 +55,21 @@ def vote_cases() -> list[ReplayCase]:
     kinds += [(EdgeVoting, APPROXIMATE, learner) for learner in _LEARNERS]
     kinds += [(EdgeVoting, budget, "chow-liu") for budget in BUDGETS if budget is not APPROXIMATE]
     fits = [(*kind, adjacency) for kind in kinds for adjacency in ("add_remove", "replace_one")]
-    return [
+    together = [
+        ReplayCase(
+            f"agreed graph and edge votes, {adjacency}",
+            partial(_both, adjacency=adjacency),
+            partial(vote_pairs, adjacency=adjacency),
+            8,
+        )
+        for adjacency in ("add_remove", "replace_one")
+    ]
+    return together + [
         ReplayCase(
             f"{estimator.__name__}, {learner}, {adjacency}, {budget}",
             partial(_fit, estimator, budget=budget, learner=learner, adjacency=adjacency, n_blocks=(1, 2, 5)[k % 3]),
             partial(vote_pairs, adjacency=adjacency),
-            8 + 3 + len(ODD_CELLS),
+            8 + 3 + 3,
         )
         for k, (estimator, budget, learner, adjacency) in enumerate(fits)
     ]
@@ -64,6 +77,19 @@ def vote_cases() -> list[ReplayCase]:
 
 def _frame(rows: list[list[int]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(VOTERS), dtype=object)
+
+
+def _both(data: pd.DataFrame, *, adjacency: str) -> Any:
+    """Both questions to one curator, in shares of rho, with etas from its reserve."""
+    n_records = len(data) if adjacency == "replace_one" else None
+    table = PrivateTable(data, VOTERS, adjacency=adjacency, ledger=APPROXIMATE, n_records=n_records)
+    asked = block_arguments(plan_blocks(table.schema, BlockSettings(1.5, 0.1, "chow-liu"))) | {"n_blocks": 2}
+    eta = Fraction(APPROXIMATE.delta) / 2
+    curator = TableCurator(table, APPROXIMATE, what="votes", columns=list(VOTERS), reserve=float(eta))
+    curator.agreed_graph(**asked, share=Fraction(1, 4), eta=eta / 2)
+    curator.edge_votes(**asked, share=Fraction(1, 4))
+    curator.agreed_graph(**asked, share=Fraction(1, 2), eta=eta / 2)
+    return curator.release("votes", {})
 
 
 def _fit(estimator: type, data: pd.DataFrame, *, budget: Budget, learner: str, adjacency: str, n_blocks: int) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from math import isnan, nan, pi, sqrt
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -204,27 +203,18 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) 
 
 
 def _of_network(schema: Schema, budget: Budget, adjacency: TableAdjacency) -> tuple[list[_Table], int]:
-    from pgmpy_dp.plans.network_shares import NetworkSettings, network_shares, noise_scale, one_way_weights
+    from pgmpy_dp.plans.network_shares import NetworkSettings, network_shares
     from pgmpy_dp.private.adjacency import Adjacency
-    from pgmpy_dp.private.guarantee import ZCDP
-    from pgmpy_dp.private.sensitive import Noise
 
-    own = Adjacency(str(adjacency))
-    shares = network_shares(schema, own, NetworkSettings(), budget)
-    kind = "discrete_gaussian" if isinstance(shares.cost, ZCDP) else "discrete_laplace"
-    sizes = [schema.cardinality(name) for name in schema.variables]
-    weights = [Fraction(weight) for weight in one_way_weights(sizes, shares.cost)]
-
-    def noise(share: Fraction) -> Noise:
-        return Noise(kind, noise_scale(shares.cost, own, share))
-
+    shares = network_shares(schema, Adjacency(str(adjacency)), NetworkSettings(), budget)
+    sizes = shares.sizes
     tables = [
-        _Table(str(name), size, noise(shares.one_way * weight / sum(weights)))
-        for name, size, weight in zip(schema.variables, sizes, weights, strict=True)
+        _Table(str(name), size, noise)
+        for name, size, noise in zip(schema.variables, sizes, shares.one_way_noise, strict=True)
     ]
     if not shares.first_round:
         return tables, 0
-    each = noise(shares.first_round * (1 - shares.selection))
+    each = shares.noise(shares.first_round * (1 - shares.selection))
     cells = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
     tables += [_Table("a pair, at most", cells[-1], each), _Table("a pair, at least", cells[0], each)]
     return tables, int(shares.rounds / shares.first_round)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -30,12 +30,13 @@ from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans import marginals
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "noisy_marginals", "private_table", "progress_bar", "schema_and_table"]
+__all__ = ["BaseMarginalsEstimator", "private_table", "progress_bar", "schema_and_table"]
 
 Progress = Callable[[], None] | None
 
@@ -48,15 +49,10 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The privacy budget of one fit: ``epsilon`` (pure), ``epsilon`` with ``delta``, or ``rho``
-        (zero-concentrated) alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data. Required unless the data come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-        What one record's difference means.
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
     cliques : list of tuple of variables, optional
         The tables to release, each a clique of the graph; together they must cover its nodes and
         edges. Default: one for each edge and for each isolated node.
@@ -69,8 +65,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     inference : {"exact", "loopy", "auto"} or LoopySettings
         Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
         does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
-    random_state : int, optional
-        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -78,10 +73,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         One for each maximal clique of the graph; their product sums to 1.
     model_ : MarkovNetwork
         The graph with these parameters.
-    release_ : Release
-        The noisy tables: save them to fit again without the records and without further cost.
-    privacy_ : Privacy
-        Guarantee, adjacency and ledger entries.
+    release_
+    privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its estimate from the noisy tables with its standard deviation.
     converged_ : bool
@@ -242,12 +235,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
     def _settings(self, cliques: Cliques) -> Any:
         """The settings of the learner inside the boundary, checked."""
-        return marginals.MarginalSettings(
-            scopes=cliques.scopes,
-            noise=self.noise,
-            weights=self.weights,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
-            random_state=self.random_state,
-        )
+        return marginals.MarginalSettings(cliques.scopes, **self._given("noise", "weights", "random_state"))
 
     def _run(self, table: PrivateTable, settings: Any, budget: Budget) -> Release:
         """The learner inside the boundary."""
@@ -285,32 +273,6 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             {"epsilon": 1.0, "state_names": states},
             {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100, "noise": "gaussian"},
         ]
-
-
-def noisy_marginals(release: Release, variables: tuple[Hashable, ...]) -> NoisyMarginals:
-    """The tables of a release as the learning functions take them, repeated ones merged.
-
-    Parameters
-    ----------
-    release : Release
-        Of kind "marginals", all tables with the same kind of noise.
-    variables : tuple
-        The order of the variables in the model.
-    """
-    schema = release.schema
-    cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
-    noises = [noise for noise in release.noise if noise is not None]  # every table of counts has its noise
-    distributions = {noise.distribution for noise in noises}
-    if len(distributions) != 1:
-        raise ValueError(f"the release mixes the noise distributions {sorted(distributions)}; learn from one kind")
-    return NoisyMarginals(
-        cliques,
-        cliques.join(release.values),
-        "laplace" if distributions == {"discrete_laplace"} else "gaussian",
-        np.array([noise.scale for noise in noises]),
-        # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
-        None if release.n_records is None else max(float(release.n_records), 1.0),
-    ).merged()
 
 
 def private_table(

@@ -26,18 +26,13 @@ class CollectiveEM(BaseMarginalsEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data; required unless they come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-    n_records : int, optional
-        The number of records, if it is public.
-    cliques : list of tuple of variables, optional
-        Tables to release; default: the graph's edges and isolated nodes.
-    noise : {"auto", "laplace", "gaussian"}
-    weights : list of float, optional
-        Share of the budget of each table.
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
+    cliques
+    noise
+    weights
     e_step : {"dual", "nlbp"}
         "dual" solves the E- and M-step exactly as one convex problem; "nlbp" is the published damped
         non-linear belief propagation, which ends at about the same model and takes far longer.
@@ -52,13 +47,9 @@ class CollectiveEM(BaseMarginalsEstimator):
         Laplace noise.
     n_propagations : int, optional
         For "nlbp": propagations in each E-step at most. The default is 4 / `damping`, at most 2000.
-    memory_limit : int
-        Bytes that inference may take.
-    inference : {"exact", "loopy", "auto"} or LoopySettings
-        Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
-        does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    memory_limit
+    inference
+    random_state
 
     Attributes
     ----------
@@ -111,34 +102,12 @@ class CollectiveEM(BaseMarginalsEstimator):
         self.stop = stop
         self.damping = damping
         self.n_propagations = n_propagations
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            noise,
-            weights,
-            memory_limit,
-            random_state,
-            inference,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
+        super().__init__(*data, memory_limit, random_state, inference)
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        return collective_em(
-            noisy,
-            e_step=self.e_step,
-            n_iter=self.n_iter,
-            step=self.step,
-            stop=self.stop,
-            damping=self.damping,
-            n_propagations=self.n_propagations,
-            memory_limit=self.memory_limit,
-            inference=self.inference,
-            callback=progress,
-        )
+        how = self._given("e_step", "n_iter", "step", "stop", "damping", "n_propagations", "memory_limit", "inference")
+        return collective_em(noisy, **how, callback=progress)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress, noisy_marginals
+from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior import ParameterPosterior
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL
@@ -17,6 +17,7 @@ from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior import sample_posterior
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveMAP"]
@@ -30,18 +31,13 @@ class CollectiveMAP(BaseMarginalsEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data; required unless they come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-    n_records : int, optional
-        The number of records, if it is public.
-    cliques : list of tuple of variables, optional
-        Tables to release; default: the graph's edges and isolated nodes.
-    noise : {"auto", "laplace", "gaussian"}
-    weights : list of float, optional
-        Share of the budget of each table.
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
+    cliques
+    noise
+    weights
     entropy_share : float in [0, 1)
         How much of the prior on interactions is an entropy term.
     margin_share : float in [0, 1]
@@ -52,13 +48,9 @@ class CollectiveMAP(BaseMarginalsEstimator):
         Iterations of L-BFGS in each round at most.
     tol : float
         A round ends when an iteration lowers the objective by less than this share of it.
-    memory_limit : int
-        Bytes that inference may take.
-    inference : {"exact", "loopy", "auto"} or LoopySettings
-        Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
-        does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    memory_limit
+    inference
+    random_state
     prior_tail : float
         Where the prior of an effect turns from a normal to a Laplace one, in squared standard deviations. At a given
         variance larger shrinks strong effects more (``inf``: a normal prior), smaller less.
@@ -121,35 +113,12 @@ class CollectiveMAP(BaseMarginalsEstimator):
         self.tol = tol
         self.prior_tail = prior_tail
         self.variance_shape = variance_shape
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            noise,
-            weights,
-            memory_limit,
-            random_state,
-            inference,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
+        super().__init__(*data, memory_limit, random_state, inference)
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        return collective_map(
-            noisy,
-            entropy_share=self.entropy_share,
-            margin_share=self.margin_share,
-            n_rounds=self.n_rounds,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            memory_limit=self.memory_limit,
-            inference=self.inference,
-            prior_tail=self.prior_tail,
-            variance_shape=self.variance_shape,
-            callback=progress,
-        )
+        how = self._given("entropy_share", "margin_share", "n_rounds", "max_iter", "tol", "memory_limit", "inference")
+        return collective_map(noisy, **how, **self._given("prior_tail", "variance_shape"), callback=progress)
 
     def posterior(
         self, n_draws: int = 200, random_state: int | None = None, method: str = "perturb"

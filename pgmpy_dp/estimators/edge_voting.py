@@ -33,8 +33,7 @@ class EdgeVoting(BaseBlockVotes):
         Public bound lambda > 0 on the width of the model, for the learner "logistic".
     min_edge_weight : float
         Public lower bound eta > 0 on the size of the interactions that are there.
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    epsilon, delta, rho
     max_edges : int, optional
         Public bound s on the edges of a block's graph, which keeps its strongest: noise grows with the root of
         ``min(2 s, p(p-1)/2)``, for a pure epsilon with that number. It must come from elsewhere than the records.
@@ -57,8 +56,8 @@ class EdgeVoting(BaseBlockVotes):
     edge_scores_ : ndarray of shape (p, p)
         The same shares.
     n_blocks_ : int
-    release_ : Release
-    privacy_ : Privacy
+    release_
+    privacy_
 
     Notes
     -----
@@ -70,11 +69,11 @@ class EdgeVoting(BaseBlockVotes):
     --------
     >>> import pandas as pd
     >>> rng = np.random.default_rng(0)
-    >>> a = rng.random(12_000) < 0.5
-    >>> b, c = (np.where(rng.random(12_000) < 0.85, a, ~a) for _ in range(2))
+    >>> a = rng.random(16_000) < 0.5
+    >>> b, c = (np.where(rng.random(16_000) < 0.85, a, ~a) for _ in range(2))
     >>> data = pd.DataFrame({"b": b, "a": a, "c": c})
     >>> states = {name: [False, True] for name in data}
-    >>> estimator = EdgeVoting(1.8, 0.6, epsilon=2.0, n_blocks=60, learner="chow-liu", state_names=states).fit(data)
+    >>> estimator = EdgeVoting(1.8, 0.6, epsilon=2.0, n_blocks=80, learner="chow-liu", state_names=states).fit(data)
     >>> sorted(sorted(edge) for edge in estimator.graph_.edges)
     [['a', 'b'], ['a', 'c']]
     """
@@ -101,26 +100,20 @@ class EdgeVoting(BaseBlockVotes):
     ) -> None:
         self.width = width
         self.min_edge_weight = min_edge_weight
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.max_edges = max_edges
         self.n_blocks = n_blocks
         self.noise = noise
         self.learner = learner
         self.order = order
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
         self.n_workers = n_workers
         self.random_state = random_state
-        super().__init__()
+        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
 
     def _blocks(self) -> BlockSettings:
         return dataclasses.replace(super()._blocks(), max_edges=self.max_edges)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        settings = VotingSettings(self._blocks(), self.n_blocks, self.noise, self.random_state)
+        settings = VotingSettings(self._blocks(), self.n_blocks, self.noise, random_state=self.random_state)
         return edge_voting.run(table, settings, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:

@@ -69,12 +69,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
         random_state: int | None = None,
     ) -> None:
         self.width = width
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
         self.method = method
         self.graph = graph
         self.n_iter = n_iter
@@ -83,7 +77,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
         self.inference = inference
         self.memory_limit = memory_limit
         self.random_state = random_state
-        super().__init__()
+        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
 
     @abstractmethod
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
@@ -134,14 +128,8 @@ class BaseFieldEstimator(BaseGraphEstimator):
         checked_integer("memory_limit", self.memory_limit, 1)
 
     def _regressions(self) -> FrankWolfeSettings:
-        return FrankWolfeSettings(
-            width=self.width,
-            family=self._family,
-            order=self._order,
-            graph=self.graph,
-            n_iter=self.n_iter,
-            random_state=self.random_state,
-        )
+        given = self._given("width", "graph", "n_iter", "random_state")
+        return FrankWolfeSettings(family=self._family, order=self._order, **given)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         method = self._chosen_method()
@@ -150,16 +138,10 @@ class BaseFieldEstimator(BaseGraphEstimator):
         if method == "frank-wolfe":
             with progress_bar(type(self).__name__) as progress:
                 return frank_wolfe.run(table, self._regressions(), budget, progress)
-        steps = {} if self.n_iter is None else {"n_steps": self.n_iter}
-        settings = PseudoLikelihoodSettings(
-            self._family,
-            self.width,
-            order=self._order,
-            graph=self.graph,
-            sparse=bool(self.sparse) and self.graph is None,
-            random_state=self.random_state,
-            **steps,
-        )
+        steps: dict[str, Any] = {} if self.n_iter is None else {"n_steps": self.n_iter}
+        sparse = bool(self.sparse) and self.graph is None
+        given = self._given("width", "graph", "random_state")
+        settings = PseudoLikelihoodSettings(self._family, order=self._order, sparse=sparse, **given, **steps)
         with progress_bar(type(self).__name__) as progress:
             return pseudo_likelihood.run(table, settings, budget, progress)
 

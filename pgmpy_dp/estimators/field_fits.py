@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.estimators.privacy import steps_taken
 from pgmpy_dp.models.moment_matching import match_interactions, match_parities
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import BinaryField, Pairwise, RandomField
@@ -235,5 +236,5 @@ def _of_pseudo_likelihood(release: Release, family: str) -> FieldFit:
 
 def _fixed(release: Release, field: RandomField, disagreement: np.ndarray | None, n_iter: int, place: int) -> FieldFit:
     """Of a method that runs a number of steps that nothing about the data decides."""
-    status = f"{n_iter} steps, as fixed by public and noisy numbers"
+    status = steps_taken(release, n_iter, "by public and noisy numbers")
     return FieldFit(field, disagreement, False, status, n_iter, *_count(release, place))

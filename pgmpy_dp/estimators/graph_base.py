@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
@@ -10,53 +9,20 @@ import networkx as nx
 from pgmpy.base import UndirectedGraph
 from pgmpy.metrics import _BaseSupervisedMetric
 
-from pgmpy_dp.estimators.base import private_table
 from pgmpy_dp.estimators.pgmpy_bases import StructureBase
-from pgmpy_dp.estimators.private_base import BasePrivateEstimator
+from pgmpy_dp.estimators.table_base import BaseTableEstimator
 from pgmpy_dp.metrics import list_metrics
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
 
 __all__ = ["BaseGraphEstimator", "graph_on"]
 
 
-class BaseGraphEstimator(BasePrivateEstimator, StructureBase):
-    """Graph of discrete variables, `graph_`, with or without parameters, from one release.
+class BaseGraphEstimator(BaseTableEstimator, StructureBase):
+    """Graph of discrete variables, `graph_`, with or without parameters, from one release; abstract.
 
-    Abstract: as ``BasePrivateEstimator``, but a subclass refuses bad public arguments in `_check_schema`. The
-    budget and the description of the data are arguments of all of them. It is one of pgmpy's structure learners.
+    It is one of pgmpy's structure learners.
     """
 
-    _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
-        "task": "structure",
-        "model_kind": "undirected",
-        "data_kind": "discrete",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
-    }
-
-    # Set by the constructors of the subclasses.
-    epsilon: float | None
-    delta: float
-    rho: float | None
-    state_names: Schema | dict | None
-    adjacency: str
-    n_records: int | None
-
-    @abstractmethod
-    def _check_schema(self, schema: Schema) -> None:
-        """Refuse public arguments that cannot be used with this schema."""
-
-    def _private(self, X: Any, budget: Budget) -> PrivateTable:
-        return private_table(self, X, budget, self._check_schema)
-
-    def _check_release(self, release: Release) -> None:
-        super()._check_release(release)
-        if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:
-            raise ValueError("state_names and the release have other variables or states; drop state_names")
+    _tags: ClassVar[dict[str, Any]] = {"supports_weighted_data": False, "task": "structure", "model_kind": "undirected"}
 
     def score(
         self,

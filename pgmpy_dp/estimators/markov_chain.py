@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy, require_agreement
+from pgmpy_dp.estimators.privacy import Privacy, require_agreement, steps_taken
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.markov_chain import (
@@ -47,8 +47,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    epsilon, delta, rho
     state_names : Schema or dict of one variable to its list of states
         Public description of the states, required unless the data come as `PrivateSequences`. A state None is null:
         pairs of two nulls say nothing and are not counted.
@@ -95,8 +94,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         The logits are averaged over this last part of the steps.
     count_share : float
         Part of the budget for a noisy number of users, where `n_users` is None.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    random_state
 
     Attributes
     ----------
@@ -109,7 +107,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
     chain_ : MarkovChain
     release_ : Release
         The noisy tables, or the logits; see :meth:`fit_release`.
-    privacy_ : Privacy
+    privacy_
     n_initial_, n_transition_ : float
         Estimated totals of the two tables, in users (by shares) or in largest contributions (by segments). They differ:
         a user with one visit has no transition. NaN with "sgd", which releases no totals.
@@ -274,9 +272,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
             state outside the schema.
         """
         self.check_is_fitted()
-        _, lengths, codes = read_sequences(
-            X, self.release_.schema, unit=self.unit, sequence=self.sequence, order=self.order, separator=self.separator
-        )
+        columns = self._given("unit", "sequence", "order", "separator")
+        _, lengths, codes = read_sequences(X, self.release_.schema, **columns)
         return self.chain_.log_probability(np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else [])
 
     def sample(self, n: int, length: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
@@ -310,17 +307,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
         if isinstance(X, PrivateSequences):
             self._check_agrees(X)
             return X
-        return PrivateSequences(
-            X,
-            checked_schema(self.state_names, argument="state_names"),
-            unit=self.unit,
-            sequence=self.sequence,
-            order=self.order,
-            separator=self.separator,
-            adjacency=self.adjacency,
-            ledger=budget,
-            n_users=self.n_users,
-        )
+        schema = checked_schema(self.state_names, argument="state_names")
+        columns = self._given("unit", "sequence", "order", "separator")
+        return PrivateSequences(X, schema, ledger=budget, **columns, **self._given("adjacency", "n_users"))
 
     def _run(self, data: PrivateSequences, budget: Budget) -> Release:
         settings = self._settings()
@@ -347,9 +336,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
     def _settings(self) -> chain.ChainSettings | chain_gradient.ChainGradientSettings:
         """Of the release; ValueError for what does not go with the method."""
         if self.method != "sgd":
-            return chain.ChainSettings(
-                self.segment_length, self.max_segments, self.initial_share, self.noise, self.random_state
-            )
+            names = ("segment_length", "max_segments", "initial_share", "noise", "random_state")
+            return chain.ChainSettings(**self._given(*names))
         for name in ("segment_length", "max_segments"):
             if getattr(self, name) is not None:
                 raise ValueError(
@@ -358,16 +346,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
                 )
         if self.noise not in ("auto", "gaussian"):
             raise ValueError(f"noise={self.noise!r} with method='sgd', whose noise is Gaussian; pass 'auto'")
+        steps = self._given("n_steps", "batch_rate", "clip_norm", "learning_rate", "momentum", "average_share")
         return chain_gradient.ChainGradientSettings(
-            initial_share=self.initial_share,
-            n_steps=self.n_steps,
-            batch_rate=self.batch_rate,
-            clip_norm=self.clip_norm,
-            learning_rate=self.learning_rate,
-            momentum=self.momentum,
-            average_share=self.average_share,
-            count_share=self.count_share,
-            random_state=self.random_state,
+            **steps, **self._given("initial_share", "count_share", "random_state")
         )
 
     def _check_agrees(self, data: PrivateSequences) -> None:
@@ -394,7 +375,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         if release.kind == "chain_logits":
             learned = MarkovChain(*(log_softmax(logits, axis=-1) for logits in chain_gradient.parameters(release)))
             totals = [math.nan, math.nan]
-            converged, status = False, f"{release.public['path']['n_steps']} steps, as fixed before the first"
+            converged, status = False, steps_taken(release, release.public["path"]["n_steps"], "before the first")
         else:
             with progress_bar(type(self).__name__) as progress:
                 fit = self._learn(release, progress)

@@ -22,31 +22,22 @@ class NaiveMLE(BaseMarginalsEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data; required unless they come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-    n_records : int, optional
-        The number of records, if it is public.
-    cliques : list of tuple of variables, optional
-        Tables to release; default: the graph's edges and isolated nodes.
-    noise : {"auto", "laplace", "gaussian"}
-    weights : list of float, optional
-        Share of the budget of each table.
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
+    cliques
+    noise
+    weights
     l2 : float, optional
         Penalty (l2/2)|theta|^2 on the mean log-likelihood. Default: chosen from the noise, see
         `pgmpy_dp.models.maximum_likelihood.noise_aware_penalty`.
     max_iter : int
     tol : float
         Largest difference between fitted and noisy probabilities, up to the penalty.
-    memory_limit : int
-        Bytes that inference may take.
-    inference : {"exact", "loopy", "auto"} or LoopySettings
-        Loopy belief propagation is approximate and takes graphs of any width; "auto" uses it where exact inference
-        does not fit in `memory_limit`. See `pgmpy_dp.models.loopy_belief_propagation.LoopySettings`.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    memory_limit
+    inference
+    random_state
 
     Attributes
     ----------
@@ -92,31 +83,12 @@ class NaiveMLE(BaseMarginalsEstimator):
         self.l2 = l2
         self.max_iter = max_iter
         self.tol = tol
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            noise,
-            weights,
-            memory_limit,
-            random_state,
-            inference,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
+        super().__init__(*data, memory_limit, random_state, inference)
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        return naive_mle(
-            noisy,
-            l2=self.l2,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            memory_limit=self.memory_limit,
-            inference=self.inference,
-            callback=progress,
-        )
+        how = self._given("l2", "max_iter", "tol", "memory_limit", "inference")
+        return naive_mle(noisy, **how, callback=progress)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, checked_graph, progress_bar
 from pgmpy_dp.estimators.collective_map import CollectiveMAP
 from pgmpy_dp.models.cliques import Cliques
@@ -198,8 +199,8 @@ def preview(
     schema = Schema.coerce(schema, "schema")
     if not isinstance(budget, Budget):
         raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=1.0)")
-    n = marginals.checked_integer("n", n, 1)
-    n_simulations = marginals.checked_integer("n_simulations", n_simulations, 0)
+    n = checked_integer("n", n, 1)
+    n_simulations = checked_integer("n_simulations", n_simulations, 0)
     public = str(Adjacency.parse(adjacency)) == "replace_one"
     learner = _learner(estimator, schema, budget, adjacency, noise, n if public else None)
     graph, tables = _graph_and_tables(schema, cliques, learner)

@@ -14,7 +14,7 @@ from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["Privacy", "handed_over", "require_agreement", "require_release"]
+__all__ = ["Privacy", "handed_over", "require_agreement", "require_release", "steps_taken"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,13 @@ def require_release(release: object) -> None:
     """TypeError for what is no release."""
     if not isinstance(release, Release):
         raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+
+
+def steps_taken(release: Release, number: int, fixed: str) -> str:
+    """The status of a method whose number of steps is fixed as `fixed` says, unless it was interrupted."""
+    return (
+        f"{number} steps, then interrupted" if "interrupted" in release.public else f"{number} steps, as fixed {fixed}"
+    )
 
 
 def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any, Any]) -> None:

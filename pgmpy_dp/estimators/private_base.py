@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -18,13 +20,52 @@ __all__ = ["BasePrivateEstimator", "PrivateFit"]
 
 
 class PrivateFit:
-    """From a release to fitted attributes, and nothing in between: a fit that fails leaves the estimator as it was."""
+    """From a release to fitted attributes, and nothing in between: a fit that fails leaves the estimator as it was.
+
+    What means the same in every estimator is documented here: an entry that stands alone in a subclass's docstring, a
+    name without type and text, gets those of the nearest base that has them.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon`` (pure), ``epsilon`` with ``delta``, or ``rho`` (zero-concentrated) alone.
+    state_names : Schema or dict of variable to list of states
+        Public description of the variables; required unless the data come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+        What one record's difference means.
+    n_records : int, optional
+        The number of records, if it is public. Required under "replace_one".
+    random_state : int, optional
+        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+
+    Attributes
+    ----------
+    release_ : Release
+        What was released: save it to learn again without the records and without further cost.
+    privacy_ : Privacy
+        Guarantee, adjacency and ledger entries.
+    """
 
     _release_kinds: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+
+        def text(entry: re.Match[str]) -> str:
+            documented = re.compile(rf"^{re.escape(entry[0])} : .*(\n .*)*", re.MULTILINE)
+            found = (documented.search(inspect.getdoc(base) or "") for base in cls.__mro__[1:])
+            return next((match[0] for match in found if match), entry[0])
+
+        if doc := cls.__dict__.get("__doc__"):
+            cls.__doc__ = re.sub(r"^[a-z_]+(, [a-z_]+)*$", text, inspect.cleandoc(doc), flags=re.MULTILINE)
 
     def _budget(self) -> Budget:
         """Of one fit."""
         return Budget(**{name: getattr(self, name) for name in ("epsilon", "delta", "rho") if hasattr(self, name)})
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        """Arguments of the constructor, for a function that takes them by the same names."""
+        return {name: getattr(self, name) for name in names}
 
     def _take(self, release: Release, data: PrivateData | None = None, **context: Any) -> Self:
         """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
@@ -45,6 +86,11 @@ class PrivateFit:
     def _check_release(self, release: Release) -> None:
         """TypeError, ValueError for what is no release of this estimator."""
         require_release(release)
+        if release.kind == "interrupted":
+            raise ValueError(
+                "release was interrupted before it had what this estimator learns from; release.values has what was "
+                "answered until then"
+            )
         if release.kind not in self._release_kinds:
             kinds = " or ".join(map(repr, self._release_kinds))
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
@@ -93,7 +139,7 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         Notes
         -----
         If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
-        ``release``, for :meth:`fit_release`.
+        ``release``, for :meth:`fit_release`. So is what was released before an interruption (Ctrl-C) in the middle.
         """
         budget = self._budget()
         self._check()

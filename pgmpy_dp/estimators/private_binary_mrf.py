@@ -36,14 +36,10 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         learned: see ``docs/random-fields.md`` for how to choose it.
     order : int, default 3
         t, at least 2: the largest number of variables of an interaction.
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
-    state_names : Schema or dict of variable to list of two states
-        Public description of the variables; required unless the data come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-        What one record's difference means.
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
     method : {"auto", "moments", "frank-wolfe", "gradient"}
         "moments", which "auto" is: noisy means of all products of up to t variables (or of a public graph's cliques),
         and the field that has them. "frank-wolfe": one private sparse logistic regression for each variable.
@@ -71,8 +67,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         Inference of `model_`.
     memory_limit : int
         Bytes that exact inference may take in `model_`.
-    random_state : int, optional
-        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -89,10 +84,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         Largest ``|c_I|`` of the sets that hold both variables.
     disagreement_ : ndarray of shape (p, p), or None
         With "frank-wolfe", how far the estimates of an interaction lie apart, the largest for each pair.
-    release_ : Release
-        What was released: save it to fit again without the records and without further cost.
-    privacy_ : Privacy
-        Guarantee, adjacency and ledger entries.
+    release_
+    privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
         none was needed.
@@ -146,23 +139,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         self.order = order
         self.objective = objective
         self.queries = queries
-        super().__init__(
-            width,
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            method,
-            graph,
-            n_iter,
-            sparse,
-            min_edge_weight,
-            inference,
-            memory_limit,
-            random_state,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, method, graph, n_iter, sparse)
+        super().__init__(width, *data, min_edge_weight, inference, memory_limit, random_state)
 
     @property
     def _order(self) -> int:

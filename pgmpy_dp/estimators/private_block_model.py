@@ -34,8 +34,7 @@ class PrivateBlockModel(BasePrivateEstimator):
         matrices (Chen et al. 2023), on all edges or with a split of them; need torch and a delta or rho.
         "exponential": exact draws of two communities, for small sparse graphs. "auto" takes one of the first two by
         public numbers.
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon`` (pure), ``epsilon`` with ``delta``, or ``rho``.
+    epsilon, delta, rho
     degree : float, optional
         A public average degree. Default: estimated inside the budget.
     bias : float, optional
@@ -45,8 +44,7 @@ class PrivateBlockModel(BasePrivateEstimator):
         Whether part of the budget of "randomized-response" and "sdp" goes to a last noisy majority vote, which repairs
         most errors where a vertex has many neighbours, and harms where it has few. "noisy-power" is votes throughout,
         "sdp-exact" always has one, "exponential" never.
-    random_state : int, optional
-        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -58,8 +56,8 @@ class PrivateBlockModel(BasePrivateEstimator):
         The method that "auto" stands for.
     degree_ : float or None
         The average degree that was used.
-    release_ : Release
-    privacy_ : Privacy
+    release_
+    privacy_
 
     Notes
     -----

@@ -9,12 +9,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.estimators.base import noisy_marginals
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_on_edges
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals, project_on_simplex
 from pgmpy_dp.plans import marginals, tree
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -30,13 +30,10 @@ class PrivateChowLiu(BaseStructureEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data; its variables are the nodes. Required unless the data come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
     method : {"selection", "tables"}
         "selection": Kruskal's algorithm, each edge chosen by a noisy maximum of the l1 distances from independence;
         then the edges' tables are released. "tables": the tables of all pairs are released once, and the tree is the
@@ -52,8 +49,7 @@ class PrivateChowLiu(BaseStructureEstimator):
     one_way_share, selection_share : float in (0, 1)
         Shares of the budget for the tables of single variables and, with "selection", for choosing the edges; the rest
         is for the tables of the chosen edges. Where only the graph is wanted, take a `selection_share` of about .8.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    random_state
 
     Attributes
     ----------
@@ -63,9 +59,8 @@ class PrivateChowLiu(BaseStructureEstimator):
         to it on average (at least 0).
     model_ : MarkovNetwork
         With `fit_parameters`.
-    release_ : Release
-        The noisy tables.
-    privacy_ : Privacy
+    release_
+    privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its estimate from the noisy tables with its standard deviation.
 
@@ -105,12 +100,6 @@ class PrivateChowLiu(BaseStructureEstimator):
         selection_share: float = 0.1,
         random_state: int | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
         self.method = method
         self.n_edges = n_edges
         self.prune = prune
@@ -118,7 +107,7 @@ class PrivateChowLiu(BaseStructureEstimator):
         self.one_way_share = one_way_share
         self.selection_share = selection_share
         self.random_state = random_state
-        super().__init__()
+        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
 
     def _settings(self) -> tree.TreeSettings:
         if self.method not in _METHODS:
@@ -128,7 +117,7 @@ class PrivateChowLiu(BaseStructureEstimator):
                 raise TypeError(
                     f"{name}={getattr(self, name)!r} is a {type(getattr(self, name)).__name__}; pass a bool"
                 )
-        return tree.TreeSettings(self.n_edges, self.one_way_share, self.selection_share, self.random_state)
+        return tree.TreeSettings(self.n_edges, self.one_way_share, self.selection_share, random_state=self.random_state)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         settings = self._settings()

@@ -48,9 +48,8 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         ``docs/mixture-program.md``). The same program clusters single blocks by ``block_solver="sdp"``.
     epsilon, delta : float
         The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
-    adjacency : {"add_remove", "replace_one"}
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    adjacency
+    n_records
     columns : sequence of hashable, optional
         Of a dataframe: the columns to read. Default: all.
     n_blocks, block_size : int, optional
@@ -62,8 +61,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         How a block finds its centres; "sdp" is the membership program, far slower, and takes a public scale.
     device : str, optional
         A device of torch for the blocks, e.g. "cuda". Default: NumPy.
-    random_state : int, optional
-        For tests and benchmarks only: makes blocks and noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -83,8 +81,8 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     feature_names_in_ : ndarray of shape (d,)
         Only where the columns have text for names.
     n_blocks_ : int
-    release_ : Release
-    privacy_ : Privacy
+    release_
+    privacy_
 
     Notes
     -----
@@ -282,17 +280,8 @@ class PrivateGaussianMixture(BasePrivateEstimator):
                 f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "
                 "say how many records it would take; pass them, or use method='blocks'"
             )
-        return MixtureSettings(
-            self.n_components,
-            self.separation,
-            self.scale,
-            self.n_blocks,
-            self.block_size,
-            self.n_steps,
-            self.block_solver,
-            self.device,
-            self.random_state,
-        )
+        names = ("n_components", "separation", "scale", "n_blocks", "block_size", "n_steps", "block_solver", "device")
+        return MixtureSettings(**self._given(*names, "random_state"))
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         found = mixture_estimate(release)

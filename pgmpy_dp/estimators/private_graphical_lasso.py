@@ -40,8 +40,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         Required, public: the l2 norm to which a record (less the centre) is shortened. Noise grows with its square;
         too small a bound distorts. About 1.3 times the root of the sum of the variances is good; take it from what the
         quantities are, never from the records. Scale columns to comparable variances with public factors first.
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
+    epsilon, delta, rho
     mechanism : str
         Noise. Of the second moments: "auto", the best for the budget: "double-wishart" for a pure one, "goe" for rho,
         the better of the two for (epsilon, delta). Others for comparison: "laplace", "frobenius", "gaussian",
@@ -68,12 +67,11 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         Columns to read; default: all but `unit`. Of an array: names.
     unit : hashable, optional
         Column of a dataframe that says whose record it is: then all records of a person are protected together.
-    adjacency : {"add_remove", "replace_one"}
+    adjacency
     n_records : int, optional
         The number of records (of persons, with `unit`), if it is public. Required under "replace_one". Without it a
         small share of the budget pays for a noisy one.
-    random_state : int, optional
-        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -95,7 +93,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     converged_ : bool
     release_ : Release
         For :meth:`fit_release`: other penalties cost nothing.
-    privacy_ : Privacy
+    privacy_
 
     Notes
     -----
@@ -233,7 +231,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
                 self.center,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
                 self.center_radius,
                 self.center_start,  # type: ignore[arg-type]
-                self.random_state,
+                random_state=self.random_state,
             )
         if self.center_radius is not None or self.center_start is not None:
             raise ValueError(
@@ -246,7 +244,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             self.max_eigenvalue,
             self.mechanism,
             self.center,  # type: ignore[arg-type]
-            self.random_state,
+            random_state=self.random_state,
         )
 
     def _checked_penalty(self, kind: str) -> None:

@@ -29,14 +29,10 @@ class PrivateIsing(BaseFieldEstimator):
     width : float
         Public bound lambda > 0 on the largest ``sum_j |A_ij| + |theta_i|`` of a variable i. It is not learned: see
         ``docs/random-fields.md`` for how to choose it.
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
-    state_names : Schema or dict of variable to list of two states
-        Public description of the variables; required unless the data come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-        What one record's difference means.
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
     method : {"auto", "moments", "frank-wolfe", "gradient"}
         "moments", which "auto" is: noisy means of all z_i and z_i z_j (of a public graph's edges), and the Ising model
         that has them. "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy
@@ -54,8 +50,7 @@ class PrivateIsing(BaseFieldEstimator):
         Inference of `model_`.
     memory_limit : int
         Bytes that exact inference may take in `model_`.
-    random_state : int, optional
-        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -72,10 +67,8 @@ class PrivateIsing(BaseFieldEstimator):
         ``|A_ij|``.
     disagreement_ : ndarray of shape (p, p), or None
         With "frank-wolfe", how far the two estimates of an interaction lie apart.
-    release_ : Release
-        What was released: save it to fit again without the records and without further cost.
-    privacy_ : Privacy
-        Guarantee, adjacency and ledger entries.
+    release_
+    privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
         none was needed.
@@ -98,7 +91,7 @@ class PrivateIsing(BaseFieldEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> rows = [("no", "dry")] * 400 + [("yes", "wet")] * 400 + [("no", "wet")] * 100 + [("yes", "dry")] * 100
+    >>> rows = [("no", "dry")] * 1600 + [("yes", "wet")] * 1600 + [("no", "wet")] * 400 + [("yes", "dry")] * 400
     >>> data = pd.DataFrame(rows, columns=["rain", "grass"])
     >>> states = {"rain": ["no", "yes"], "grass": ["dry", "wet"]}
     >>> estimator = PrivateIsing(width=2.0, epsilon=2.0, state_names=states).fit(data)

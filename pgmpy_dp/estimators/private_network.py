@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.estimators.base import noisy_marginals, progress_bar
+from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, edge_strengths, network_on_edges
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans import network
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -35,12 +36,9 @@ class PrivateNetwork(BaseStructureEstimator):
     epsilon, delta, rho : float
         The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone. A delta, however small, is
         worth a lot here: the cost of many rounds adds up more slowly.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data; its variables are the nodes. Required unless the data come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-        What one record's difference means.
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    state_names
+    adjacency
+    n_records
     required_edges : list of pairs of variables, optional
         Edges that the graph has in any case; public knowledge, which costs nothing.
     forbidden_edges : list of pairs of variables, optional
@@ -54,8 +52,7 @@ class PrivateNetwork(BaseStructureEstimator):
         Share of the budget for single variables.
     selection_share : float in (0, 1)
         Share of each round for choosing the pair.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
+    random_state
 
     Attributes
     ----------
@@ -75,8 +72,7 @@ class PrivateNetwork(BaseStructureEstimator):
     release_ : Release
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
-    privacy_ : Privacy
-        Guarantee, adjacency and ledger entries.
+    privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its estimate from the noisy tables with its standard deviation.
 
@@ -123,12 +119,6 @@ class PrivateNetwork(BaseStructureEstimator):
         selection_share: float = 0.1,
         random_state: int | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
         self.required_edges = required_edges
         self.forbidden_edges = forbidden_edges
         self.max_clique_cells = max_clique_cells
@@ -136,18 +126,11 @@ class PrivateNetwork(BaseStructureEstimator):
         self.one_way_share = one_way_share
         self.selection_share = selection_share
         self.random_state = random_state
-        super().__init__()
+        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
 
     def _settings(self) -> network.NetworkSettings:
-        return network.NetworkSettings(
-            required=self.required_edges,  # type: ignore[arg-type]  # any iterable of pairs is accepted, and checked
-            forbidden=self.forbidden_edges,  # type: ignore[arg-type]
-            max_clique_cells=self.max_clique_cells,
-            n_rounds=self.n_rounds,
-            one_way_share=self.one_way_share,
-            selection_share=self.selection_share,
-            random_state=self.random_state,
-        )
+        how = self._given("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state")
+        return network.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         with progress_bar(f"{type(self).__name__}, rounds") as progress:

@@ -27,14 +27,10 @@ class PrivatePairwise(BaseFieldEstimator):
     width : float
         Public bound lambda > 0 on the largest ``sum_j max_b |W_ij(a, b)| + |theta_i(a)|`` of a state a of a variable i.
         It is not learned: see ``docs/random-fields.md`` for how to choose it.
-    epsilon, delta, rho : float
-        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the variables; required unless the data come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-        What one record's difference means.
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    epsilon, delta, rho
+    state_names
+    adjacency
+    n_records
     method : {"auto", "moments", "frank-wolfe", "gradient"}
         "moments", which "auto" is: noisy centred tables of all pairs (or of a public graph's edges), and the field that
         has them. "frank-wolfe": one private sparse logistic regression for each variable and each pair of its states.
@@ -52,8 +48,7 @@ class PrivatePairwise(BaseFieldEstimator):
         Inference of `model_`.
     memory_limit : int
         Bytes that exact inference may take in `model_`.
-    random_state : int, optional
-        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -70,10 +65,8 @@ class PrivatePairwise(BaseFieldEstimator):
         Largest ``|W_ij(a, b)|``.
     disagreement_ : ndarray of shape (p, p), or None
         With "frank-wolfe", how far the two estimates of an interaction lie apart.
-    release_ : Release
-        What was released: save it to fit again without the records and without further cost.
-    privacy_ : Privacy
-        Guarantee, adjacency and ledger entries.
+    release_
+    privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
         none was needed.

@@ -9,7 +9,7 @@ import networkx as nx
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy import Privacy, steps_taken
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -34,8 +34,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     ----------
     epsilon, delta, rho : float
         The budget of one fit: ``epsilon`` with ``delta`` (at most 1 over the number of records), or ``rho`` alone.
-    state_names : Schema or dict of variable to list of states
-        Public description of the data; required unless they come as a `PrivateTable`.
+    state_names
     adjacency : {"add_remove", "replace_one"}
         The accounting is for "add_remove". A replacement counts as a removal and an addition, at about half the
         epsilon each.
@@ -60,8 +59,7 @@ class PrivateSGD(BaseMarginalsEstimator):
         Part of the budget for the noisy count.
     memory_limit : int
         Bytes that exact inference may take.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible samples and noise protect nobody.
+    random_state
 
     Attributes
     ----------
@@ -124,31 +122,13 @@ class PrivateSGD(BaseMarginalsEstimator):
         self.momentum = momentum
         self.average_share = average_share
         self.count_share = count_share
-        super().__init__(
-            epsilon,
-            delta,
-            rho,
-            state_names,
-            adjacency,
-            n_records,
-            cliques,
-            memory_limit=memory_limit,
-            random_state=random_state,
-        )
+        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques)
+        super().__init__(*data, memory_limit=memory_limit, random_state=random_state)
 
     def _settings(self, cliques: Cliques) -> gradient.GradientSettings:
-        return gradient.GradientSettings(
-            scopes=cliques.scopes,
-            n_steps=self.n_steps,
-            batch_rate=self.batch_rate,
-            clip_norm=self.clip_norm,
-            learning_rate=self.learning_rate,
-            momentum=self.momentum,
-            average_share=self.average_share,
-            count_share=self.count_share,
-            memory_limit=self.memory_limit,
-            random_state=self.random_state,
-        )
+        steps = self._given("n_steps", "batch_rate", "clip_norm", "learning_rate", "momentum", "average_share")
+        rest = self._given("count_share", "memory_limit", "random_state")
+        return gradient.GradientSettings(cliques.scopes, **steps, **rest)
 
     def _run(self, table: PrivateTable, settings: gradient.GradientSettings, budget: Budget) -> Release:
         return gradient.run(table, settings, budget)
@@ -174,7 +154,7 @@ class PrivateSGD(BaseMarginalsEstimator):
             "n_records_": max(float(n_records or 0), 1.0),
             "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
             "converged_": False,
-            "status_": f"{n_steps} steps, as fixed before the first",
+            "status_": steps_taken(release, n_steps, "before the first"),
             "n_iter_": n_steps,
             "objective_": math.nan,
         }

@@ -44,15 +44,12 @@ class StableStructure(BaseBlockVotes):
         fewest records. "auto": "inverse-covariance" for binary variables and order 2, else "logistic".
     order : int, default 2
         Largest number of variables of an interaction; above 2 for binary variables only.
-    state_names : Schema or dict of variable to list of states
-        Public description of the variables, the nodes of the graph; required unless the data come as a `PrivateTable`.
-    adjacency : {"add_remove", "replace_one"}
-    n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+    state_names
+    adjacency
+    n_records
     n_workers : int, optional
         Threads that learn blocks' graphs; default: up to 4. The result does not depend on it.
-    random_state : int, optional
-        For tests and benchmarks only: makes blocks and noise reproducible, so that nothing is protected.
+    random_state
 
     Attributes
     ----------
@@ -66,8 +63,8 @@ class StableStructure(BaseBlockVotes):
         About how many blocks would have to vote otherwise before the graph could change; smallest such number with
         which a graph is released. Far below the threshold: more records, or fewer blocks, are needed.
     n_blocks_ : int
-    release_ : Release
-    privacy_ : Privacy
+    release_
+    privacy_
 
     Notes
     -----
@@ -109,17 +106,12 @@ class StableStructure(BaseBlockVotes):
     ) -> None:
         self.width = width
         self.min_edge_weight = min_edge_weight
-        self.epsilon = epsilon
-        self.delta = delta
         self.n_blocks = n_blocks
         self.learner = learner
         self.order = order
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
         self.n_workers = n_workers
         self.random_state = random_state
-        super().__init__()
+        super().__init__(epsilon, delta, None, state_names, adjacency, n_records)
 
     def _budget(self) -> Budget:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
@@ -128,7 +120,9 @@ class StableStructure(BaseBlockVotes):
         return budget
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        return stable_structure.run(table, StableSettings(self._blocks(), self.n_blocks, self.random_state), budget)
+        return stable_structure.run(
+            table, StableSettings(self._blocks(), self.n_blocks, random_state=self.random_state), budget
+        )
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         found, variables = stable_graph(release), release.schema.variables

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.estimators.base import Progress, noisy_marginals, progress_bar
+from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
@@ -17,6 +17,7 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 

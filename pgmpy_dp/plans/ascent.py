@@ -7,16 +7,25 @@ the steps and the averages that are made of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.plans.settings import SeededSettings, number, require_kind, share, whole
 from pgmpy_dp.private.curator.schedule import SampledCurator
+from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["PARAMETER_UNIT", "Ascent", "AscentSettings", "ascend", "largest_stable_rate"]
+__all__ = [
+    "PARAMETER_UNIT",
+    "Ascent",
+    "AscentSettings",
+    "ascend",
+    "largest_stable_rate",
+    "parameter_integers",
+    "released_parameters",
+]
 
 _LARGEST_PARAMETER = 50.0  # log-potentials stay within +-50: a ratio of exp(100) between two cells of a table
 _PARAMETER_BITS = 32
@@ -25,7 +34,7 @@ PARAMETER_UNIT = math.ldexp(1.0, -_PARAMETER_BITS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AscentSettings:
+class AscentSettings(SeededSettings):
     """How to ascend, fixed before the records are looked at.
 
     Parameters
@@ -45,9 +54,6 @@ class AscentSettings:
         In (0, 1]: the result is the mean of the parameters over this last part of the steps.
     count_share : float, default 0.05
         In (0, 1): part of the budget (of rho) for a noisy number of units, where no public one is known.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable samples and noise. The release is marked reproducible and **is not
-        private**.
 
     Raises
     ------
@@ -55,47 +61,25 @@ class AscentSettings:
         For arguments that are wrong whatever the data.
     """
 
-    n_steps: int = 200
-    batch_rate: float | None = None
-    clip_norm: float | None = None
-    learning_rate: float | None = None
-    momentum: float = 0.9
-    average_share: float = 0.5
-    count_share: float = 0.05
-    random_state: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-        if isinstance(self.n_steps, bool) or not isinstance(self.n_steps, int | np.integer):
-            raise TypeError(f"n_steps={self.n_steps!r} is a {type(self.n_steps).__name__}; pass a whole number above 0")
-        if not 1 <= self.n_steps <= 10**6:
-            raise ValueError(f"n_steps={self.n_steps!r} is out of range; pass a whole number from 1 to 1000000")
-        object.__setattr__(self, "n_steps", int(self.n_steps))
-        for name in ("batch_rate", "clip_norm", "learning_rate"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, checked_number(name, getattr(self, name), positive=True))
-        if self.batch_rate is not None and self.batch_rate > 1:
-            raise ValueError(f"batch_rate={self.batch_rate!r} is above 1; it is a probability: pass a number in (0, 1]")
-        for name in ("momentum", "count_share"):
-            number = checked_number(name, getattr(self, name), positive=name == "count_share", below_one=True)
-            object.__setattr__(self, name, number)
-        share = checked_number("average_share", self.average_share, positive=True)
-        if share > 1:
-            raise ValueError(f"average_share={share!r} is above 1; pass the part of the steps to average, in (0, 1]")
-        object.__setattr__(self, "average_share", share)
+    n_steps: int = field(default=200, metadata=whole(1, 10**6))
+    batch_rate: float | None = field(default=None, metadata=number(most=1))
+    clip_norm: float | None = field(default=None, metadata=number())
+    learning_rate: float | None = field(default=None, metadata=number())
+    momentum: float = field(default=0.9, metadata=number(positive=False, below_one=True))
+    average_share: float = field(default=0.5, metadata=number(most=1))
+    count_share: float = field(default=0.05, metadata=share())
 
 
 @dataclass(frozen=True)
 class Ascent:
-    """What came of the steps.
+    """What came of the steps so far.
 
     Attributes
     ----------
     parameters : ndarray of int64
         Averaged, in units of `PARAMETER_UNIT`.
     path : dict
-        How the parameters were found: public.
+        How the parameters were found: public. Its ``n_steps`` are those that were taken.
     """
 
     parameters: np.ndarray
@@ -111,8 +95,10 @@ def ascend(
     gradient: Callable[[np.ndarray], np.ndarray],
     default_rate: Callable[[float, float], float],
     stable_rate: Callable[[np.ndarray, float], float] | None = None,
-) -> Ascent:
-    """Take the noisy steps from parameters 0. Between two noisy sums everything is post-processing.
+) -> Generator[Ascent, None, None]:
+    """Take the noisy steps from parameters 0; yield what was found before the first and after each of them.
+
+    Between two noisy sums everything is post-processing.
 
     Parameters
     ----------
@@ -138,6 +124,23 @@ def ascend(
     theta = np.zeros(n_parameters)
     direction, average = np.zeros_like(theta), np.zeros_like(theta)
     averaged = math.ceil(settings.average_share * settings.n_steps)
+
+    def found(taken: int) -> Ascent:
+        part = taken - (settings.n_steps - averaged)  # steps that are in the average; of fewer than all, their mean
+        mean = theta if part <= 0 else average if part == averaged else average * (averaged / part)
+        path = {
+            "n_steps": taken,
+            "batch_rate": schedule.rate,
+            "clip_norm": curator.bound * curator.unit_size,
+            "noise_multiplier": schedule.multiplier,
+            "learning_rate": learning_rate,
+            "last_learning_rate": rate,
+            "momentum": settings.momentum,
+            "average_share": settings.average_share,
+        }
+        return Ascent(parameter_integers(mean), path)
+
+    yield found(0)
     for step in range(settings.n_steps):
         direction = settings.momentum * direction + (1.0 - settings.momentum) * (gradient(theta) * to_mean)
         if stable_rate is not None and settings.learning_rate is None:
@@ -145,17 +148,18 @@ def ascend(
         theta = np.clip(theta + rate * direction, -_LARGEST_PARAMETER, _LARGEST_PARAMETER)
         if step >= settings.n_steps - averaged:
             average += theta / averaged
-    path = {
-        "n_steps": settings.n_steps,
-        "batch_rate": schedule.rate,
-        "clip_norm": curator.bound * curator.unit_size,
-        "noise_multiplier": schedule.multiplier,
-        "learning_rate": learning_rate,
-        "last_learning_rate": rate,
-        "momentum": settings.momentum,
-        "average_share": settings.average_share,
-    }
-    return Ascent(np.rint(np.ldexp(average, _PARAMETER_BITS)).astype(np.int64), path)
+        yield found(step + 1)
+
+
+def parameter_integers(parameters: np.ndarray) -> np.ndarray:
+    """Parameters as a release keeps them: in units of 2**-32."""
+    return np.rint(np.ldexp(parameters, _PARAMETER_BITS)).astype(np.int64)
+
+
+def released_parameters(release: Release, kind: str) -> list[np.ndarray]:
+    """The parameters of a release of this kind; ValueError for another kind."""
+    require_kind(release, kind)
+    return [value * float(release.public["parameter_unit"]) for value in release.values]
 
 
 def largest_stable_rate(momentum: float, curvature: float) -> float:

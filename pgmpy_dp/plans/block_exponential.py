@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.communities import marks_of
 from pgmpy_dp.plans.communities import (
     COUNT_SHARE,
@@ -13,6 +12,7 @@ from pgmpy_dp.plans.communities import (
     noisy_degree,
     require_graph_and_budget,
 )
+from pgmpy_dp.plans.settings import whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.graphs import GraphCurator, edge_count_noise
@@ -37,7 +37,7 @@ class ExponentialSettings(CommunitySettings):
         default; in settings for `run`, raise it only where it is public that the graph is tree-like.
     """
 
-    max_vertices: int = 64
+    max_vertices: int = field(default=64, metadata=whole(2))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,7 +46,6 @@ class ExponentialSettings(CommunitySettings):
                 f"n_communities={self.n_communities!r}: the exponential mechanism is drawn from exactly for two "
                 "communities only; use method 'randomized-response' or 'noisy-power' for more"
             )
-        object.__setattr__(self, "max_vertices", checked_integer("max_vertices", self.max_vertices, 2))
 
 
 def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> Release:
@@ -108,7 +107,8 @@ def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> R
         pure=budget.epsilon is not None,
         random_state=settings.random_state,
     )
-    degree = noisy_degree(curator, COUNT_SHARE) if settings.degree is None else settings.degree
-    labels = curator.community_choice(degree, curator.left)
+    with curator.keeping():
+        degree = noisy_degree(curator, COUNT_SHARE) if settings.degree is None else settings.degree
+        labels = curator.community_choice(degree, curator.left)
     facts = {"method": "exponential", "max_vertices": settings.max_vertices}
     return communities_release(curator, settings, budget, marks_of(labels, 2), degree, **facts)

@@ -17,7 +17,7 @@ Three learners:
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,9 +26,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import expit, xlogy
 
-from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import edge_scores
+from pgmpy_dp.plans.settings import Settings, by, number, one_of, whole
 from pgmpy_dp.private.curator.blocks import block_function
 from pgmpy_dp.private.data.regressions import feature_rows
 from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout, weight_count
@@ -36,6 +36,7 @@ from pgmpy_dp.schema import Schema
 from pgmpy_dp.solvers.proximal import minimize_proximal
 
 __all__ = [
+    "BLOCKS",
     "LEARNERS",
     "BlockLearner",
     "BlockSettings",
@@ -52,7 +53,7 @@ _MAX_ITER, _STEP_TOL = 300, 1e-4
 
 
 @dataclass(frozen=True)
-class BlockSettings:
+class BlockSettings(Settings):
     """How a block's graph is learned, fixed before the records are looked at.
 
     Parameters
@@ -69,31 +70,28 @@ class BlockSettings:
         s: a block's graph keeps its s pairs of largest score. Default: no limit beyond that of the learner.
     n_workers : int, optional
         Threads. Default: up to 4. The result does not depend on it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    width: float
-    min_edge_weight: float
-    learner: str = "auto"
-    order: int = 2
-    max_edges: int | None = None
-    n_workers: int | None = None
+    width: float = field(metadata=number())
+    min_edge_weight: float = field(metadata=number())
+    learner: str = field(default="auto", metadata=one_of(LEARNERS))
+    order: int = field(default=2, metadata=whole(2))
+    max_edges: int | None = field(default=None, metadata=whole(1))
+    n_workers: int | None = field(default=None, metadata=whole(1))
 
     def __post_init__(self) -> None:
-        for name in ("width", "min_edge_weight"):
-            object.__setattr__(self, name, checked_number(name, getattr(self, name), positive=True))
-        if self.learner not in LEARNERS:
-            raise ValueError(f"learner={self.learner!r} is not supported; use one of {LEARNERS}")
-        object.__setattr__(self, "order", checked_integer("order", self.order, 2))
+        super().__post_init__()
         if self.order > 2 and self.learner not in ("auto", "logistic"):
             raise ValueError(f"order={self.order!r} with learner={self.learner!r}, which has order 2; use 'logistic'")
-        for name in ("max_edges", "n_workers"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, checked_integer(name, getattr(self, name), 1))
+
+
+def _checked_blocks(name: str, value: object) -> BlockSettings:
+    if not isinstance(value, BlockSettings):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass BlockSettings")
+    return value
+
+
+BLOCKS = by(_checked_blocks)  # metadata of a field, see `Settings`
 
 
 @dataclass(frozen=True)

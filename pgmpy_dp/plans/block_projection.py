@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.plans import convex_program
+from pgmpy_dp.plans.settings import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.curator.blocks import block_function
@@ -117,8 +118,7 @@ def release(
 
 def released_matrix(release: Release) -> np.ndarray:
     """The noisy X of a release of the projection, shape (n, n); ValueError for another kind. Post-processing."""
-    if release.kind != "block_projection":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'block_projection'")
+    require_kind(release, "block_projection")
     return _matrix(release.public, release.values[0], int(release.public["grid_exponent"]))
 
 

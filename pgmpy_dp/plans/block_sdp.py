@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from pgmpy_dp.checks import checked_number
+import numpy as np
+
 from pgmpy_dp.models.communities import marks_of, spectral_labels
 from pgmpy_dp.plans.block_projection import projected, projection
 from pgmpy_dp.plans.communities import (
@@ -17,6 +19,7 @@ from pgmpy_dp.plans.communities import (
     require_graph_and_budget,
     vote,
 )
+from pgmpy_dp.plans.settings import number, one_of
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.block_projection import ANALYSES, BlockProjection
@@ -52,18 +55,10 @@ class ProjectionSettings(CommunitySettings):
         Which sensitivity of the projection the noise is for.
     """
 
-    bias: float = DEFAULT_BIAS
+    bias: float = field(default=DEFAULT_BIAS, metadata=number(most=1))
     vote: bool = True
     split: bool = False
-    analysis: str = "tight"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "bias", checked_number("bias", self.bias, positive=True))
-        if self.bias > 1:
-            raise ValueError(f"bias={self.bias!r} is above 1; pass a number in (0, 1]")
-        if self.analysis not in ANALYSES:
-            raise ValueError(f"analysis={self.analysis!r} is not supported; use one of {ANALYSES}")
+    analysis: str = field(default="tight", metadata=one_of(ANALYSES))
 
 
 def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Release:
@@ -129,17 +124,24 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
         random_state=settings.random_state,
     )
     whole = 2.0 if settings.split else 1.0
-    with curator.split(2) if settings.split else nullcontext([curator, curator]) as (first, second):
-        degree = noisy_degree(first, COUNT_SHARE) if settings.degree is None else settings.degree / whole
-        noisy = projected(first, _program(graph.n, settings, degree), projecting, eta)
-        labels = spectral_labels(noisy, k)
-        sums = graph.n * (noisy @ marks_of(labels, k))
-        if voting:
-            # As published, the vote of a split compares numbers of neighbours as they are.
-            sums = vote(second, labels, k, 0.0 if settings.split else degree, voting)
-    method = "sdp-exact" if settings.split else "sdp"
-    facts = {"method": method, "bias": settings.bias, "vote": voting > 0, "analysis": settings.analysis}
-    return communities_release(curator, settings, budget, sums, whole * degree, **facts)
+
+    def release(found: tuple[np.ndarray, float, bool]) -> Release:
+        sums, degree, voted = found
+        method = "sdp-exact" if settings.split else "sdp"
+        facts = {"method": method, "bias": settings.bias, "vote": voted, "analysis": settings.analysis}
+        return communities_release(curator, settings, budget, sums, whole * degree, **facts)
+
+    def steps() -> Generator[tuple[np.ndarray, float, bool], None, None]:
+        with curator.split(2) if settings.split else nullcontext([curator, curator]) as (first, second):
+            degree = noisy_degree(first, COUNT_SHARE) if settings.degree is None else settings.degree / whole
+            noisy = projected(first, _program(graph.n, settings, degree), projecting, eta)
+            labels = spectral_labels(noisy, k)
+            yield graph.n * (noisy @ marks_of(labels, k)), degree, False
+            if voting:
+                # As published, the vote of a split compares numbers of neighbours as they are.
+                yield vote(second, labels, k, 0.0 if settings.split else degree, voting), degree, True
+
+    return curator.following(steps(), release)
 
 
 def _shares(n: int, settings: ProjectionSettings, budget: Budget) -> tuple[Fraction, Fraction, float]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.plans.settings import SeededSettings, one_of, share, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.sequences import NOISES, SequenceCurator, pair_table_cost, user_additions
 from pgmpy_dp.private.data.sequences import PrivateSequences
@@ -16,7 +16,7 @@ __all__ = ["ChainSettings", "run"]
 
 
 @dataclass(frozen=True)
-class ChainSettings:
+class ChainSettings(SeededSettings):
     """What to release, fixed before the records are looked at.
 
     Parameters
@@ -31,9 +31,6 @@ class ChainSettings:
         transitions have K**2, so the transitions need more.
     noise : {"auto", "laplace", "gaussian"}, default "auto"
         As in :class:`~pgmpy_dp.plans.marginals.MarginalSettings`.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise and choice of segments. **Not private**; a
-        `ReproducibleNoiseWarning` says so.
 
     Raises
     ------
@@ -41,30 +38,18 @@ class ChainSettings:
         For arguments that are wrong whatever the data.
     """
 
-    segment_length: int | None = None
-    max_segments: int | None = None
-    initial_share: float = 0.25
-    noise: str = "auto"
-    random_state: int | None = None
+    segment_length: int | None = field(default=None, metadata=whole(2))
+    max_segments: int | None = field(default=None, metadata=whole(1))
+    initial_share: float = field(default=0.25, metadata=share())
+    noise: str = field(default="auto", metadata=one_of(NOISES))
 
     def __post_init__(self) -> None:
-        if self.noise not in NOISES:
-            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
-        if self.segment_length is not None:
-            object.__setattr__(self, "segment_length", checked_integer("segment_length", self.segment_length, 2))
-        if self.max_segments is not None:
-            object.__setattr__(self, "max_segments", checked_integer("max_segments", self.max_segments, 1))
-            if self.segment_length is None:
-                raise ValueError(
-                    f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold "
-                    "any number of pairs; pass segment_length, or max_segments=None to count users by shares"
-                )
-        share = checked_number("initial_share", self.initial_share, positive=True)
-        if share >= 1:
-            raise ValueError(f"initial_share={share!r} leaves nothing for the transitions; pass a number in (0, 1)")
-        object.__setattr__(self, "initial_share", share)
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+        super().__post_init__()
+        if self.max_segments is not None and self.segment_length is None:
+            raise ValueError(
+                f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold "
+                "any number of pairs; pass segment_length, or max_segments=None to count users by shares"
+            )
 
     @property
     def units(self) -> tuple[int, int]:
@@ -131,7 +116,6 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
         data,
         Budget(epsilon=cost.epsilon) if isinstance(cost, PureDP) else budget,
         what="initial and transition tables",
-        columns=[variable],
         random_state=settings.random_state,
     )
     curator.pair_tables(1, weights, settings.segment_length, settings.max_segments)
@@ -139,12 +123,6 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
         "chain",
         {
             "units": list(settings.units),
-            "settings": {
-                "segment_length": settings.segment_length,
-                "max_segments": settings.max_segments,
-                "initial_share": settings.initial_share,
-                "noise": settings.noise,
-                "budget": budget.guarantee.to_dict(),
-            },
+            "settings": settings.public(budget, "segment_length", "max_segments", "initial_share", "noise"),
         },
     )

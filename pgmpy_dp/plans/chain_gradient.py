@@ -6,12 +6,19 @@ Each step asks for the noisy sum of the clipped gradients of a Poisson sample of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate
+from pgmpy_dp.plans.ascent import (
+    PARAMETER_UNIT,
+    Ascent,
+    AscentSettings,
+    ascend,
+    largest_stable_rate,
+    released_parameters,
+)
+from pgmpy_dp.plans.settings import share
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradients import ChainGradientCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
@@ -46,14 +53,7 @@ class ChainGradientSettings(AscentSettings):
         For arguments that are wrong whatever the data.
     """
 
-    initial_share: float = 0.25
-
-    def __post_init__(self) -> None:
-        share = checked_number("initial_share", self.initial_share, positive=True)
-        if share >= 1:
-            raise ValueError(f"initial_share={share!r} leaves nothing for the transitions; pass a number in (0, 1)")
-        object.__setattr__(self, "initial_share", share)
-        super().__post_init__()
+    initial_share: float = field(default=0.25, metadata=share())
 
 
 def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget) -> Release:
@@ -129,7 +129,7 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
         count_share=settings.count_share,
         random_state=settings.random_state,
     )
-    found = ascend(
+    steps = ascend(
         settings,
         curator,
         curator.n_cells,
@@ -137,26 +137,19 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
         gradient=curator.step,
         default_rate=lambda _, variance: _default_learning_rate(settings, k, variance),
     )
-    return curator.release(
-        "chain_logits",
-        {
-            "parameter_unit": PARAMETER_UNIT,
-            "settings": {
-                "initial_share": settings.initial_share,
-                "count_share": settings.count_share,
-                "budget": budget.guarantee.to_dict(),
-            },
-            "path": found.path,
-        },
-        computed=[found.parameters[:k], found.parameters[k:].reshape(k, k)],
-    )
+    asked = settings.public(budget, "initial_share", "count_share")
+
+    def release(found: Ascent) -> Release:
+        public = {"parameter_unit": PARAMETER_UNIT, "settings": asked, "path": found.path}
+        logits = found.parameters[:k], found.parameters[k:].reshape(k, k)
+        return curator.release("chain_logits", public, [*logits, *curator.arrays])
+
+    return curator.following(steps, release)
 
 
 def parameters(release: Release) -> tuple[np.ndarray, np.ndarray]:
     """Logits of a release of this learner: of the first state, shape (K,), and of the next one, shape (K, K)."""
-    if release.kind != "chain_logits":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'chain_logits'")
-    initial, transition = (value * float(release.public["parameter_unit"]) for value in release.values[:2])
+    initial, transition = released_parameters(release, "chain_logits")[:2]
     return initial, transition
 
 

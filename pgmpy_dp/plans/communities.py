@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.models.communities import balanced, community_scores, labels_of, marks_of
+from pgmpy_dp.plans.settings import SeededSettings, number, require_kind, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.graphs import GraphCurator
 from pgmpy_dp.private.data.graph import PrivateGraph
@@ -36,7 +36,7 @@ SCORE_UNIT = 2.0**-16
 
 
 @dataclass(frozen=True)
-class CommunitySettings:
+class CommunitySettings(SeededSettings):
     """What all learners of communities are told, fixed before the edges are looked at.
 
     Parameters
@@ -45,8 +45,6 @@ class CommunitySettings:
         k, at least 2.
     degree : float, optional
         d, a public average degree. Default: from a noisy number of edges, inside the budget.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. The release **is not private**.
 
     Raises
     ------
@@ -54,16 +52,8 @@ class CommunitySettings:
         For numbers that are none, or out of range.
     """
 
-    n_communities: int = 2
-    degree: float | None = None
-    random_state: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_communities", checked_integer("n_communities", self.n_communities, 2))
-        if self.degree is not None:
-            object.__setattr__(self, "degree", checked_number("degree", self.degree, positive=True))
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+    n_communities: int = field(default=2, metadata=whole(2))
+    degree: float | None = field(default=None, metadata=number())
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,16 +138,15 @@ def communities_release(
         "n_communities": settings.n_communities,
         "degree": degree,
         "score_unit": SCORE_UNIT,
-        "settings": {"degree": settings.degree, "budget": budget.guarantee.to_dict(), **public},
+        "settings": {**settings.public(budget, "degree"), **public},
     }
-    counts = [(a.values[0], a.noise[0]) for a in curator.answers if a.operator == "edge_count"]
-    return curator.release("communities", facts, computed=(labels_of(sums).astype(np.int64), fixed), arrays=counts)
+    counts = [answer.values[0] for answer in curator.answers if answer.operator == "edge_count"]
+    return curator.release("communities", facts, [labels_of(sums).astype(np.int64), fixed, *counts])
 
 
 def communities(release: Release) -> Communities:
     """Read a release of kind "communities"; ValueError for another kind. Post-processing."""
-    if release.kind != "communities":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'communities'")
+    require_kind(release, "communities")
     nodes, degree = release.public["nodes"], release.public["degree"]
     n = int(release.public["n"])
     names = range(n) if nodes is None else tuple(decode_label(node) for node in nodes)

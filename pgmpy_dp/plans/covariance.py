@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.plans.settings import SeededSettings, by, one_of, require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.vectors import (
     GRID,
@@ -34,7 +34,7 @@ _MEAN_SHARE = Fraction(1, 5)
 
 
 @dataclass(frozen=True)
-class CovarianceSettings:
+class CovarianceSettings(SeededSettings):
     """What to release, fixed before the records are looked at.
 
     Parameters
@@ -51,9 +51,6 @@ class CovarianceSettings:
         Of a private centre: records are clipped to this distance from `center_start` for it. Required, public.
     center_start : sequence of d numbers, optional
         A public guess of the mean. Default: zeros.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
-        `ReproducibleNoiseWarning` says so.
 
     Raises
     ------
@@ -61,26 +58,19 @@ class CovarianceSettings:
         For arguments that are wrong whatever the data.
     """
 
-    row_norm: float
-    mechanism: str = "auto"
+    row_norm: float = field(metadata=by(checked_norm))
+    mechanism: str = field(default="auto", metadata=one_of(MECHANISMS))
     center: tuple[float, ...] | str | None = None
-    center_radius: float | None = None
-    center_start: tuple[float, ...] | None = None
-    random_state: int | None = None
+    center_radius: float | None = field(default=None, metadata=by(checked_norm))
+    center_start: tuple[float, ...] | None = field(default=None, metadata=by(checked_point))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "row_norm", checked_norm("row_norm", self.row_norm))
-        if self.mechanism not in MECHANISMS:
-            raise ValueError(f"mechanism={self.mechanism!r} is not supported; use one of {MECHANISMS}")
+        super().__post_init__()
         private = isinstance(self.center, str)
         if private and self.center != "private":
             raise ValueError(f"center={self.center!r} is not supported; pass None, a public vector, or 'private'")
         if self.center is not None and not private:
             object.__setattr__(self, "center", checked_point("center", self.center))
-        if self.center_start is not None:
-            object.__setattr__(self, "center_start", checked_point("center_start", self.center_start))
-        if self.center_radius is not None:
-            object.__setattr__(self, "center_radius", checked_norm("center_radius", self.center_radius))
         if private and self.center_radius is None:
             raise ValueError(
                 "center='private' needs center_radius, a public distance from center_start (default zeros) within "
@@ -91,8 +81,6 @@ class CovarianceSettings:
                 f"center_radius={self.center_radius!r} and center_start={self.center_start!r} are for "
                 f"center='private', and center={self.center!r}; drop them"
             )
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
 
 
 def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> Release:
@@ -165,7 +153,6 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         data,
         budget,
         what=f"second moments of {d} columns",
-        columns=data.columns,
         mechanism=noise.mechanism.replace("-", "_"),
         reserve=eta,
         pure=not isinstance(cost, ZCDP),
@@ -174,19 +161,18 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     public = {
         **{"n_records": data.n_records, "row_norm": settings.row_norm, "grid": GRID},
         **{name: getattr(settings, name) for name in ("center", "center_radius", "center_start")},
-        "settings": {"mechanism": settings.mechanism, "budget": budget.guarantee.to_dict()},
+        "settings": settings.public(budget, "mechanism"),
     }
     extra: list[np.ndarray] = []
-    if mean:
-        assert settings.center_radius is not None
-        extra.append(curator.clipped_sum(_start(settings.center_start, d), settings.center_radius, mean))
-    if count:
-        extra.append(np.array([curator.unit_count(count)]))
-    curator.second_moments(_location(public, extra, d), settings.row_norm, noise.mechanism, rest, eta)
-    ordered = (curator.answers[-1], *curator.answers[:-1])  # readers expect the matrix first
-    return curator.release(
-        "covariance", public, arrays=[pair for a in ordered for pair in zip(a.values, a.noise, strict=True)]
-    )
+    with curator.keeping():
+        if mean:
+            assert settings.center_radius is not None
+            extra.append(curator.clipped_sum(_start(settings.center_start, d), settings.center_radius, mean))
+        if count:
+            extra.append(np.array([curator.unit_count(count)]))
+        curator.second_moments(_location(public, extra, d), settings.row_norm, noise.mechanism, rest, eta)
+    *others, diagonal, off_diagonal = curator.arrays
+    return curator.release("covariance", public, [diagonal, off_diagonal, *others])  # readers expect the matrix first
 
 
 def _count_share(d: int) -> Fraction:
@@ -237,8 +223,7 @@ def noisy_covariance(release: Release) -> NoisyCovariance:
     >>> abs(noisy_covariance(release).covariance).round(1).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    if release.kind != "covariance":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'covariance'")
+    require_kind(release, "covariance")
     public = release.public
     columns = tuple(decode_label(name) for name in public["columns"])
     d = len(columns)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.plans.block_graphs import BlockSettings, block_arguments, blocks_public, plan_blocks
+from pgmpy_dp.plans.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
+from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.curator.votes import MAX_BLOCKS, NOISES, edge_vote_cost, edge_vote_noise
@@ -20,7 +20,7 @@ __all__ = ["VotingSettings", "edge_frequencies", "run"]
 
 
 @dataclass(frozen=True)
-class VotingSettings:
+class VotingSettings(SeededSettings):
     """How the blocks vote, fixed before the records are looked at.
 
     Parameters
@@ -31,24 +31,11 @@ class VotingSettings:
         M. Default: 2.5 times what the noise of all pairs stays below with probability about .95, so that an edge of
         nine blocks in ten is told from one of one in ten.
     noise : {"auto", "laplace", "gaussian"}, default "auto"
-    random_state : int, optional
-        For tests and benchmarks only: repeatable blocks and noise. The release **is not private**.
     """
 
-    blocks: BlockSettings
-    n_blocks: int | None = None
-    noise: str = "auto"
-    random_state: int | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.blocks, BlockSettings):
-            raise TypeError(f"blocks={self.blocks!r} is a {type(self.blocks).__name__}; pass BlockSettings")
-        if self.noise not in NOISES:
-            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
-        if self.n_blocks is not None:
-            object.__setattr__(self, "n_blocks", checked_integer("n_blocks", self.n_blocks, 1))
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+    blocks: BlockSettings = field(metadata=BLOCKS)
+    n_blocks: int | None = field(default=None, metadata=whole(1))
+    noise: str = field(default="auto", metadata=one_of(NOISES))
 
 
 def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Release:
@@ -111,7 +98,6 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
         table,
         budget,
         what=f"votes of {n_blocks} blocks on the edges between {p} variables",
-        columns=table.schema.variables,
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
     )
@@ -120,7 +106,7 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
         "edge_votes",
         {
             "n_blocks": n_blocks,
-            "settings": {**blocks_public(learner), "noise": settings.noise, "budget": budget.guarantee.to_dict()},
+            "settings": {**blocks_public(learner), **settings.public(budget, "noise")},
         },
     )
 
@@ -130,8 +116,7 @@ def edge_frequencies(release: Release) -> np.ndarray:
 
     Unbiased, so it may lie outside of [0, 1]. Post-processing.
     """
-    if release.kind != "edge_votes":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'edge_votes'")
+    require_kind(release, "edge_votes")
     p = len(release.schema)
     shares = np.zeros((p, p))
     shares[np.triu_indices(p, 1)] = release.values[0] / release.public["n_blocks"]

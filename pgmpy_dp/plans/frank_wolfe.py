@@ -6,14 +6,14 @@ once as there are regressions. What differs from the paper, and why: ``private/c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.plans.public_graph import encoded_graph, released_edges
+from pgmpy_dp.plans.settings import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.tables import TableCurator
@@ -21,7 +21,7 @@ from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.mathematics.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["Descent", "FrankWolfePlan", "FrankWolfeSettings", "descend", "regression_weights", "regressions_of", "run"]
 
@@ -30,14 +30,11 @@ __all__ = ["Descent", "FrankWolfePlan", "FrankWolfeSettings", "descend", "regres
 class Descent:
     """What a descent let out: all of it is noisy.
 
-    `vertices` has shape (n_iter - 1, n_regressions), see `run`; `scale` is in units of the gradient sums; `count` and
-    `count_noise` are a noisy number of records, where one was needed.
+    `vertices` has shape (n_iter - 1, n_regressions), see `run`; `scale` is in units of the gradient sums.
     """
 
     vertices: np.ndarray
     scale: float
-    count: np.ndarray | None
-    count_noise: Noise | None
 
     @property
     def n_iter(self) -> int:
@@ -125,30 +122,26 @@ def run(
         mechanism="gumbel_noisy_max" if isinstance(made.cost, ZCDP) else "exponential_noisy_max",
         random_state=settings.random_state,
     )
-    found = descend(curator, made, progress)
-    return curator.release(
-        "regressions",
-        {
-            "family": settings.family,
-            "order": settings.order,
-            "graph": encoded_graph(settings.graph),
-            "radius": made.radius,
-            "n_iter": found.n_iter,
-            "step": settings.step,
-            "scale": found.scale / RESIDUAL_UNIT,
-            "grid": RESIDUAL_UNIT,
-            "settings": {
-                "width": settings.width,
-                "n_iter": settings.n_iter,
-                "count_share": settings.count_share,
-                "budget": budget.guarantee.to_dict(),
-            },
-        },
-        computed=[found.vertices],
-    )
+    public = {
+        "family": settings.family,
+        "order": settings.order,
+        "graph": encoded_graph(settings.graph),
+        "radius": made.radius,
+        "step": settings.step,
+        "grid": RESIDUAL_UNIT,
+        "settings": settings.public(budget, "width", "n_iter", "count_share"),
+    }
+
+    def release(found: Descent) -> Release:
+        steps = {"n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
+        return curator.release("regressions", {**public, **steps}, [found.vertices, *curator.arrays])
+
+    return curator.following(descend(curator, made, progress), release)
 
 
-def descend(curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None) -> Descent:
+def descend(
+    curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
+) -> Generator[Descent, None, None]:
     """The descent itself, for the whole cost of a curator that has answered nothing yet: of a table, or of a part.
 
     Parameters
@@ -158,11 +151,9 @@ def descend(curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], 
     plan : FrankWolfePlan
     progress : callable, optional
     """
-    count, count_noise = None, None
     records = float(plan.n_records or 0)
     if plan.count_budget:
         records = float(curator.record_count(plan.count_part))
-        ((count,), (count_noise,)) = curator.answers[-1].values, curator.answers[-1].noise
     n_iter = plan.iterations(records)
     share = plan.selection_part(n_iter)
     vertices = np.zeros((n_iter - 1, plan.layout.n_regressions), dtype=np.int64)
@@ -171,20 +162,20 @@ def descend(curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], 
     path = curator.regression_path(plan.layout, denominator(plan.step, n_iter) - 1)
     rows, moves = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
     for t in range(1, n_iter):
+        yield Descent(vertices[: t - 1], plan.scale(n_iter))
         chosen = path.vertices(rows, moves, plan.radius / denominator(plan.step, t), share)
         vertices[t - 1] = chosen
         rows, moves = columns[every, chosen % q], np.where(chosen >= q, -1, 1) * step_units(plan.step, t)
         if progress is not None:
             progress()
-    return Descent(vertices, plan.scale(n_iter), count, count_noise)
+    yield Descent(vertices, plan.scale(n_iter))
 
 
 def regressions_of(release: Release) -> RegressionLayout:
     """Which regression is which row of the weights, and which feature which column."""
-    public = _public(release)
-    schema = release.schema
-    sizes = [schema.cardinality(name) for name in schema.variables]
-    return regression_layout(public["family"], sizes, public["order"], released_edges(release))
+    require_kind(release, "regressions")
+    sizes = [release.schema.cardinality(name) for name in release.schema.variables]
+    return regression_layout(release.public["family"], sizes, release.public["order"], released_edges(release))
 
 
 def regression_weights(release: Release) -> np.ndarray:
@@ -192,8 +183,8 @@ def regression_weights(release: Release) -> np.ndarray:
 
     The sum over steps of each step's share times its vertex: after T - 1 steps of ``1/(t+1)`` each vertex counts 1/T.
     """
-    public = _public(release)
-    return weights_of(release.values[0], regressions_of(release).n_columns, public["radius"], public["step"])
+    q, public = regressions_of(release).n_columns, release.public
+    return weights_of(release.values[0], q, public["radius"], public["step"])
 
 
 def _used_positions(layout: RegressionLayout) -> list[int]:
@@ -202,9 +193,3 @@ def _used_positions(layout: RegressionLayout) -> list[int]:
     for feature in {layout.features[f] for f in np.unique(layout.columns[layout.columns >= 0])}:
         used.update(feature[:1] if layout.family == "pairwise" else feature)
     return sorted(used)
-
-
-def _public(release: Release) -> dict[str, Any]:
-    if release.kind != "regressions":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'regressions'")
-    return dict(release.public)

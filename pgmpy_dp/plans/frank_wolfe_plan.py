@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from pgmpy_dp.checks import checked_integer, checked_number
-from pgmpy_dp.plans.public_graph import checked_graph, edge_positions
+from pgmpy_dp.plans.public_graph import GRAPH, edge_positions
+from pgmpy_dp.plans.settings import SeededSettings, number, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
@@ -37,7 +37,7 @@ _BOUND_SHARE = {
 
 
 @dataclass(frozen=True)
-class FrankWolfeSettings:
+class FrankWolfeSettings(SeededSettings):
     """Which model, and how to descend, fixed before the records are looked at.
 
     Parameters
@@ -59,48 +59,27 @@ class FrankWolfeSettings:
         mu_t. The default makes the result the mean of the vertices and of the start at 0.
     count_share : float, default 0.01
         In (0, 1): part of the budget for a noisy number of records, where none is public and `n_iter` is not given.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. The release is marked reproducible and **is not private**.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    width: float
-    family: str = "ising"
-    order: int = 2
-    graph: tuple[tuple[Hashable, ...], ...] | None = None
-    n_iter: int | None = None
-    step: str = STEPS[0]
-    count_share: float = 0.01
-    random_state: int | None = None
+    width: float = field(metadata=number())
+    family: str = field(default="ising", metadata=one_of(FAMILIES))
+    order: int = field(default=2, metadata=whole(2))
+    graph: tuple[tuple[Hashable, ...], ...] | None = field(default=None, metadata=GRAPH)
+    n_iter: int | None = field(default=None, metadata=whole(2))
+    step: str = field(default=STEPS[0], metadata=one_of(STEPS))
+    count_share: float = field(default=0.01, metadata=share())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "width", checked_number("width", self.width, positive=True))
-        for name, allowed in (("family", FAMILIES), ("step", STEPS)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r} is not supported; use one of {allowed}")
-        object.__setattr__(self, "order", checked_integer("order", self.order, 2))
+        super().__post_init__()
         if self.family != "binary" and self.order != 2:
             raise ValueError(
                 f"order={self.order!r} with family={self.family!r}, which has order 2; use family='binary'"
             )
-        if self.graph is not None:
-            object.__setattr__(self, "graph", checked_graph(self.graph))
-        if self.n_iter is not None:
-            n_iter = checked_integer("n_iter", self.n_iter, 2)
-            if n_iter > _most_iterations(self.step):
-                raise ValueError(
-                    f"n_iter={n_iter!r} is more than {_most_iterations(self.step)}, the most with step={self.step!r}; "
-                    "take fewer: noise grows with their number"
-                )
-            object.__setattr__(self, "n_iter", n_iter)
-        share = checked_number("count_share", self.count_share, positive=True, below_one=True)
-        object.__setattr__(self, "count_share", share)
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+        if self.n_iter is not None and self.n_iter > _most_iterations(self.step):
+            raise ValueError(
+                f"n_iter={self.n_iter!r} is more than {_most_iterations(self.step)}, the most with step={self.step!r}; "
+                "take fewer: noise grows with their number"
+            )
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,23 @@ Each step asks for the noisy sum of the clipped gradients of a Poisson sample of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.curvature import CurvatureBound
+from pgmpy_dp.models.curvature import StableRate
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend, largest_stable_rate
+from pgmpy_dp.plans.ascent import (
+    PARAMETER_UNIT,
+    Ascent,
+    AscentSettings,
+    ascend,
+    largest_stable_rate,
+    released_parameters,
+)
+from pgmpy_dp.plans.settings import by
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradients import GradientCurator
 from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
@@ -27,9 +35,6 @@ __all__ = ["GradientSettings", "parameters", "run"]
 # two also without noise on chains, stars, grids and complete graphs whose variables are almost equal.
 _HORIZON = 0.8  # 0.4 to 1.2 cost up to a fifth of the divergence, either way depending on the signal
 _STABLE = 0.85  # of the largest stable step; at .9 some models swing on, .8 costs an eighth where noise is smallest
-# Growth of the rate in a step, before and after the curvature has held it back once. Slower costs up to three fifths
-# where noise is small, faster sets some models swinging.
-_GROWTH = (1.08, 1.03)
 
 
 @dataclass(frozen=True)
@@ -45,20 +50,11 @@ class GradientSettings(AscentSettings):
     n_steps, batch_rate, clip_norm, learning_rate, momentum, average_share, count_share, random_state
         See :class:`~pgmpy_dp.plans.ascent.AscentSettings`; units are records. Default `clip_norm`:
         sqrt(number of tables), the norm of a record's indicator. Default `learning_rate`: see `run`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    scopes: tuple[tuple, ...]
+    # The scopes obey the same rules as those of the marginals.
+    scopes: tuple[tuple, ...] = field(metadata=by(lambda _, scopes: checked_scopes(scopes)))
     memory_limit: int = DEFAULT_MEMORY_LIMIT
-
-    def __post_init__(self) -> None:
-        # The scopes obey the same rules as those of the marginals.
-        object.__setattr__(self, "scopes", checked_scopes(self.scopes))
-        super().__post_init__()
 
 
 def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Release:
@@ -148,31 +144,27 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         count_share=settings.count_share,
         random_state=settings.random_state,
     )
-    found = ascend(
+    steps = ascend(
         settings,
         curator,
         cliques.n_cells,
         public_count=table.n_records,
         gradient=lambda theta: curator.step(engine.calibrate(theta)[0]),
         default_rate=lambda records, variance: _default_learning_rate(settings, cliques, records, variance),
-        stable_rate=_StableRate(engine, settings.momentum),
+        stable_rate=StableRate(engine, _STABLE * largest_stable_rate(settings.momentum, 1.0)),
     )
-    return curator.release(
-        "log_potentials",
-        {
-            "parameter_unit": PARAMETER_UNIT,
-            "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
-            "path": found.path,
-        },
-        computed=[found.parameters],
-    )
+    asked = settings.public(budget, "count_share")
+
+    def release(found: Ascent) -> Release:
+        public = {"parameter_unit": PARAMETER_UNIT, "settings": asked, "path": found.path}
+        return curator.release("log_potentials", public, [found.parameters, *curator.arrays])
+
+    return curator.following(steps, release)
 
 
 def parameters(release: Release) -> np.ndarray:
     """Log-potentials of a release of this learner, shape (n_cells,)."""
-    if release.kind != "log_potentials":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'log_potentials'")
-    return release.values[0] * float(release.public["parameter_unit"])
+    return released_parameters(release, "log_potentials")[0]
 
 
 def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records: float, variance: float) -> float:
@@ -180,27 +172,6 @@ def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records
     k = cliques.n_cells / cliques.n_cliques
     h = 1.0 / (variance * k + 1.0 / records)
     return min(h, _HORIZON * math.sqrt(h * k)) / settings.n_steps
-
-
-class _StableRate:
-    """What the next step bears, of the rate that noise allows; see `run`. Post-processing of public parameters."""
-
-    def __init__(self, engine: SumProduct, momentum: float) -> None:
-        self._engine = engine
-        self._curvature = CurvatureBound(engine)
-        self._limit = _STABLE * largest_stable_rate(momentum, 1.0)
-        self._anywhere = self._limit / (0.5 * engine.cliques.n_cliques)
-        self._last, self._growth = 0.0, _GROWTH[0]
-
-    def __call__(self, theta: np.ndarray, allowed: float) -> float:
-        if allowed <= self._anywhere:
-            return allowed
-        here = max(self._anywhere, self._limit / self._curvature(self._engine.calibrate(theta)[0]))
-        grown = max(self._anywhere, self._growth * self._last)
-        if here < grown:
-            self._growth = _GROWTH[1]
-        self._last = min(grown, here)
-        return min(allowed, self._last)
 
 
 def _cliques(table: PrivateTable, settings: GradientSettings) -> Cliques:

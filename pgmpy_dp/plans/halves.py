@@ -6,22 +6,22 @@ of them costs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pgmpy_dp.plans.frank_wolfe import descend
+from pgmpy_dp.plans.frank_wolfe import Descent, descend
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
-from pgmpy_dp.plans.parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.plans.parities import Found, ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.plans.public_graph import encoded_graph
+from pgmpy_dp.plans.settings import require_kind
 from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
 
@@ -97,7 +97,8 @@ def run(
 
         *Guarantee.* Both releases are calibrated to one and the same cost, rho-zCDP or epsilon-DP, and act on disjoint
         parts of the records that coins independent of the records decide; so together they satisfy that cost, under
-        add_remove and under replace_one (:func:`~pgmpy_dp.private.data.table.random_halves` has the proof). For an
+        add_remove and under replace_one (:meth:`~pgmpy_dp.private.curator.tables.TableCurator.split` has the proof).
+        For an
         (epsilon, delta) budget both halves use the largest rho that dp-accounting converts to it.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithm 5, which spends rho/2 on each half.
@@ -116,58 +117,50 @@ def run(
     """
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     descent_plan, parity_plan = _plans(table, settings, budget)
-    mechanism = f"frank_wolfe_and_{parity_plan.mechanism}"
     curator = TableCurator(
         table,
         budget,
         what=f"Frank-Wolfe steps and parities of up to {parity_plan.order} variables, on disjoint halves",
-        columns=table.schema.variables,
-        mechanism=mechanism,
+        mechanism=f"frank_wolfe_and_{parity_plan.mechanism}",
         pure=isinstance(descent_plan.cost, PureDP),
         random_state=settings.regressions.random_state,
     )
+    shared = {
+        "schema": table.schema.to_dict(),
+        "order": parity_plan.order,
+        "graph": encoded_graph(settings.parities.graph),
+        "n_records": None,
+    }
+    asked = {"settings": settings.regressions.public(budget, "width")}
+    nodes = {
+        **shared,
+        "family": "binary",
+        "radius": descent_plan.radius,
+        "step": settings.regressions.step,
+        "grid": RESIDUAL_UNIT,
+    }
+
+    def release(step: tuple[Descent, tuple[np.ndarray, ...], Found | None]) -> Release:
+        found, count, parities = step
+        regressions = {**nodes, "n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
+        if parities is None:  # interrupted: the regressions alone
+            return curator.release("regressions", {**asked, **regressions}, [found.vertices, *count])
+        sums, method = parities
+        public = {**asked, "regressions": regressions, "parities": {**shared, "method": method}}
+        return curator.release("halves", public, [found.vertices, *sums, *count])
+
+    return curator.following(_steps(curator, descent_plan, parity_plan, progress), release)
+
+
+def _steps(
+    curator: TableCurator, descent: FrankWolfePlan, parity: ParityPlan, progress: Callable[[], None] | None
+) -> Generator[tuple[Descent, tuple[np.ndarray, ...], Found | None], None, None]:
+    """What was found before the first and after each step of the regressions, at the end with the parities."""
     with curator.split(2) as (first, second):
-        found = descend(first, descent_plan, progress)
-        sums, method = ask_parities(second, parity_plan)
-    values: list[np.ndarray] = [found.vertices, *(value for value, _ in sums)]
-    noise: list[Noise | None] = [None, *(item for _, item in sums)]
-    if found.count is not None:
-        values.append(found.count)
-        noise.append(found.count_noise)
-    schema = table.schema.to_dict()
-    return Release(
-        kind="halves",
-        values=tuple(values),
-        noise=tuple(noise),
-        public={
-            "schema": schema,
-            "n_records": table.n_records,
-            "regressions": {
-                "schema": schema,
-                "family": "binary",
-                "order": settings.regressions.order,
-                "graph": encoded_graph(settings.regressions.graph),
-                "n_records": None,
-                "radius": descent_plan.radius,
-                "n_iter": found.n_iter,
-                "step": settings.regressions.step,
-                "scale": found.scale / RESIDUAL_UNIT,
-                "grid": RESIDUAL_UNIT,
-            },
-            "parities": {
-                "schema": schema,
-                "order": parity_plan.order,
-                "n_records": None,
-                "method": method,
-                "graph": encoded_graph(settings.parities.graph),
-            },
-            "settings": {"width": settings.regressions.width, "budget": budget.guarantee.to_dict()},
-        },
-        adjacency=table.adjacency,
-        guarantee=descent_plan.cost,
-        mechanism=mechanism,
-        reproducible=settings.regressions.random_state is not None,
-    )
+        for found in descend(first, descent, progress):
+            yield found, first.arrays, None
+        parities = ask_parities(second, parity)
+    yield found, first.arrays, parities
 
 
 def regressions_part(release: Release) -> Release:
@@ -192,16 +185,11 @@ def _plans(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> tup
 
 
 def _part(release: Release, kind: str, places: list[int]) -> Release:
-    if release.kind != "halves":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'halves'")
-    public: dict[str, Any] = dict(release.public[kind])
-    return Release(
+    require_kind(release, "halves")
+    return replace(
+        release,
         kind=kind,
         values=tuple(release.values[k] for k in places),
         noise=tuple(release.noise[k] for k in places),
-        public=public,
-        adjacency=release.adjacency,
-        guarantee=release.guarantee,
-        mechanism=release.mechanism,
-        reproducible=release.reproducible,
+        public=release.public[kind],
     )

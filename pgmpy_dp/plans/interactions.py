@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
+from pgmpy_dp.plans.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
+from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_moments import NOISES, interaction_cost, interaction_multipliers
 from pgmpy_dp.private.curator.tables import TableCurator
@@ -25,7 +25,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class InteractionSettings:
+class InteractionSettings(SeededSettings):
     """What to release, fixed before the records are looked at.
 
     Parameters
@@ -35,31 +35,13 @@ class InteractionSettings:
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only interactions of its edges are released, and get less noise as they are fewer. Kept as in
         :class:`~pgmpy_dp.plans.frank_wolfe_plan.FrankWolfeSettings`. Default: all pairs.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
-        `ReproducibleNoiseWarning` says so.
     max_cells : int, default 10**8
         Largest number of cells of all pairs together.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    noise: str = "auto"
-    graph: tuple[tuple[Hashable, ...], ...] | None = None
-    random_state: int | None = None
-    max_cells: int = 10**8
-
-    def __post_init__(self) -> None:
-        if self.noise not in NOISES:
-            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
-        if self.graph is not None:
-            object.__setattr__(self, "graph", checked_graph(self.graph))
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-        object.__setattr__(self, "max_cells", checked_integer("max_cells", self.max_cells, 1))
+    noise: str = field(default="auto", metadata=one_of(NOISES))
+    graph: tuple[tuple[Hashable, ...], ...] | None = field(default=None, metadata=GRAPH)
+    max_cells: int = field(default=10**8, metadata=whole(1))
 
 
 def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> Release:
@@ -127,7 +109,6 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
         table,
         budget,
         what=f"interactions of {'all pairs' if pairs is None else 'a graph'} of {len(schema)} variables",
-        columns=schema.variables,
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
     )
@@ -135,7 +116,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     public = {
         "multipliers": list(interaction_multipliers(sizes)),
         "graph": encoded_graph(settings.graph),
-        "settings": {"noise": settings.noise, "budget": budget.guarantee.to_dict()},
+        "settings": settings.public(budget, "noise"),
     }
     return curator.release("interactions", public)
 
@@ -192,8 +173,7 @@ def noisy_interactions(release: Release) -> NoisyInteractions:
 
     The true sums are centred, so centring the noise takes part of it away and nothing else.
     """
-    if release.kind != "interactions":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'interactions'")
+    require_kind(release, "interactions")
     sizes = [release.schema.cardinality(name) for name in release.schema.variables]
     c = release.public["multipliers"]
     flat = np.split(release.values[0].astype(float), np.cumsum(sizes)[:-1])

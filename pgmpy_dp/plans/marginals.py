@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_number
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans.settings import SeededSettings, by, one_of, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import (
@@ -27,11 +30,11 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["NOISES", "MarginalSettings", "planned_noise", "rehearse", "run"]
+__all__ = ["NOISES", "MarginalSettings", "noisy_marginals", "planned_noise", "rehearse", "run"]
 
 
 @dataclass(frozen=True)
-class MarginalSettings:
+class MarginalSettings(SeededSettings):
     """What to release, fixed before the records are looked at.
 
     Parameters
@@ -44,33 +47,19 @@ class MarginalSettings:
     weights : sequence of float, optional
         Positive, one per scope: its share of the budget (of epsilon or rho) is ``weights[c] / sum(weights)``. Default:
         equal shares.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
-        `ReproducibleNoiseWarning` says so.
     max_cells : int, default 10**8
         Largest number of cells of all tables together.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    scopes: tuple[tuple, ...]
-    noise: str = "auto"
+    scopes: tuple[tuple, ...] = field(metadata=by(lambda _, scopes: checked_scopes(scopes)))
+    noise: str = field(default="auto", metadata=one_of(NOISES))
     weights: tuple[float, ...] | None = None
-    random_state: int | None = None
-    max_cells: int = 10**8
+    max_cells: int = field(default=10**8, metadata=whole(1))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scopes", checked_scopes(self.scopes))
-        if self.noise not in NOISES:
-            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
+        super().__post_init__()
         if self.weights is not None:
             object.__setattr__(self, "weights", _checked_weights(self.weights, len(self.scopes)))
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-        object.__setattr__(self, "max_cells", checked_integer("max_cells", self.max_cells, 1))
 
 
 def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Release:
@@ -219,8 +208,37 @@ def rehearse(
     )
 
 
+def noisy_marginals(release: Release, variables: tuple[Hashable, ...], *, merge: bool = True) -> NoisyMarginals:
+    """The tables of a release as the learning functions take them.
+
+    Parameters
+    ----------
+    release : Release
+        Of kind "marginals", all tables with the same kind of noise.
+    variables : tuple
+        The order of the variables in the model.
+    merge : bool, default True
+        Whether repeated tables become one.
+    """
+    schema = release.schema
+    cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
+    noises = [noise for noise in release.noise if noise is not None]  # every table of counts has its noise
+    distributions = {noise.distribution for noise in noises}
+    if len(distributions) != 1:
+        raise ValueError(f"the release mixes the noise distributions {sorted(distributions)}; learn from one kind")
+    made = NoisyMarginals(
+        cliques,
+        cliques.join(release.values),
+        "laplace" if distributions == {"discrete_laplace"} else "gaussian",
+        np.array([noise.scale for noise in noises]),
+        # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
+        None if release.n_records is None else max(float(release.n_records), 1.0),
+    )
+    return made.merged() if merge else made
+
+
 def _public(settings: MarginalSettings, budget: Budget) -> dict[str, Any]:
-    return {"noise": settings.noise, "weights": settings.weights, "budget": budget.guarantee.to_dict()}
+    return settings.public(budget, "noise", "weights")
 
 
 def _cost(schema: Schema, adjacency: Adjacency, settings: MarginalSettings, budget: Budget) -> PureDP | ZCDP:

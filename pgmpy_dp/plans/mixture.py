@@ -18,6 +18,7 @@ import numpy as np
 from pgmpy_dp.models.membership_clusters import block_centres
 from pgmpy_dp.models.mixtures import smallest_distance, weighted_kmeans
 from pgmpy_dp.plans.mixture_settings import MixtureSettings, Shares, advised_blocks, shares_of
+from pgmpy_dp.plans.settings import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.blocks import block_function
 from pgmpy_dp.private.curator.clusters import (
@@ -29,7 +30,7 @@ from pgmpy_dp.private.curator.clusters import (
 )
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
 __all__ = ["STATUSES", "MixtureEstimate", "membership_centres", "mixture_estimate", "run"]
@@ -114,25 +115,23 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         data,
         budget,
         what=f"centres of {settings.n_components} components in {len(data.columns)} columns",
-        columns=data.columns,
         mechanism="mixture_blocks",
         reserve=shares.reserve,
         random_state=settings.random_state,
     )
-    n_records = data.n_records if data.n_records is not None else curator.unit_count(shares.count)
-    blocks = _blocks(settings, shares, n_records, len(data.columns))
-    found = _search(curator, len(data.columns), settings, shares, blocks)
-    noise = {answer.operator: answer.noise for answer in curator.answers}
-    values: dict[str, tuple[np.ndarray, Noise | None]] = {
-        "means": (_coarsened(found.means, found.unit), None),
-        "counts": (found.counts, noise.get("cluster_sums", (None,))[0]),
-        "status": (np.array([STATUSES.index(found.status)]), None),
+    with curator.keeping():
+        n_records = data.n_records if data.n_records is not None else curator.unit_count(shares.count)
+        blocks = _blocks(settings, shares, n_records, len(data.columns))
+        found = _search(curator, len(data.columns), settings, shares, blocks)
+    values = {
+        "means": _coarsened(found.means, found.unit),
+        "counts": found.counts,
+        "status": np.array([STATUSES.index(found.status)]),
     }
     if data.n_records is None:
-        values["n_records"] = np.array([n_records]), noise["unit_count"][0]
-    if "stable_cells" in noise:
-        values["cells"] = _coarsened(found.cells, found.unit), None
-        values["cell_counts"] = found.votes, noise["stable_cells"][1]
+        values["n_records"] = curator.arrays[0]
+    if any(answer.operator == "stable_cells" for answer in curator.answers):
+        values |= {"cells": _coarsened(found.cells, found.unit), "cell_counts": found.votes}
     return curator.release(
         "mixture",
         {
@@ -144,15 +143,13 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
             "n_blocks": blocks.n_blocks,
             "status": found.status,
             "settings": {
+                **settings.public(budget, "n_steps", "block_solver"),
                 "method": "blocks",
                 "block_size": settings.largest_block(len(data.columns)),
-                "n_steps": settings.n_steps,
-                "block_solver": settings.block_solver,
                 "threshold": shares.threshold,
-                "budget": budget.guarantee.to_dict(),
             },
         },
-        arrays=values.values(),
+        list(values.values()),
     )
 
 
@@ -183,7 +180,7 @@ def _search(
     width = min(_CELL + _CELL_GROWTH * max(0.0, math.log2(d / 8.0)), _LARGEST_WIDTH) * separation
     cells, votes = curator.stable_cells(blocks, width, shares.cells, shares.eta)
     heaviest = np.argsort(-votes, kind="stable")[: _KEPT * k]
-    cells, votes = cells[heaviest], votes[heaviest]
+    cells, votes = cells[heaviest], curator.picked(votes, heaviest)
 
     def found(status: str, means: np.ndarray = none, counts: np.ndarray = no_counts) -> _Found:
         unit = power_of_two(min(scale, separation)) / 2.0**12
@@ -274,8 +271,7 @@ class MixtureEstimate:
 
 def mixture_estimate(release: Release) -> MixtureEstimate:
     """Read a release of this learner; ValueError for another kind. Post-processing."""
-    if release.kind != "mixture":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'mixture'")
+    require_kind(release, "mixture")
     status, scale = str(release.public["status"]), release.public["scale"]
     columns = tuple(decode_label(name) for name in release.public["columns"])
     if int(release.values[2][0]):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_number
+from pgmpy_dp.plans.settings import SeededSettings, by, one_of, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
@@ -26,8 +27,15 @@ _OCTAVE, _LOG_SCALE = Fraction(8, 100), Fraction(2, 100)
 _CELLS = Fraction(7, 10)
 
 
+def _checked_length(name: str, value: object) -> float:
+    length, (low, high) = checked_number(name, value, positive=True), _LENGTHS
+    if not low <= length <= high:
+        raise ValueError(f"{name}={length!r} is out of range; use units in which it is near 1")
+    return length
+
+
 @dataclass(frozen=True)
-class MixtureSettings:
+class MixtureSettings(SeededSettings):
     """What to learn, and how, fixed before the records are looked at.
 
     Parameters
@@ -50,8 +58,6 @@ class MixtureSettings:
         long. Privacy does not rest on it.
     device : str, optional
         A device of torch, e.g. "cuda", for the blocks. Default: NumPy.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable blocks and noise. The release **is not private**.
 
     Raises
     ------
@@ -59,47 +65,26 @@ class MixtureSettings:
         For arguments that are wrong whatever the data.
     """
 
-    n_components: int
-    separation: float | None = None
-    scale: float | None = None
-    n_blocks: int | None = None
-    block_size: int | None = None
-    n_steps: int = 3
-    block_solver: str = "kmeans"
+    n_components: int = field(metadata=whole(1, _MAX_COMPONENTS))
+    separation: float | None = field(default=None, metadata=by(_checked_length))
+    scale: float | None = field(default=None, metadata=by(_checked_length))
+    n_blocks: int | None = field(default=None, metadata=whole(1, MAX_BLOCKS))
+    block_size: int | None = field(default=None, metadata=whole(1, 1 << 20))
+    n_steps: int = field(default=3, metadata=whole(2, 100))
+    block_solver: str = field(default="kmeans", metadata=one_of(BLOCK_SOLVERS))
     device: str | None = None
-    random_state: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_components", checked_integer("n_components", self.n_components, 1))
-        if self.n_components > _MAX_COMPONENTS:
-            raise ValueError(f"n_components={self.n_components!r} is too large; pass at most {_MAX_COMPONENTS}")
-        low, high = _LENGTHS
-        for name in ("separation", "scale"):
-            if getattr(self, name) is not None:
-                length = checked_number(name, getattr(self, name), positive=True)
-                if not low <= length <= high:
-                    raise ValueError(f"{name}={length!r} is out of range; use units in which it is near 1")
-                object.__setattr__(self, name, length)
+        super().__post_init__()
         if self.separation is not None and self.scale is not None and not 1e-3 <= self.separation / self.scale <= 1e4:
             raise ValueError(
                 f"separation={self.separation!r} with scale={self.scale!r}: their ratio must be between 0.001 and "
                 "10000; a smaller separation is true too if centres are further apart than that"
             )
-        limits = (("n_blocks", 1, MAX_BLOCKS), ("block_size", 1, 1 << 20), ("n_steps", 2, 100))
-        for name, least, most in limits:
-            if getattr(self, name) is not None or name == "n_steps":
-                number = checked_integer(name, getattr(self, name), least)
-                if number > most:
-                    raise ValueError(f"{name}={number!r} is too large; pass at most {most}")
-                object.__setattr__(self, name, number)
-        if self.block_solver not in BLOCK_SOLVERS:
-            raise ValueError(f"block_solver={self.block_solver!r} is not supported; use one of {BLOCK_SOLVERS}")
         if self.block_solver == "sdp" and self.scale is None:
             raise ValueError("scale=None with block_solver='sdp', which needs a public scale; pass one, or 'kmeans'")
         if self.device is not None:
             _require_device(self.device)
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
 
     def largest_block(self, n_columns: int) -> int:
         """How many of its records a block looks at, at most."""

@@ -5,35 +5,32 @@ The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM") for pairs of va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.network_estimate import NetworkEstimate, Pair, admissible_pairs, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.plans.network_shares import (
     NetworkSettings,
     NetworkShares,
-    expected_noise,
     network_shares,
-    noise_scale,
     one_way_weights,
+    select_and_measure,
 )
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 
 __all__ = ["NetworkSettings", "run"]
 
 Refit = Callable[[NoisyMarginals, NetworkEstimate | None], NetworkEstimate]
-
-_GROWTH = {True: 4, False: 2}  # of a round's budget once a measurement says nothing new: zCDP, pure
 
 
 def run(
@@ -119,18 +116,15 @@ def run(
     """
     require_table_and_budget(table, budget)
     shares = network_shares(table.schema, table.adjacency, settings, budget)
-    gaussian = isinstance(shares.cost, ZCDP)
-    names = table.schema.variables
     curator = TableCurator(
         table,
         budget,
-        what=f"tables of {len(names)} variables and of pairs chosen among {len(shares.candidates)}",
-        columns=names,
-        mechanism="gumbel_noisy_max+discrete_gaussian" if gaussian else "exponential_noisy_max+discrete_laplace",
+        what=f"tables of {len(table.schema)} variables and of pairs chosen among {len(shares.candidates)}",
+        mechanism=select_and_measure(shares.cost),
         random_state=settings.random_state,
     )
-    search = _Search(curator, shares, refit, settings, budget)
-    with curator.keeping("marginals", search.public):
+    search = _Search(curator, shares, settings.public(budget), refit)
+    with curator.keeping(search.release):
         search.measure_variables()
         search.measure_required()
         share, number = shares.first_round, 0
@@ -138,124 +132,80 @@ def run(
             number += 1
             spent = curator.left if curator.left < 2 * share else share
             if not search.measure_worst(number, spent):
-                share *= _GROWTH[gaussian]
+                share *= 4 if isinstance(shares.cost, ZCDP) else 2  # a measurement said nothing new
             if progress is not None:
                 progress()
-    return curator.release("marginals", search.public())
+    return search.release()
 
 
 class _Search:
     """The course of a search: what was released, the fit to it, and which pairs are left to choose from."""
 
-    def __init__(
-        self, curator: TableCurator, shares: NetworkShares, refit: Refit, settings: NetworkSettings, budget: Budget
-    ) -> None:
-        self.curator, self.shares, self.refit = curator, shares, refit
-        self.settings, self.budget = settings, budget
-        self.names = curator.schema.variables
-        self.sizes = tuple(curator.schema.cardinality(name) for name in self.names)
-        self.candidates = list(shares.candidates)
+    fit: NetworkEstimate
+
+    def __init__(self, curator: TableCurator, shares: NetworkShares, asked: dict[str, Any], refit: Refit) -> None:
+        self.curator, self.shares, self.asked, self.refit = curator, shares, asked, refit
+        self.names, self.candidates = curator.schema.variables, list(shares.candidates)
         # Pairs that cannot be selected any more, and the last round that could.
         self.unavailable = dict.fromkeys(set(shares.allowed) - set(shares.candidates), 0)
         self.rounds: list[dict[str, Any]] = []
-        self.estimate: NetworkEstimate | None = None
 
     def measure_variables(self) -> None:
         """One table of each variable."""
-        weights = one_way_weights(self.sizes, self.cost)
+        weights = one_way_weights(self.shares.sizes, self.shares.cost)
         self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
-        self.estimate = self.refit(released_tables(self.curator), None)
+        self.fit = self.refit(self._released(), None)
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
-        if required := self.shares.required:
-            each = self.shares.each_required
-            facts = {"round": 0, "share": float(each), "selection_scale": None, "candidates": len(required)}
-            self._measure(list(required), each * len(required), facts)
+        if pairs := self.shares.required:
+            share, n = self.shares.each_required, len(self.shares.required)
+            self._measure(pairs, share * n, round=0, share=float(share), selection_scale=None, candidates=n)
 
     def measure_worst(self, number: int, share: Fraction) -> bool:
         """One round: select a pair, measure it, refit. Whether that changed its table by more than noise would."""
-        shares, fit = self.shares, self._fit
+        shares = self.shares
         # What was too large once stays so: the model only grows.
-        allowed = set(admissible_pairs(fit.noisy.cliques, self.candidates, self.settings.max_clique_cells))
-        self.unavailable |= {pair: number - 1 for pair in self.candidates if pair not in allowed}
-        self.candidates = [pair for pair in self.candidates if pair in allowed]
+        allowed = admissible_pairs(self.fit.noisy.cliques, self.candidates, self.asked["max_clique_cells"])
+        self.unavailable |= dict.fromkeys(set(self.candidates) - set(allowed), number - 1)
+        self.candidates = allowed
         measuring, selecting = share * (1 - shares.selection), share * shares.selection
-        noise = expected_noise(self.cost, noise_scale(self.cost, self.curator.adjacency, measuring))
-        best = self.curator.worst_fit(
-            self._named(self.candidates),
-            [fit.expected_counts(pair) for pair in self.candidates],
-            selecting,
-            [self._cells(pair) * noise for pair in self.candidates],
-        )
-        facts = {
-            "round": number,
-            "share": float(share),
-            "selection_scale": misfit_scale(self.curator.adjacency, self.cost, selecting),
-            "candidates": len(self.candidates),
-        }
-        self._measure([self.candidates[best]], measuring, facts)
+        noise, scale = shares.expected_noise(measuring), misfit_scale(shares.adjacency, shares.cost, selecting)
+        expected = [self.fit.expected_counts(pair) for pair in allowed]
+        offsets = [table.size * noise for table in expected]
+        chosen = allowed[self.curator.worst_fit(self._named(allowed), expected, selecting, offsets)]
+        facts = {"round": number, "share": float(share), "selection_scale": scale, "candidates": len(allowed)}
+        self._measure([chosen], measuring, **facts)
         return self.rounds[-1]["change"] > self.rounds[-1]["offset"]
 
-    @property
-    def cost(self) -> PureDP | ZCDP:
-        return self.curator.cost
-
-    @property
-    def _fit(self) -> NetworkEstimate:
-        assert self.estimate is not None
-        return self.estimate
-
-    def _named(self, scopes: Sequence[tuple[int, ...]]) -> list[tuple[Hashable, ...]]:
-        return [tuple(self.names[i] for i in scope) for scope in scopes]
-
-    def _cells(self, pair: Pair) -> int:
-        return self.sizes[pair[0]] * self.sizes[pair[1]]
-
-    def _measure(self, pairs: list[Pair], share: Fraction, facts: dict[str, Any]) -> None:
+    def _measure(self, pairs: Sequence[Pair], spent: Fraction, **facts: Any) -> None:
         """Release the tables of pairs, note what they say, refit, note what that changed."""
-        values = self.curator.tables(self._named(pairs), share)
-        noisy, before = released_tables(self.curator), self._fit
-        offset = expected_noise(self.cost, float(noisy.scale[-1]))  # all tables of a call have the same noise
-        for pair, value in zip(pairs, values, strict=True):
-            misfit = float(np.abs(value - before.expected_counts(pair)).sum())
-            self.rounds.append({**facts, "misfit": misfit, "change": 0.0, "offset": self._cells(pair) * offset})
-        # An interrupted refit leaves a release whose tables all have their entry.
-        self.estimate = self.refit(noisy, before)
-        for pair, record in zip(pairs, self.rounds[-len(pairs) :], strict=True):
-            gap = self.estimate.expected_counts(pair) - before.expected_counts(pair)
-            record["change"] = float(np.abs(gap).sum())
+        before, offset = self.fit, self.shares.expected_noise(spent, len(pairs))
+        expected = [before.expected_counts(pair) for pair in pairs]
+        # Noted before and filled in after, so that a release has an entry for each table wherever it is interrupted.
+        self.rounds += [
+            {**facts, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
+            for table in expected
+        ]
+        values, records = self.curator.tables(self._named(pairs), spent), self.rounds[-len(pairs) :]
+        for value, table, record in zip(values, expected, records, strict=True):
+            record["misfit"] = float(np.abs(value - table).sum())
+        self.fit = self.refit(self._released(), before)
+        for pair, table, record in zip(pairs, expected, records, strict=True):
+            record["change"] = float(np.abs(self.fit.expected_counts(pair) - table).sum())
 
-    def public(self) -> dict[str, Any]:
-        """What a release says about the search."""
-        unavailable = sorted(self.unavailable.items())
-        return {
-            "rounds": self.rounds,
-            "unavailable": [
-                [*(encode_label(name) for name in self._named([pair])[0]), last] for pair, last in unavailable
-            ],
-            "settings": {
-                "required": [[encode_label(name) for name in pair] for pair in self.settings.required],
-                "forbidden": [[encode_label(name) for name in pair] for pair in self.settings.forbidden],
-                "max_clique_cells": self.settings.max_clique_cells,
-                "n_rounds": self.settings.n_rounds,
-                "one_way_share": self.settings.one_way_share,
-                "selection_share": self.settings.selection_share,
-                "budget": self.budget.guarantee.to_dict(),
-            },
+    def _released(self) -> NoisyMarginals:
+        return noisy_marginals(self.curator.release("marginals", {}), self.names, merge=False)
+
+    def _named(self, pairs: Sequence[Pair]) -> list[tuple]:
+        return [tuple(self.names[i] for i in pair) for pair in pairs]
+
+    def release(self) -> Release:
+        """All tables so far, and what there is to say about the search."""
+        last = sorted(self.unavailable.items())
+        public = {
+            "rounds": self.rounds[: len(self.curator.arrays) - len(self.names)],
+            "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in last],
+            "settings": self.asked,
         }
-
-
-def released_tables(curator: TableCurator) -> NoisyMarginals:
-    """All tables that a curator has released, as the learning functions take them."""
-    answers = [answer for answer in curator.answers if answer.operator == "tables"]
-    names, schema, total = curator.schema.variables, curator.schema, curator.n_records
-    scopes = tuple(scope for answer in answers for scope in answer.arguments["scopes"])
-    cliques = Cliques(names, tuple(schema.cardinality(name) for name in names), scopes)
-    return NoisyMarginals(
-        cliques,
-        cliques.join([value for answer in answers for value in answer.values]),
-        "gaussian" if isinstance(curator.cost, ZCDP) else "laplace",
-        np.array([noise.scale for answer in answers for noise in answer.noise if noise is not None]),
-        None if total is None else max(float(total), 1.0),
-    )
+        return self.curator.release("marginals", public)

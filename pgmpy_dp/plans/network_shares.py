@@ -5,38 +5,38 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.network_estimate import largest_clique
+from pgmpy_dp.models.network_estimate import Pair, largest_clique
+from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph
+from pgmpy_dp.plans.settings import SeededSettings, by, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.tables import misfit_scale, table_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
 
 __all__ = [
     "NetworkShares",
     "NetworkSettings",
     "checked_pairs",
-    "expected_noise",
     "network_shares",
-    "noise_scale",
     "one_way_weights",
+    "select_and_measure",
 ]
 
-Pair = tuple[int, int]
+Edges = tuple[tuple[Hashable, Hashable], ...]
 
-MAX_CLIQUE_CELLS = 50_000
 _MOST_CELLS = 10**8  # of all tables of pairs together, 8 bytes each
 
 
 @dataclass(frozen=True)
-class NetworkSettings:
+class NetworkSettings(SeededSettings):
     """How to look for a structure, fixed before the records are looked at.
 
     Parameters
@@ -54,38 +54,26 @@ class NetworkSettings:
         Share of the budget for the tables of single variables.
     selection_share : float in (0, 1), default 0.1
         Share of each round for selecting its pair; the rest measures it.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. **Not private**; a `ReproducibleNoiseWarning` says so.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    required: tuple[tuple[Hashable, Hashable], ...] = ()
-    forbidden: tuple[tuple[Hashable, Hashable], ...] = ()
-    max_clique_cells: int = MAX_CLIQUE_CELLS
-    n_rounds: int | None = None
-    one_way_share: float = 0.1
-    selection_share: float = 0.1
-    random_state: int | None = None
+    required: Edges = field(default=(), metadata=by(lambda name, pairs: checked_pairs(f"{name}_edges", pairs)))
+    forbidden: Edges = field(default=(), metadata=by(lambda name, pairs: checked_pairs(f"{name}_edges", pairs)))
+    max_clique_cells: int = field(default=50_000, metadata=whole(4))
+    n_rounds: int | None = field(default=None, metadata=whole(1))
+    one_way_share: float = field(default=0.1, metadata=share())
+    selection_share: float = field(default=0.1, metadata=share())
 
     def __post_init__(self) -> None:
-        for name in ("required", "forbidden"):
-            object.__setattr__(self, name, checked_pairs(f"{name}_edges", getattr(self, name)))
+        super().__post_init__()
         both = {frozenset(pair) for pair in self.required} & {frozenset(pair) for pair in self.forbidden}
         if both:
             raise ValueError(f"required_edges and forbidden_edges both have {sorted(map(tuple, both), key=repr)}")
-        cells = checked_integer("max_clique_cells", self.max_clique_cells, 4)
-        object.__setattr__(self, "max_clique_cells", cells)
-        if self.n_rounds is not None:
-            object.__setattr__(self, "n_rounds", checked_integer("n_rounds", self.n_rounds, 1))
-        for name in ("one_way_share", "selection_share"):
-            share = checked_number(name, getattr(self, name), positive=True, below_one=True)
-            object.__setattr__(self, name, share)
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+
+    def public(self, budget: Budget, *names: str) -> dict[str, Any]:
+        """What a release says of the budget and of all that was asked."""
+        names = names or ("max_clique_cells", "n_rounds", "one_way_share", "selection_share")
+        pairs = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
+        return super().public(budget, *names) | pairs
 
 
 @dataclass(frozen=True)
@@ -96,6 +84,8 @@ class NetworkShares:
     ----------
     cost : PureDP or ZCDP
         What everything together costs; its type decides the noise.
+    sizes : tuple of int
+        States of each variable.
     required, candidates, allowed : tuple of pair of int
         Positions of the pairs measured first, of those that rounds select from, and of all that are not forbidden.
     one_way : Fraction
@@ -108,7 +98,9 @@ class NetworkShares:
         Part of a round's share.
     """
 
+    adjacency: Adjacency
     cost: PureDP | ZCDP
+    sizes: tuple[int, ...]
     required: tuple[Pair, ...]
     candidates: tuple[Pair, ...]
     allowed: tuple[Pair, ...]
@@ -120,9 +112,22 @@ class NetworkShares:
     @property
     def rounds(self) -> Fraction:
         """What the rounds have together."""
-        if not self.candidates:
-            return Fraction(0)
-        return 1 - self.one_way - len(self.required) * self.each_required
+        return 1 - self.one_way - len(self.required) * self.each_required if self.candidates else Fraction(0)
+
+    @property
+    def one_way_noise(self) -> list[Noise]:
+        """Of the tables of single variables."""
+        weights = one_way_weights(self.sizes, self.cost)
+        return table_noise(len(self.sizes), self.adjacency, self.cost, self.one_way, weights)
+
+    def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
+        """Of each of some tables that get this share of the budget together."""
+        return table_noise(n_tables, self.adjacency, self.cost, share)[0]
+
+    def expected_noise(self, share: Fraction, n_tables: int = 1) -> float:
+        """Expected absolute value of that noise in one cell (of its continuous counterpart)."""
+        scale = self.noise(share, n_tables).scale
+        return scale * math.sqrt(2 / math.pi) if isinstance(self.cost, ZCDP) else scale
 
 
 def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkShares:
@@ -164,10 +169,14 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         each = min(rest / n_rounds, rest / (2 * len(required))) if required else Fraction(0)
         first = (rest - len(required) * each) / n_rounds
     selection = Fraction(settings.selection_share)
-    _check_scales(cost, adjacency, sizes, one_way, [share for share in (each, first * (1 - selection)) if share])
+    made = NetworkShares(
+        adjacency, cost, tuple(sizes), tuple(required), candidates, tuple(pairs), one_way, each, first, selection
+    )
+    # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
+    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - selection)) if share]
     if first:
         misfit_scale(adjacency, cost, first * selection)
-    return NetworkShares(cost, tuple(required), candidates, tuple(pairs), one_way, each, first, selection)
+    return made
 
 
 def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
@@ -178,49 +187,20 @@ def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
     return [float(k) ** (2 / 3 if isinstance(cost, ZCDP) else 1 / 2) for k in sizes]
 
 
-def noise_scale(cost: PureDP | ZCDP, adjacency: Adjacency, share: Fraction) -> float:
-    """Scale of the noise of one table that gets this share of `cost`."""
-    return table_noise(1, adjacency, cost, share)[0].scale
+def select_and_measure(cost: PureDP | ZCDP) -> str:
+    """Name of a mechanism that selects tables and then measures them."""
+    if isinstance(cost, ZCDP):
+        return "gumbel_noisy_max+discrete_gaussian"
+    return "exponential_noisy_max+discrete_laplace"
 
 
-def expected_noise(cost: PureDP | ZCDP, scale: float) -> float:
-    """Expected absolute value of the noise in one cell (of its continuous counterpart)."""
-    return scale * math.sqrt(2 / math.pi) if isinstance(cost, ZCDP) else scale
-
-
-def checked_pairs(argument: str, pairs: Any) -> tuple[tuple[Hashable, Hashable], ...]:
+def checked_pairs(argument: str, pairs: Any) -> Edges:
     """Edges as pairs of different names, each once; TypeError or ValueError naming the argument otherwise."""
-    if pairs is None:
-        return ()
-    if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
-        raise TypeError(f"{argument}={pairs!r} is a {type(pairs).__name__}; pass a list of pairs of variable names")
-    found: dict[frozenset, tuple[Hashable, Hashable]] = {}
-    for pair in pairs:
-        if isinstance(pair, str | bytes) or not isinstance(pair, Iterable):
-            raise TypeError(f"{argument} holds {pair!r}, a {type(pair).__name__}; pass pairs of variable names")
-        names = tuple(pair)
-        if len(names) != 2 or names[0] == names[1]:
-            raise ValueError(f"{argument} holds {names!r}; an edge is a pair of different variable names")
-        found.setdefault(frozenset(names), (names[0], names[1]))
+    found: dict[frozenset, tuple] = {}
+    for pair in checked_graph(() if pairs is None else pairs, argument, sizes=(2,)):
+        found.setdefault(frozenset(pair), pair)
     return tuple(found.values())
 
 
-def _positions(schema: Schema, argument: str, pairs: Iterable[tuple[Hashable, Hashable]]) -> list[Pair]:
-    position = {name: j for j, name in enumerate(schema.variables)}
-    unknown = sorted({repr(name) for pair in pairs for name in pair if name not in position})
-    if unknown:
-        raise ValueError(
-            f"{argument} has the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
-            "add them to the schema (with their states), or remove the edges"
-        )
-    places = [(position[u], position[v]) for u, v in pairs]
-    return [(min(pair), max(pair)) for pair in places]
-
-
-def _check_scales(
-    cost: PureDP | ZCDP, adjacency: Adjacency, sizes: list[int], one_way: Fraction, shares: list[Fraction]
-) -> None:
-    """ValueError where a table would drown in noise, before anything is spent: later rounds have no smaller shares."""
-    table_noise(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
-    for share in shares:
-        table_noise(1, adjacency, cost, share)
+def _positions(schema: Schema, argument: str, pairs: Edges) -> list[Pair]:
+    return [(min(pair), max(pair)) for pair in edge_positions(schema, pairs, argument)]

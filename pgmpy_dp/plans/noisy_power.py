@@ -8,12 +8,12 @@ with the graph, and a round is one product with a sparse matrix.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Generator
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.models.communities import combined, expected_degrees, labels_of, marks_of, random_labels
 from pgmpy_dp.plans.communities import (
     COUNT_SHARE,
@@ -23,6 +23,7 @@ from pgmpy_dp.plans.communities import (
     require_graph_and_budget,
     vote,
 )
+from pgmpy_dp.plans.settings import one_of, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.graphs import NOISES, GraphCurator, edge_count_noise, neighbour_noise
@@ -56,15 +57,8 @@ class NoisyPowerSettings(CommunitySettings):
         T. Default: 20 with Gaussian, 8 with Laplace noise.
     """
 
-    noise: str = "auto"
-    n_rounds: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.noise not in NOISES:
-            raise ValueError(f"noise={self.noise!r} is not supported; use one of {NOISES}")
-        if self.n_rounds is not None:
-            object.__setattr__(self, "n_rounds", checked_integer("n_rounds", self.n_rounds, 1))
+    noise: str = field(default="auto", metadata=one_of(NOISES))
+    n_rounds: int | None = field(default=None, metadata=whole(1))
 
 
 def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Release:
@@ -134,22 +128,31 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
         pure=kind == "laplace",
         random_state=settings.random_state,
     )
-    degree, degrees = settings.degree, np.full(1, settings.degree or 0.0)
-    if degree is None:
-        degree = noisy_degree(curator, COUNT_SHARE)
-        noisy = curator.neighbour_sums(np.ones((n, 1), dtype=np.int8), DEGREES_SHARE)
-        degrees = expected_degrees(noisy[:, 0], neighbour_noise(cost, DEGREES_SHARE).variance, degree)
-    labels, share = random_labels(n, k, curator.generator()), _share(settings, n_rounds)
     marks: list[np.ndarray] = []
     sums: list[np.ndarray] = []
-    memory = np.zeros(1, dtype=np.float32)
-    for _ in range(n_rounds):
-        marks.append(marks_of(labels, k))
-        sums.append(vote(curator, labels, k, degrees, share).astype(np.float32))
-        memory = sums[-1] + np.float32(_MEMORY[kind]) * memory
-        labels = labels_of(memory)
-    facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": n_rounds}
-    return communities_release(curator, settings, budget, combined(marks, sums, labels, k), degree, **facts)
+
+    def rounds() -> Generator[tuple[np.ndarray, float], None, None]:
+        degree, degrees = settings.degree, np.full(1, settings.degree or 0.0)
+        if degree is None:
+            degree = noisy_degree(curator, COUNT_SHARE)
+            noisy = curator.neighbour_sums(np.ones((n, 1), dtype=np.int8), DEGREES_SHARE)
+            degrees = expected_degrees(noisy[:, 0], neighbour_noise(cost, DEGREES_SHARE).variance, degree)
+        labels, share = random_labels(n, k, curator.generator()), _share(settings, n_rounds)
+        memory = np.zeros(1, dtype=np.float32)
+        for _ in range(n_rounds):
+            marks.append(marks_of(labels, k))
+            sums.append(vote(curator, labels, k, degrees, share).astype(np.float32))
+            memory = sums[-1] + np.float32(_MEMORY[kind]) * memory
+            labels = labels_of(memory)
+            yield labels, degree
+
+    def release(found: tuple[np.ndarray, float]) -> Release:
+        labels, degree = found
+        facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": len(sums)}
+        scores = combined(marks[: len(sums)], sums, labels, k)
+        return communities_release(curator, settings, budget, scores, degree, **facts)
+
+    return curator.following(rounds(), release)
 
 
 def round_deviation(budget: Budget) -> float:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Generator, Hashable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.plans.parity_rounds import default_rounds, pmw_answers, sepfem_answers
-from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph, released_edges
+from pgmpy_dp.plans.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
+from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_moments import (
@@ -26,21 +27,31 @@ from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import field_scopes
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["METHODS", "ParityPlan", "ParitySettings", "ask_parities", "plan_parities", "released_subsets", "run"]
+__all__ = [
+    "METHODS",
+    "Found",
+    "ParityPlan",
+    "ParitySettings",
+    "ask_parities",
+    "plan_parities",
+    "released_subsets",
+    "run",
+]
+
+Found = tuple[list[np.ndarray], str]  # the arrays of a release, and how they were found
 
 METHODS = ("noise", "gaussian", "laplace", "pmw", "sepfem", "auto")
 _PMW_LIMIT = 20  # variables
-_MOST_ROUNDS = 10**5
 # Noise of a mean from which PMW has the smaller largest error, measured by benchmarks/query_release.py. Pure budgets
 # have a smaller one, because the l1 sensitivity of all sums grows with their number, not with its square root.
 _WEAK, _WEAK_PURE = 0.03, 0.003
 
 
 @dataclass(frozen=True)
-class ParitySettings:
+class ParitySettings(SeededSettings):
     """What to release and how, fixed before the records are looked at.
 
     Parameters
@@ -61,41 +72,16 @@ class ParitySettings:
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: only parities of its cliques are released, and get less noise as they are fewer. Kept as in
         :class:`~pgmpy_dp.plans.frank_wolfe_plan.FrankWolfeSettings`. Default: all parities.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. The release is marked reproducible, **is not private**, and a
-        `ReproducibleNoiseWarning` says so.
     max_parities : int, default 10**7
         Largest number of parities.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    order: int = 2
-    method: str = "noise"
-    n_rounds: int | None = None
-    count_share: float = 0.05
-    graph: tuple[tuple[Hashable, ...], ...] | None = None
-    random_state: int | None = None
-    max_parities: int = 10**7
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", checked_integer("order", self.order, 1))
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {METHODS}")
-        if self.n_rounds is not None:
-            object.__setattr__(self, "n_rounds", checked_integer("n_rounds", self.n_rounds, 1))
-            if self.n_rounds > _MOST_ROUNDS:
-                raise ValueError(f"n_rounds={self.n_rounds!r} is too many; pass at most {_MOST_ROUNDS}")
-        share = checked_number("count_share", self.count_share, positive=True, below_one=True)
-        object.__setattr__(self, "count_share", share)
-        if self.graph is not None:
-            object.__setattr__(self, "graph", checked_graph(self.graph))
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-        object.__setattr__(self, "max_parities", checked_integer("max_parities", self.max_parities, 1))
+    order: int = field(default=2, metadata=whole(1))
+    method: str = field(default="noise", metadata=one_of(METHODS))
+    n_rounds: int | None = field(default=None, metadata=whole(1, 10**5))
+    count_share: float = field(default=0.05, metadata=share())
+    graph: tuple[tuple[Hashable, ...], ...] | None = field(default=None, metadata=GRAPH)
+    max_parities: int = field(default=10**7, metadata=whole(1))
 
 
 @dataclass(frozen=True)
@@ -204,24 +190,21 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
         budget,
         what=f"parities of {'up to' if settings.graph is None else 'cliques of up to'} {plan.order} of "
         f"{plan.n_variables} variables",
-        columns=table.schema.variables,
         mechanism=plan.mechanism,
         pure=isinstance(plan.cost, PureDP),
         random_state=settings.random_state,
     )
-    arrays, method = ask_parities(curator, plan)
     public = {
         "order": plan.order,
-        "method": method,
         "graph": encoded_graph(settings.graph),
-        "settings": {
-            "method": settings.method,
-            "n_rounds": settings.n_rounds,
-            "count_share": settings.count_share,
-            "budget": budget.guarantee.to_dict(),
-        },
+        "settings": settings.public(budget, "method", "n_rounds", "count_share"),
     }
-    return curator.release("parities", public, arrays=arrays)
+
+    def release(found: Found) -> Release:
+        values, method = found
+        return curator.release("parities", {**public, "method": method}, values)
+
+    return curator.following(_steps(curator, plan), release)
 
 
 def plan_parities(
@@ -276,40 +259,36 @@ def released_subsets(release: Release) -> Subsets:
 
     All of up to `order` variables, or the cliques of the public graph it was made for. ValueError for another kind.
     """
-    if release.kind != "parities":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'parities'")
-    p, order, edges = len(release.schema), release.public["order"], released_edges(release)
-    return field_scopes(p, order, edges)
+    require_kind(release, "parities")
+    return field_scopes(len(release.schema), release.public["order"], released_edges(release))
 
 
-def ask_parities(curator: TableCurator, plan: ParityPlan) -> tuple[list[tuple[np.ndarray, Noise | None]], str]:
-    """What a release keeps, with its noise, and how it was found; spends all that the curator has, which is new."""
+def ask_parities(curator: TableCurator, plan: ParityPlan) -> Found:
+    """The arrays that a release keeps, and how they were found; spends all that the curator has, which is new."""
+    (last,) = deque(_steps(curator, plan), maxlen=1)
+    return last
+
+
+def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, None]:
+    """The same after each round, where there are rounds."""
     if plan.method == "noise":
-        curator.parity_sums(plan.family, 1, with_count=plan.n_records is None)
-        return _last(curator), "noise"
-    count: list[tuple[np.ndarray, Noise | None]] = []
-    records = float(plan.n_records or 0)
+        yield curator.parity_sums(plan.family, 1, with_count=plan.n_records is None), "noise"
+        return
+    count, records = [], max(1.0, float(plan.n_records or 0))
     if plan.n_records is None:
-        records = float(curator.record_count(plan.count_share))
-        count = _last(curator)
-    records = max(1.0, records)
+        records = max(1.0, float(curator.record_count(plan.count_share)))
+        count = curator.answers[-1].values
     if plan.method == "auto":
         plan = _chosen(plan, records)
     if plan.method == "noise":
-        curator.parity_sums(plan.family, plan.rest)
-        return [*_last(curator), *count], "noise"
+        yield [*curator.parity_sums(plan.family, plan.rest), *count], "noise"
+        return
     rounds = plan.n_rounds
     if rounds is None:
         rounds = default_rounds(plan.method, plan.n_variables, plan.n_parities, _cost_of_rest(plan), records)
     answers = pmw_answers if plan.method == "pmw" else sepfem_answers
-    means = answers(curator, plan.family, records, rounds, plan.rest)
-    return [(np.rint(records * means).astype(np.int64), None), *count], plan.method
-
-
-def _last(curator: TableCurator) -> list[tuple[np.ndarray, Noise | None]]:
-    """The arrays of the last answer, with their noise."""
-    answer = curator.answers[-1]
-    return list(zip(answer.values, answer.noise, strict=True))
+    for means in answers(curator, plan.family, records, rounds, plan.rest):
+        yield [np.rint(records * means).astype(np.int64), *count], plan.method
 
 
 def _chosen(plan: ParityPlan, records: float) -> ParityPlan:

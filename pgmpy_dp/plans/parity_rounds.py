@@ -9,6 +9,7 @@ numbers and on the noisy count, which is paid for before.
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from fractions import Fraction
 
 import numpy as np
@@ -50,7 +51,7 @@ def default_rounds(method: str, n_variables: int, n_parities: int, cost: PureDP 
 
 def pmw_answers(
     curator: TableCurator, family: int | Subsets, records: float, rounds: int, share: Fraction
-) -> np.ndarray:
+) -> Generator[np.ndarray, None, None]:
     """Means of all parities by private multiplicative weights over all 2**p records.
 
     The offline form of Hardt and Rothblum 2010, MWEM (Hardt, Ligett and McSherry 2012): each round selects the parity
@@ -68,21 +69,23 @@ def pmw_answers(
     share : Fraction
         Of the curator's cost, for all rounds.
 
-    Returns
-    -------
+    Yields
+    ------
     ndarray of float, shape (m,)
-        In [-1, 1], the answers of one distribution.
+        After each round: in [-1, 1], the answers of one distribution.
     """
     step = share / (2 * rounds)
     p = len(curator.schema)
     subsets = field_scopes(p, family) if isinstance(family, int) else family
     weights = MultiplicativeWeights(p, masks_of(subsets))
+    answers = weights.answers()
     for _ in range(rounds):
-        chosen = curator.worst_parity(family, weights.answers() * records, step)
+        chosen = curator.worst_parity(family, answers * records, step)
         ((noisy,),) = curator.parity_sums([subsets[chosen]], step)
         weights.measure(chosen, float(noisy) / records)
         weights.update(_STEPS)
-    return weights.answers()
+        answers = weights.answers()
+        yield answers
 
 
 def sepfem_answers(
@@ -92,7 +95,7 @@ def sepfem_answers(
     rounds: int,
     share: Fraction,
     oracle: str = "auto",
-) -> np.ndarray:
+) -> Generator[np.ndarray, None, None]:
     """Means of all parities on synthetic records, found with an optimisation oracle instead of 2**p weights.
 
     Algorithm sepFEM of Vietri, Tian, Bun, Steinke and Wu 2020. Each round, the data player draws points by following
@@ -112,9 +115,10 @@ def sepfem_answers(
         How the maximum is found: all 2**p values while they fit, else an integer program, which gives its best point
         after a number of steps that is fixed beforehand.
 
-    Returns
-    -------
+    Yields
+    ------
     ndarray of float, shape (m,)
+        After each round.
 
     Notes
     -----
@@ -128,14 +132,14 @@ def sepfem_answers(
     by_transform = oracle == "transform" or (oracle == "auto" and p <= TRANSFORM_LIMIT)
     objective = _Transform(p) if by_transform else _Program(p)
     total = np.zeros(len(subsets))
-    for _ in range(rounds):
+    for number in range(1, rounds + 1):
         noise = rng.laplace(scale=_PERTURBATION * math.sqrt(rounds), size=(_POINTS, p))
         points = np.array([objective.leader(row) for row in noise])
         answers = _means(points, by_size)
         total += answers
         position = curator.worst_parity(family, answers * records, share / rounds, signed=True)
         objective.add(subsets[position % len(subsets)], 1.0 if position < len(subsets) else -1.0)
-    return total / rounds
+        yield total / number
 
 
 def _by_size(subsets: Subsets) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.plans.settings import SeededSettings, require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.blocks import block_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
@@ -33,7 +33,7 @@ _ROUNDS = 13  # of twice as many iterations each, up to 8 million: a limit, wher
 
 
 @dataclass(frozen=True)
-class PrecisionSettings:
+class PrecisionSettings(SeededSettings):
     """The program and its noise, fixed before the records are looked at.
 
     Parameters
@@ -42,8 +42,6 @@ class PrecisionSettings:
         See :class:`~pgmpy_dp.private.curator.precision.PrecisionProgram`, which checks them.
     mechanism : {"auto", "frobenius", "goe"}, default "auto"
         Whichever has less noise, for "auto".
-    random_state : int, optional
-        For tests and benchmarks only. The release **is not private**.
     """
 
     row_norm: float
@@ -51,17 +49,15 @@ class PrecisionSettings:
     max_eigenvalue: float | None = None
     mechanism: str = "auto"
     center: tuple[float, ...] | None = None
-    random_state: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.mechanism not in OUTPUT_MECHANISMS:
             raise ValueError(
                 f"mechanism={self.mechanism!r} is not supported for noise on the output; use one of {OUTPUT_MECHANISMS}"
             )
         if isinstance(self.center, str):
             raise ValueError(f"center={self.center!r}: noise on the output takes a public center only, or None")
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
 
 
 @block_function
@@ -141,7 +137,6 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
         data,
         budget,
         what=f"inverse covariance of {d} columns",
-        columns=data.columns,
         mechanism="output_" + plan.noise.mechanism,
         pure=not isinstance(plan.noise.cost, ZCDP),
         random_state=settings.random_state,
@@ -155,7 +150,7 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
             "penalty": program.penalty,
             "max_eigenvalue": program.max_eigenvalue,
             "unit_of_values": plan.unit,
-            "settings": {"mechanism": settings.mechanism, "budget": budget.guarantee.to_dict()},
+            "settings": settings.public(budget, "mechanism"),
         },
     )
 
@@ -189,8 +184,7 @@ class NoisyPrecision:
 
 def noisy_precision(release: Release) -> NoisyPrecision:
     """Read a release of :func:`run`; post-processing. ValueError for another kind of release."""
-    if release.kind != "precision":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'precision'")
+    require_kind(release, "precision")
     public = release.public
     columns = tuple(decode_label(name) for name in public["columns"])
     d, unit, tau = len(columns), public["unit_of_values"], public["max_eigenvalue"]

@@ -8,15 +8,17 @@ and a gradient with fewer parameters is shorter and needs less noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.plans.ascent import PARAMETER_UNIT, parameter_integers, released_parameters
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.plans.public_graph import edge_positions, encoded_graph
+from pgmpy_dp.plans.settings import SeededSettings, number, share, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.fields import FieldDesign, ResidualGrid, gradient_multiplier
@@ -30,11 +32,10 @@ from pgmpy_dp.schema import Schema
 __all__ = ["PseudoLikelihoodSettings", "parameters", "run"]
 
 _MOST_SCOPES = 200_000
-_PARAMETER_BITS = 32  # released log-potentials are multiples of 2**-32
 
 
 @dataclass(frozen=True)
-class PseudoLikelihoodSettings:
+class PseudoLikelihoodSettings(SeededSettings):
     """How to ascend, fixed before the records are looked at.
 
     Parameters
@@ -62,13 +63,6 @@ class PseudoLikelihoodSettings:
         Keep an interaction if it exceeds so many standard deviations of its noise.
     count_share : float, default 0.01
         In (0, 1): part of the budget (of rho) for a noisy number of records, where no public one is known.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. The release is marked reproducible and **is not private**.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
     family: str
@@ -76,26 +70,23 @@ class PseudoLikelihoodSettings:
     order: int = 2
     graph: tuple[tuple[Hashable, ...], ...] | None = None
     sparse: bool = True
-    n_steps: int = 60
-    clip_norm: float = 1.5
-    learning_rate: float = 0.3
-    first_share: float = 0.5
-    threshold: float = 3.0
-    count_share: float = 0.01
-    random_state: int | None = None
+    n_steps: int = field(default=60, metadata=whole(1))
+    clip_norm: float = field(default=1.5, metadata=number())
+    learning_rate: float = field(default=0.3, metadata=number())
+    first_share: float = field(default=0.5, metadata=share())
+    threshold: float = field(default=3.0, metadata=number())
+    count_share: float = field(default=0.01, metadata=share())
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # The model obeys the same rules as that of the nodewise regressions.
-        checked = FrankWolfeSettings(self.width, self.family, self.order, self.graph, random_state=self.random_state)
-        for name in ("width", "order", "graph", "random_state"):
+        checked = FrankWolfeSettings(self.width, self.family, self.order, self.graph)
+        for name in ("width", "order", "graph"):
             object.__setattr__(self, name, getattr(checked, name))
         if not isinstance(self.sparse, bool | np.bool_):
             raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
-        object.__setattr__(self, "n_steps", checked_integer("n_steps", self.n_steps, 2 if self.sparse else 1))
-        for name in ("clip_norm", "learning_rate", "threshold", "first_share", "count_share"):
-            below_one = name.endswith("share")
-            number = checked_number(name, getattr(self, name), positive=True, below_one=below_one)
-            object.__setattr__(self, name, number)
+        if self.sparse:
+            checked_integer("n_steps", self.n_steps, 2)
 
 
 @dataclass(frozen=True)
@@ -107,6 +98,15 @@ class _Plan:
     parts: tuple[Fraction, ...]  # share of the cost of a step of each part
     multipliers: tuple[float, ...]  # noise of a step of each part, in units of the clip norm
     count_part: Fraction | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The interactions that are left, their parameters (at the end averages), the steps that each part has taken."""
+
+    design: FieldDesign
+    theta: np.ndarray
+    steps: tuple[int, ...]
 
 
 def run(
@@ -177,34 +177,33 @@ def run(
         table,
         budget,
         what=f"{settings.n_steps} gradient steps for {plan.design.n_parameters} parameters of a field",
-        columns=list(table.schema.variables),
         mechanism="discrete_gaussian",
         random_state=settings.random_state,
     )
-    counted = table.n_records if plan.count_part is None else curator.record_count(plan.count_part)
-    design, theta = _ascend(curator, settings, plan, max(float(counted or 0), 1.0), progress)
-    flat = _log_potentials(
-        design, theta, field_scopes(len(table.schema), settings.order), settings.family == "pairwise"
-    )
-    return curator.release(
-        "pseudo_likelihood",
-        {
-            "family": settings.family,
-            "order": settings.order,
-            "graph": encoded_graph(settings.graph),
-            "width": settings.width,
-            "parameter_unit": math.ldexp(1.0, -_PARAMETER_BITS),
-            "settings": {"budget": budget.guarantee.to_dict(), "count_share": settings.count_share},
-            "path": {
-                "n_steps": list(plan.steps),
-                "noise_multipliers": list(plan.multipliers),
-                "clip_norm": settings.clip_norm,
-                "learning_rate": settings.learning_rate,
-                "n_interactions": [_interactions(plan.design), _interactions(design)],
-            },
-        },
-        computed=[np.rint(np.ldexp(flat, _PARAMETER_BITS)).astype(np.int64)],
-    )
+    scopes = field_scopes(len(table.schema), settings.order)
+    public = {
+        "family": settings.family,
+        "order": settings.order,
+        "graph": encoded_graph(settings.graph),
+        "width": settings.width,
+        "parameter_unit": PARAMETER_UNIT,
+        "settings": settings.public(budget, "count_share"),
+    }
+
+    def release(found: _Found) -> Release:
+        path = {
+            "n_steps": list(found.steps),
+            "noise_multipliers": list(plan.multipliers),
+            "clip_norm": settings.clip_norm,
+            "learning_rate": settings.learning_rate,
+            "n_interactions": [_interactions(plan.design), _interactions(found.design)],
+        }
+        flat = _log_potentials(found.design, found.theta, scopes, settings.family == "pairwise")
+        return curator.release(
+            "pseudo_likelihood", {**public, "path": path}, [parameter_integers(flat), *curator.arrays]
+        )
+
+    return curator.following(_ascend(curator, settings, plan, progress), release)
 
 
 def parameters(release: Release) -> np.ndarray:
@@ -215,21 +214,18 @@ def parameters(release: Release) -> np.ndarray:
     "ising" and "binary" a table is one number, the coefficient of the product of its spins; for "pairwise" it has an
     entry for each combination of states, in C order.
     """
-    if release.kind != "pseudo_likelihood":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'pseudo_likelihood'")
-    return release.values[0] * float(release.public["parameter_unit"])
+    return released_parameters(release, "pseudo_likelihood")[0]
 
 
 def _ascend(
-    curator: TableCurator,
-    settings: PseudoLikelihoodSettings,
-    plan: _Plan,
-    records: float,
-    progress: Callable[[], None] | None,
-) -> tuple[FieldDesign, np.ndarray]:
-    """The interactions that are left, and averaged parameters. Between two noisy sums everything is post-processing."""
+    curator: TableCurator, settings: PseudoLikelihoodSettings, plan: _Plan, progress: Callable[[], None] | None
+) -> Generator[_Found, None, None]:
+    """What was found before the first and after each step. Between two noisy sums everything is post-processing."""
+    n = curator.n_records if plan.count_part is None else curator.record_count(plan.count_part)
+    records = max(float(n or 0), 1.0)
     design = plan.design
     theta = np.zeros(design.n_parameters)
+    yield _Found(design, theta, (0,))
     for part, (n_steps, multiplier) in enumerate(zip(plan.steps, plan.multipliers, strict=True)):
         field = curator.pseudo_likelihood(design.scopes, settings.clip_norm * design.reference_norm)
         average, averaged = np.zeros_like(theta), (n_steps + 1) // 2
@@ -242,11 +238,12 @@ def _ascend(
                 average += theta / averaged
             if progress is not None:
                 progress()
+            yield _Found(design, theta, (*plan.steps[:part], step + 1))
         theta = average
         if part < len(plan.steps) - 1:
             sd = math.nextafter(multiplier * field.bound, math.inf) * field.unit_size / records
             design, theta = _without_hidden(design, theta, settings, sd, n_steps, records)
-    return design, theta
+    yield _Found(design, theta, plan.steps)
 
 
 def _within(theta: np.ndarray, design: FieldDesign, width: float) -> np.ndarray:

@@ -7,13 +7,14 @@ from typing import Any
 
 import networkx as nx
 
+from pgmpy_dp.plans.settings import by
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = ["checked_graph", "edge_positions", "encoded_graph", "released_edges"]
+__all__ = ["GRAPH", "checked_graph", "edge_positions", "encoded_graph", "released_edges"]
 
 
-def checked_graph(graph: Any) -> tuple[tuple[Hashable, ...], ...]:
+def checked_graph(graph: Any, argument: str = "graph", sizes: tuple[int, ...] = (1, 2)) -> tuple[tuple, ...]:
     """A graph as a tuple of pairs of names, and of single names for isolated nodes; TypeError, ValueError for others.
 
     Examples
@@ -23,32 +24,39 @@ def checked_graph(graph: Any) -> tuple[tuple[Hashable, ...], ...]:
     """
     if isinstance(graph, nx.Graph):
         if graph.is_directed():
-            raise ValueError(f"graph is a {type(graph).__name__}; pass an undirected one, e.g. graph.to_undirected()")
+            raise ValueError(
+                f"{argument} is a {type(graph).__name__}; pass an undirected one, e.g. graph.to_undirected()"
+            )
         graph = [*graph.edges(), *((node,) for node in nx.isolates(graph))]
     elif isinstance(graph, str | bytes) or not isinstance(graph, Iterable):
         raise TypeError(
-            f"graph={graph!r} is a {type(graph).__name__}; pass a networkx.Graph or pairs of variable names"
+            f"{argument}={graph!r} is a {type(graph).__name__}; pass a networkx.Graph or pairs of variable names"
         )
     items = []
     for item in graph:
         if isinstance(item, str | bytes) or not isinstance(item, Iterable):
-            raise TypeError(f"graph holds {item!r}, a {type(item).__name__}; pass pairs of variable names")
+            raise TypeError(f"{argument} holds {item!r}, a {type(item).__name__}; pass pairs of variable names")
         names = tuple(item)
-        if len(names) not in (1, 2) or len(set(names)) != len(names):
-            raise ValueError(f"graph holds {names!r}; an edge is a pair of different variable names")
+        if len(names) not in sizes or len(set(names)) != len(names):
+            raise ValueError(f"{argument} holds {names!r}; an edge is a pair of different variable names")
         items.append(names)
     return tuple(items)
 
 
-def edge_positions(schema: Schema, graph: Iterable[Iterable[Hashable]]) -> list[tuple[int, int]]:
+GRAPH = by(lambda _, graph: checked_graph(graph))  # metadata of a field, see `Settings`
+
+
+def edge_positions(
+    schema: Schema, graph: Iterable[Iterable[Hashable]], argument: str = "graph"
+) -> list[tuple[int, int]]:
     """Edges as pairs of positions; ValueError for names that the schema does not declare."""
     position = {name: j for j, name in enumerate(schema.variables)}
     named = [tuple(item) for item in graph]
     unknown = sorted({repr(name) for item in named for name in item if name not in position})
     if unknown:
         raise ValueError(
-            f"graph has the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
-            "add them to the schema (with their states), or remove them from the graph"
+            f"{argument} has the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
+            f"add them to the schema (with their states), or remove them from {argument}"
         )
     return [(position[item[0]], position[item[1]]) for item in named if len(item) == 2]
 

@@ -117,12 +117,18 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     matrix, degrees = centred_answers(answers, rate, settings.degree)
     labels = power_communities(matrix, spectral_labels(matrix, k), k)
     sums = (matrix @ marks_of(labels, k).astype(matrix.dtype)).astype(np.float64)
+
+    def release(sums: np.ndarray, voted: bool) -> Release:
+        facts = {"method": "randomized-response", "vote": voted, "flip_rate": rate}
+        return communities_release(curator, settings, budget, sums, float(np.mean(degrees)), **facts)
+
     if settings.vote:
         told = neighbour_noise(curator.cost, VOTE_SHARE).variance * (1.0 - 2.0 * rate) ** 2
         asked = (n - 1) * rate * (1.0 - rate) * (1.0 if k == 2 else 1.0 / k)
-        sums = (told * sums + asked * vote(curator, labels, k, degrees, VOTE_SHARE)) / (told + asked)
-    facts = {"method": "randomized-response", "vote": settings.vote, "flip_rate": rate}
-    return communities_release(curator, settings, budget, sums, float(np.mean(degrees)), **facts)
+        with curator.keeping(lambda: release(sums, False)):
+            votes = vote(curator, labels, k, degrees, VOTE_SHARE)
+        return release((told * sums + asked * votes) / (told + asked), True)
+    return release(sums, False)
 
 
 def answer_deviation(n: int, settings: ResponseSettings, budget: Budget) -> float:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.plans.block_graphs import BlockSettings, block_arguments, blocks_public, plan_blocks
+from pgmpy_dp.plans.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
+from pgmpy_dp.plans.settings import SeededSettings, require_kind, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.tables import TableCurator
@@ -19,7 +19,7 @@ __all__ = ["StableGraph", "StableSettings", "run", "stable_graph"]
 
 
 @dataclass(frozen=True)
-class StableSettings:
+class StableSettings(SeededSettings):
     """How the blocks vote, fixed before the records are looked at.
 
     Parameters
@@ -29,21 +29,10 @@ class StableSettings:
         M. Default: ``4 ln(1/delta)/epsilon``, rounded up: where nine blocks in ten agree, the graph is then
         released with probability above .99. Fewer blocks have more records each, and must agree more: below about
         ``2 ln(1/delta)/epsilon`` not even all of them are enough.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable blocks and noise. The release **is not private**.
     """
 
-    blocks: BlockSettings
-    n_blocks: int | None = None
-    random_state: int | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.blocks, BlockSettings):
-            raise TypeError(f"blocks={self.blocks!r} is a {type(self.blocks).__name__}; pass BlockSettings")
-        if self.n_blocks is not None:
-            object.__setattr__(self, "n_blocks", checked_integer("n_blocks", self.n_blocks, 1))
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+    blocks: BlockSettings = field(metadata=BLOCKS)
+    n_blocks: int | None = field(default=None, metadata=whole(1))
 
 
 def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Release:
@@ -110,7 +99,6 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
         table,
         budget,
         what=f"a stable graph of {len(table.schema)} variables, by the votes of {n_blocks} blocks",
-        columns=table.schema.variables,
         mechanism="distance_test",
         reserve=budget.delta,
         pure=True,
@@ -128,7 +116,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
         {
             "n_blocks": n_blocks,
             "threshold": test.threshold,
-            "settings": {**blocks_public(learner), "budget": budget.guarantee.to_dict()},
+            "settings": {**blocks_public(learner), **settings.public(budget)},
         },
     )
 
@@ -158,8 +146,7 @@ class StableGraph:
 
 def stable_graph(release: Release) -> StableGraph:
     """Read a release of this learner; ValueError for another kind. Post-processing."""
-    if release.kind != "stable_structure":
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind 'stable_structure'")
+    require_kind(release, "stable_structure")
     noisy, threshold = int(release.values[0][0]), int(release.public["threshold"])
     edges = tuple((int(i), int(j)) for i, j in release.values[1]) if noisy >= threshold else None
     return StableGraph(release.schema, edges, noisy, threshold, int(release.public["n_blocks"]))

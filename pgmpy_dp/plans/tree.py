@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
-from pgmpy_dp.plans.network_shares import one_way_weights
+from pgmpy_dp.plans.network_shares import one_way_weights, select_and_measure
+from pgmpy_dp.plans.settings import SeededSettings, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
@@ -19,7 +19,7 @@ from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale, table_no
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Schema, encode_label
 
 __all__ = ["TreeSettings", "run"]
 
@@ -27,7 +27,7 @@ _MOST_CELLS = 10**8
 
 
 @dataclass(frozen=True)
-class TreeSettings:
+class TreeSettings(SeededSettings):
     """How to look for a tree, fixed before the records are looked at.
 
     Parameters
@@ -38,33 +38,19 @@ class TreeSettings:
         Share of the budget for the tables of single variables.
     selection_share : float in (0, 1), default 0.1
         Share of the budget for selecting the edges, in equal parts; what is left measures their tables.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable noise. **Not private**; a `ReproducibleNoiseWarning` says so.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the schema.
     """
 
-    n_edges: int | None = None
-    one_way_share: float = 0.1
-    selection_share: float = 0.1
-    random_state: int | None = None
+    n_edges: int | None = field(default=None, metadata=whole(0))
+    one_way_share: float = field(default=0.1, metadata=share())
+    selection_share: float = field(default=0.1, metadata=share())
 
     def __post_init__(self) -> None:
-        if self.n_edges is not None:
-            object.__setattr__(self, "n_edges", checked_integer("n_edges", self.n_edges, 0))
-        for name in ("one_way_share", "selection_share"):
-            share = checked_number(name, getattr(self, name), positive=True, below_one=True)
-            object.__setattr__(self, name, share)
+        super().__post_init__()
         if Fraction(self.one_way_share) + Fraction(self.selection_share) >= 1:
             raise ValueError(
                 f"one_way_share={self.one_way_share!r} and selection_share={self.selection_share!r} leave nothing of "
                 "the budget for the tables of edges; pass shares that sum to less than 1"
             )
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
 
 
 def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
@@ -119,38 +105,35 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
     """
     require_table_and_budget(table, budget)
     n_edges, (one_way, selection, measuring), cost = _plan(table.schema, table.adjacency, settings, budget)
-    gaussian = isinstance(cost, ZCDP)
     names = table.schema.variables
     curator = TableCurator(
         table,
         budget,
         what=f"tables of {len(names)} variables and of {n_edges} chosen pairs",
-        columns=names,
-        mechanism="gumbel_noisy_max+discrete_gaussian" if gaussian else "exponential_noisy_max+discrete_laplace",
+        mechanism=select_and_measure(cost),
         random_state=settings.random_state,
     )
     sizes = [table.schema.cardinality(name) for name in names]
-    curator.tables([(name,) for name in names], one_way, one_way_weights(sizes, cost))
-    expected = _independent(curator, itertools.combinations(names, 2) if n_edges else ())
-    forest, edges = nx.utils.UnionFind(names), []
-    for _ in range(n_edges):
-        pairs = [(u, v) for u, v in expected if forest[u] != forest[v]]
-        edge = pairs[curator.worst_fit(pairs, [expected[pair] for pair in pairs], selection / n_edges)]
-        edges.append(edge)
-        forest.union(*edge)
-    if edges:
-        curator.tables(edges, measuring)
-    return curator.release(
-        "marginals",
-        {
-            "settings": {
-                "n_edges": settings.n_edges,
-                "one_way_share": settings.one_way_share,
-                "selection_share": settings.selection_share,
-                "budget": budget.guarantee.to_dict(),
-            }
-        },
-    )
+    shares = settings.public(budget, "n_edges", "one_way_share", "selection_share")
+    edges: list[tuple[Hashable, Hashable]] = []
+
+    def release() -> Release:
+        tables = curator.answers[-1].operator == "tables"  # else of edges that were selected, none has a table yet
+        selected = {} if tables else {"selected": [[encode_label(name) for name in edge] for edge in edges]}
+        return curator.release("marginals", {"settings": shares, **selected})
+
+    with curator.keeping(release):
+        curator.tables([(name,) for name in names], one_way, one_way_weights(sizes, cost))
+        expected = _independent(curator, itertools.combinations(names, 2) if n_edges else ())
+        forest = nx.utils.UnionFind(names)
+        for _ in range(n_edges):
+            pairs = [(u, v) for u, v in expected if forest[u] != forest[v]]
+            edge = pairs[curator.worst_fit(pairs, [expected[pair] for pair in pairs], selection / n_edges)]
+            edges.append(edge)
+            forest.union(*edge)
+        if edges:
+            curator.tables(edges, measuring)
+    return release()
 
 
 def _plan(

@@ -13,6 +13,7 @@ are those of the continuous Gaussian, which the discrete one can exceed.
 from __future__ import annotations
 
 import math
+import sys
 from functools import lru_cache
 
 __all__ = [
@@ -120,6 +121,11 @@ def approx_to_zcdp(epsilon: float, delta: float) -> float:
     -------
     float
 
+    Raises
+    ------
+    ValueError
+        For numbers so small that no order tried shows them.
+
     Examples
     --------
     >>> zcdp_to_approx(approx_to_zcdp(1.0, 1e-6), 1e-6) <= 1.0
@@ -130,8 +136,13 @@ def approx_to_zcdp(epsilon: float, delta: float) -> float:
     # The loose conversion rho + 2 sqrt(rho log(1/delta)) = epsilon (Bun and Steinke 2016, Proposition 1.3) starts low.
     log_term = math.log(1.0 / delta)
     low = epsilon**2 / (math.sqrt(log_term + epsilon) + math.sqrt(log_term)) ** 2
+    low = max(low, sys.float_info.min)  # twice 0 is no larger
     while zcdp_to_approx(low, delta) > epsilon:
         low /= 2.0
+    if low == 0.0:
+        raise ValueError(
+            f"epsilon={epsilon!r} with delta={delta!r} is so small that no Gaussian noise is known to have it; raise it"
+        )
     high = 2.0 * low
     while zcdp_to_approx(high, delta) <= epsilon:
         low, high = high, 2.0 * high

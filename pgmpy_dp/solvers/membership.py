@@ -70,7 +70,8 @@ class MembershipPoint:
     residuals: dict[str, float]
 
     def __repr__(self) -> str:
-        return f"MembershipPoint(hidden, shape={tuple(self.weights.shape)})"
+        # Weights of private records: nothing that depends on them is printed.
+        return f"{type(self).__name__}(hidden, shape={tuple(self.weights.shape)})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.solvers.membership import MembershipProblem
+from pgmpy_dp.solvers.membership import MembershipPoint, MembershipProblem
 
 __all__ = ["Membership", "membership_program"]
 
 _EVERY = 10  # steps between two certificates, which cost an eigenvalue decomposition more
 
 
-@dataclass(frozen=True, eq=False)
-class Membership:
+@dataclass(frozen=True, eq=False, repr=False)
+class Membership(MembershipPoint):
     """Where the program ended.
 
     Attributes
@@ -44,18 +44,10 @@ class Membership:
         P, M and u: what proves it.
     """
 
-    weights: np.ndarray
-    objective: float
-    distance: float
-    residuals: dict[str, float]
     converged: bool
     n_iter: int
     status: str
     multipliers: tuple[np.ndarray, np.ndarray, np.ndarray]
-
-    def __repr__(self) -> str:
-        # Weights of private records: nothing that depends on them is printed.
-        return f"Membership(hidden, shape={self.weights.shape})"
 
 
 def membership_program(

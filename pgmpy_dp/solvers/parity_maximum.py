@@ -1,4 +1,4 @@
-"""The point of {-1, 1}^p where a sparse polynomial is largest: by transform while 2^p fits, else by integer program.
+"""The point of {-1, 1}^p where a sparse polynomial is largest, by an integer program.
 
 The problem, also called weighted MAX-XOR, is ``max_z sum_k w_k prod_{j in I_k} z_j``. It is NP-hard for sets of two.
 """
@@ -13,9 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, polynomial_values
-
-__all__ = ["TRANSFORM_LIMIT", "Maximum", "maximise_by_milp", "maximise_by_transform", "maximise_polynomial"]
+__all__ = ["TRANSFORM_LIMIT", "Maximum", "maximise_by_milp"]
 
 TRANSFORM_LIMIT = 20
 """Largest number of variables for which all values are computed: 8 MB an array, .1 s."""
@@ -43,10 +41,10 @@ class Maximum:
     status: str
 
 
-def maximise_polynomial(
+def maximise_by_milp(
     subsets: Sequence[Sequence[int]], weights: np.ndarray, n_variables: int, nodes: int | None = None
 ) -> Maximum:
-    """Largest value of ``sum_k weights[k] prod_{j in subsets[k]} z_j``, by whichever method fits.
+    """Largest value of ``sum_k weights[k] prod_{j in subsets[k]} z_j``, by an integer program solved by HiGHS.
 
     Parameters
     ----------
@@ -59,35 +57,17 @@ def maximise_polynomial(
         Largest number of nodes that the integer program branches at; then the best point found so far is the answer. A
         limit of time would make the answer depend on the machine's speed.
 
-    Examples
-    --------
-    >>> maximise_polynomial([(0, 1), (1,)], np.array([-1.0, 0.5]), 2).z.tolist()
-    [-1, 1]
-    """
-    if n_variables <= TRANSFORM_LIMIT:
-        return maximise_by_transform(subsets, weights, n_variables)
-    return maximise_by_milp(subsets, weights, n_variables, nodes)
-
-
-def maximise_by_transform(subsets: Sequence[Sequence[int]], weights: np.ndarray, n_variables: int) -> Maximum:
-    """All 2**n_variables values by one Walsh-Hadamard transform; the first largest one."""
-    values = polynomial_values(masks_of(subsets), np.asarray(weights, dtype=float), n_variables)
-    cell = int(np.argmax(values))
-    z = (2 * ((cell >> np.arange(n_variables)) & 1) - 1).astype(np.int8)
-    return Maximum(z, float(values[cell]), True, "all values computed")
-
-
-def maximise_by_milp(
-    subsets: Sequence[Sequence[int]], weights: np.ndarray, n_variables: int, nodes: int | None = None
-) -> Maximum:
-    """Integer program solved by HiGHS; arguments as `maximise_polynomial`.
-
     Notes
     -----
     With b_j = (1 + z_j)/2 and r_I the parity of sum_{j in I} b_j, ``prod_{j in I} z_j = (-1)^|I| (1 - 2 r_I)``, which
     is linear in r. The points (b_I, r_I) are the 0/1 vectors of even sum, whose convex hull is the box cut by
     ``sum_{F} v - sum_{not F} v <= |F| - 1`` for every subset F of odd size (Jeroslow 1975): 2**|I| inequalities per
     product. With them r needs no integrality, and the relaxation is as tight as one product at a time allows.
+
+    Examples
+    --------
+    >>> maximise_by_milp([(0, 1), (1,)], np.array([-1.0, 0.5]), 2).z.tolist()
+    [-1, 1]
     """
     merged: dict[tuple[int, ...], float] = {}
     for subset, weight in zip(subsets, np.asarray(weights, dtype=float), strict=True):

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import audits
 from benchmarks.mutants import KINDS, MUTANTS
-from pgmpy_dp.auditing import catalogue
+from pgmpy_dp.auditing import catalogue, replay
 from pgmpy_dp.private.guarantee import PureDP
 
 ROOT = Path(__file__).parents[2]
@@ -29,12 +29,40 @@ def test_mutants_are_caught(mutant):
     assert not report.holds and report.bound > 0
 
 
+@pytest.mark.slow  # as tests/auditing/test_catalogue.py attacks it
 @pytest.mark.parametrize(
     "mutant", [m for m in MUTANTS if m.neighbours or m.trials <= 200], ids=lambda mutant: mutant.name
 )
 def test_the_whole_package_passes_the_same_attack(mutant):
     """Of the quick ones; above the claim with probability at most 1e-7."""
     assert mutant.run(confidence=1 - 1e-7, broken=False).holds
+
+
+# What replay finds on one pair of neighbours, where the attack may need hundreds of releases. The others are of the law
+# of the noise, which replay does not draw.
+BY_REPLAY = {
+    "half the noise: NaiveMLE(epsilon, replace_one)": "tables: noise of scale",
+    "half the noise: NaiveMLE(rho, add_remove)": "tables: noise of scale",
+    "sensitivity of the other adjacency: NaiveMLE(epsilon, replace_one)": "tables: exact statistics moved by 2",
+    "unclipped rows: PrivateGraphicalLasso(epsilon, add_remove, d=2)": "second_moments: exact statistics moved by 100",
+    "inferred domain: NaiveMLE(epsilon, replace_one)": "error differs",
+    "spends more than it charges: NaiveMLE(epsilon, add_remove, two tables)": "tables: noise of scale",
+    "spends more than it charges: NaiveMLE(epsilon, add_remove)": "the ledger was charged 0.25-DP for a curator of 1",
+}
+
+
+@pytest.mark.parametrize("name", BY_REPLAY)
+def test_mutants_that_replay_finds_too(name):
+    (mutant,) = [mutant for mutant in MUTANTS if mutant.name == name]
+    case = catalogue()[mutant.case]
+    neighbours = (mutant.neighbours or case.neighbours)()
+
+    def problems() -> str:
+        return "; ".join(replay(case.mechanism, neighbours.first, neighbours.second).problems)
+
+    assert problems() == ""
+    with mutant.patch():
+        assert BY_REPLAY[name] in problems()
 
 
 def test_there_is_a_mutant_of_every_kind():

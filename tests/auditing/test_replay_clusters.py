@@ -153,7 +153,7 @@ class TestMutantsOfTheBoundary:
         monkeypatch.setattr(ClusterCurator, "stable_cells", true)
         released = ClusterCurator.release
         monkeypatch.setattr(
-            ClusterCurator, "release", lambda c, k, p, **o: released(c, k, {**p, "n": len(c._data._read[0])}, **o)
+            ClusterCurator, "release", lambda c, k, p, v: released(c, k, {**p, "n": len(c._data._read[0])}, v)
         )
         assert "result differs" in found(fit)
 

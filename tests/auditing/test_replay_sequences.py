@@ -5,112 +5,29 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
-from pgmpy import config
 
-from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.estimators import PrivateMarkovChain
+from pgmpy_dp.auditing.replay import replay
+from pgmpy_dp.auditing.replay_cases import run_replays
+from pgmpy_dp.auditing.replay_sequences import DELTA, RHO, sequence_cases, sequence_pairs
+from pgmpy_dp.auditing.replay_sequences import fit_sequences as fit
+from pgmpy_dp.auditing.replay_sequences import sequence_frame as frame
 from pgmpy_dp.plans import chain
-from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradients as curators
 from pgmpy_dp.private.curator import sequences as tables
 from pgmpy_dp.private.data import chain_gradients, contributions, sequences
 from pgmpy_dp.private.sensitive import Sensitive
 
-
-@pytest.fixture(autouse=True)
-def without_progress():
-    """A bar is shown where a fit takes more than a second, which is no matter of records."""
-    before = config.get_show_progress()
-    config.set_show_progress(False)
-    yield
-    config.set_show_progress(before)
-
-
-STATES = {"page": ["a", "b", None]}
-PURE, RHO, DELTA = Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-3)
-STEPS = {"n_steps": 4, "batch_rate": 0.3}
-# Estimators by what they ask for, with the budgets that they take.
-FITS = {
-    "shares": ({"method": "map"}, (PURE, RHO, DELTA)),
-    "segments": ({"method": "naive", "segment_length": 3, "max_segments": 2}, (PURE, RHO)),
-    "em": ({"method": "em", "segment_length": 4}, (RHO,)),
-    "sgd": ({"method": "sgd", **STEPS}, (DELTA, RHO)),
-    "sgd, one state": ({"method": "sgd", "clip_norm": 0.1, **STEPS}, (DELTA,)),
-}
-CASES = [(name, budget) for name, (_, budgets) in FITS.items() for budget in budgets]
-
 LONG = [["a", "b"] * 40]
-ODD = [
-    [["a"]],
-    [["b", "b"]],
-    LONG,
-    [["a", "a", "a"], ["b"], ["b", "a", "b", "a", "b"]],
-    [],
-    [[]],
-    [[None, None, None]],
-    [["?", "a", object(), "b"]],
-    [[float("nan")], ["a", None, "a"]],
-]
-"""Users: long, short, with several sequences, with nothing, with nulls and with what is no state."""
-
-
-def frame(users) -> pd.DataFrame:
-    rows = [(f"u{k}", x) for k, user in enumerate(users) for x in user]
-    data = {"user": [row[0] for row in rows], "sequence": pd.Series([row[1] for row in rows], dtype=object)}
-    return pd.DataFrame(data, columns=["user", "sequence"])
-
-
-def pairs(adjacency: str):
-    """Neighbours that are known to be hard, then random ones, in both directions."""
-    rng = np.random.default_rng(0)
-    first, last = [["a", "a"]], [["b", "b"]]
-
-    def pair(users, odd, instead):
-        return (
-            (frame(users), frame([*users, odd]))
-            if adjacency == "add_remove"
-            else (
-                frame([*users, instead]),
-                frame([*users, odd]),
-            )
-        )
-
-    yield pair([], first, last)
-    yield pair([first] * 20, last, first)
-    yield pair([first] * 20, first, last)[::-1]
-    for k, odd in enumerate(ODD):
-        users = [[list(rng.choice(["a", "b"], rng.integers(1, 9)))] for _ in range(12)]
-        found = pair(users, odd, ODD[(k + 2) % len(ODD)])
-        yield found if k % 2 else found[::-1]
-
-
-def fit(data: pd.DataFrame, name: str = "shares", budget: Budget = RHO, adjacency: str = "add_remove"):
-    options, _ = FITS[name]
-    n_users = 21 if adjacency == "replace_one" else None  # public and believed, not the true one
-    return PrivateMarkovChain(
-        budget.epsilon, budget.delta, budget.rho, STATES, adjacency=adjacency, n_users=n_users, **options
-    ).fit(data)
-
-
-def bound_attained(cases, adjacency: str, kinds=("drawn", *INVENTED)) -> dict[str, float]:
-    """Every pair holds; the most that each operator moved."""
-    most: dict[str, float] = {}
-    for number, (name, budget) in enumerate(cases):
-        for k, (data, neighbour) in enumerate(pairs(adjacency)):
-            kind = kinds[(k + number) % len(kinds)] if k else "drawn"
-            answers = None if kind == "drawn" else invented(kind, k)
-            report = replay(lambda d: fit(d, name, budget, adjacency), data, neighbour, answers=answers)  # noqa: B023
-            assert report.holds, (name, budget, k, kind, str(report))
-            for operator, ratio in report.movement.items():
-                most[operator] = max(most.get(operator, 0.0), ratio)
-    return most
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-def test_every_pair_holds_and_bounds_are_attained(adjacency):
-    most = bound_attained(CASES, adjacency)
+def test_the_catalogue_holds_and_bounds_are_attained(adjacency):
+    most: dict[str, float] = {}
+    for item in run_replays([case for case in sequence_cases() if adjacency in case.name]):
+        assert item.report.holds, item
+        for operator, ratio in item.report.movement.items():
+            most[operator] = max(most.get(operator, 0.0), ratio)
     assert set(most) == {"pair_tables", "step", *(["count"] if adjacency == "add_remove" else [])}
     assert most["pair_tables"] >= 0.99 and most.get("count", 1.0) >= 0.99
     # Two users' gradients are opposite where they leave different states; clipped, each has the whole norm.
@@ -130,7 +47,7 @@ def test_two_users_can_be_opposite():
     assert np.linalg.norm((sums[0] - sums[1]).astype(float)) >= 0.99 * 2 * grid.bound
 
 
-FIRST, SECOND = next(itertools.islice(pairs("add_remove"), 1, None))
+FIRST, SECOND = next(itertools.islice(sequence_pairs(np.random.default_rng(0), "add_remove"), 1, None))
 
 
 def found(name="shares", budget=RHO, data=FIRST, neighbour=SECOND, learner=fit) -> str:

@@ -96,7 +96,9 @@ def test_the_estimators_are_listed_by_tag():
     given = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
     structure = ["EdgeVoting", "PrivateChowLiu", "PrivateNetwork", "StableStructure"]
     others = ["PrivateBlockModel", "PrivateGaussianMixture", "PrivateGraphicalLasso", "PrivateMarkovChain"]
-    assert names == sorted([*given, *fields, *structure, *others])
+    assert names == sorted(names) and {*given, *fields, *structure, *others} <= set(names)
+    tasks = {estimator.get_class_tag("task") for estimator in list_estimators()}
+    assert sorted(e.__name__ for task in tasks for e in list_estimators(task=task)) == names
     assert [estimator.__name__ for estimator in list_estimators(task="parameters")] == given
     assert [estimator.__name__ for estimator in list_estimators(task="parameters and graph")] == fields
     assert [estimator.__name__ for estimator in list_estimators(task="structure")] == structure
@@ -106,7 +108,7 @@ def test_the_estimators_are_listed_by_tag():
     no_zcdp = ["PrivateGaussianMixture", "StableStructure"]
     for guarantee, lacking in (("zcdp", no_zcdp), ("pure", sorted([*no_zcdp, "PrivateSGD"]))):
         able = list_estimators(guarantees=guarantee)
-        assert [e.__name__ for e in list_estimators() if e not in able] == lacking
+        assert sorted(set(names) - {e.__name__ for e in able}) == lacking
     assert [estimator.__name__ for estimator in list_estimators(task="sequences")] == ["PrivateMarkovChain"]
     assert [estimator.__name__ for estimator in list_estimators(task="covariance")] == ["PrivateGraphicalLasso"]
     assert [estimator.__name__ for estimator in list_estimators(task="clusters")] == ["PrivateGaussianMixture"]

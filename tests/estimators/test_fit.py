@@ -11,9 +11,9 @@ from pgmpy.inference import BeliefPropagation, VariableElimination
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, list_estimators
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, base
-from pgmpy_dp.estimators.base import noisy_marginals
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.divergence import kl_divergence
+from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators.shapes import make_network

@@ -49,7 +49,7 @@ LARGE = Budget(rho=1e6)
 
 def steps(method: str) -> int | None:
     """Of a recovery: enough, and fewer than a huge budget asks for."""
-    return 1500 if method == "frank-wolfe" else None
+    return 300 if method == "frank-wolfe" else None
 
 
 @pytest.fixture(params=CLASSES, ids=lambda c: c.__name__)
@@ -97,7 +97,7 @@ class TestRecovery:
             method=method,
             objective=objective,
             min_edge_weight=0.4,
-            n_iter=1500 if objective == "linf" else steps(method),
+            n_iter=300 if objective == "linf" else steps(method),
         ).fit(THIRD_DATA)
         assert abs(estimator.weights_["a", "b", "c"] - 0.6) < 0.08
         assert abs(estimator.weights_["c", "d"] + 0.5) < 0.08
@@ -109,7 +109,7 @@ class TestRecovery:
         np.testing.assert_allclose(estimator.model_.marginal(["a", "b", "c"]).values, truth, atol=0.04)
 
     def test_without_a_least_weight_linf_is_the_mean_derivative(self):
-        estimator = PrivateBinaryMRF(2.0, 3, rho=1e3, state_names=STATES, objective="linf", n_iter=1500).fit(THIRD_DATA)
+        estimator = PrivateBinaryMRF(2.0, 3, rho=1e3, state_names=STATES, objective="linf", n_iter=300).fit(THIRD_DATA)
         z = 2.0 * np.column_stack([THIRD_DATA[name].eq(states[1]) for name, states in STATES.items()]) - 1
         # h = .6 abc - .5 cd + .2 d: the mean of its derivative in c is .6 E[ab] - .5 E[d].
         assert abs(estimator.fields_["c"] - (0.6 * (z[:, 0] * z[:, 1]).mean() - 0.5 * z[:, 3].mean())) < 0.05
@@ -171,7 +171,7 @@ class TestRecovery:
             queries=queries,
             graph=[("a", "b"), ("b", "c"), ("a", "c"), ("c", "d")],
             min_edge_weight=0.4,
-            n_iter=1500 if method == "frank-wolfe" else None,
+            n_iter=steps(method),
         ).fit(THIRD_DATA)
         assert estimator.release_.values[0 if method == "moments" else 1].shape == (4 + 4 + 1,)
         assert set(estimator.weights_) <= {("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("a", "b", "c")}

@@ -94,9 +94,9 @@ def test_perfect_sampling_where_no_burn_in_is_proved():
 
 
 def test_a_larger_field_agrees_with_its_junction_tree():
-    """75 pair moments of 40 variables, n = 20,000; a normal bound of 5.6 deviations for each: false alarm 4e-6."""
+    """75 pair moments of 40 variables, n = 8,000; a normal bound of 5.6 deviations for each: false alarm 4e-6."""
     field = random_ising(named_graph("regular", 40, rng(12)), rng(12), width=1.3, field=0.2)
-    n = 20_000
+    n = 8_000
     model = field.to_log_linear()
     signs = np.array([[1.0, -1.0], [-1.0, 1.0]])
     # Pairs at a distance one by one: together they would make one large clique.

@@ -67,6 +67,13 @@ class TestConversion:
         rho = approx_to_zcdp(epsilon, delta)
         assert zcdp_to_approx(rho, delta) <= epsilon < zcdp_to_approx(rho * (1 + 1e-12), delta)
 
+    def test_the_smallest_numbers_end(self):
+        """These looked for ever: squares and inverses that are no floats, and a rho of which no order knows."""
+        assert zcdp_to_approx(approx_to_zcdp(1e-170, 1e-6), 1e-6) <= 1e-170
+        assert 0 < approx_to_zcdp(1.0, 5e-324) < approx_to_zcdp(1.0, 1e-300)
+        with pytest.raises(ValueError, match=r"epsilon=1e-07 with delta=1e-300 is so small"):
+            approx_to_zcdp(1e-7, 1e-300)
+
 
 class TestGuarantees:
     values = (PureDP(1.0), PureDP(0.1), ZCDP(0.5), ZCDP(0.00501), ApproxDP(1.0, 1e-6), ApproxDP(9.0, 1e-6))

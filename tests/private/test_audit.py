@@ -112,7 +112,7 @@ def halve_the_noise(monkeypatch) -> None:
         monkeypatch.setattr(additive, name, lambda *a, true=true: tuple(scale / 2 for scale in true(*a)))
 
 
-@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("adjacency", ["add_remove", pytest.param("replace_one", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("claim", CLAIMS)
 class TestNoise:
     def test_stays_below_the_claim_and_comes_near_it(self, adjacency, claim):
@@ -128,11 +128,12 @@ class TestNoise:
         assert audit_noise(adjacency, CLAIMS[claim], 6_000) > limit(CLAIMS[claim])
 
 
-@pytest.mark.parametrize("claim", ["laplace", "gaussian"])
+@pytest.mark.parametrize("claim", ["laplace", pytest.param("gaussian", marks=pytest.mark.slow)])
 def test_catches_the_sensitivity_of_the_other_adjacency(claim):
     assert audit_noise("replace_one", CLAIMS[claim], 20_000, sensitivity_of="add_remove") > limit(CLAIMS[claim])
 
 
+@pytest.mark.slow  # whole releases of tables are attacked in tests/auditing/test_catalogue.py
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize(("noise", "budget"), [("laplace", Budget(epsilon=2.0)), ("gaussian", Budget(rho=1.0))])
 class TestLearner:

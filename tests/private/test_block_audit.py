@@ -111,6 +111,7 @@ def whole(run, settings, budget: Budget, releases: int, bound=audit.epsilon_boun
     return audit.audit(draw, score, releases=releases, bound=bound)
 
 
+@pytest.mark.slow  # replay holds sensitivities, scales and shares
 class TestWholeReleases:
     @pytest.mark.parametrize("vote", [True, False])
     def test_answers(self, vote):

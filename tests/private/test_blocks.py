@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.plans.block_graphs import block_graph
@@ -16,7 +18,7 @@ from pgmpy_dp.private.curator import blocks
 from pgmpy_dp.private.curator.base import Observer, observed
 from pgmpy_dp.private.curator.blocks import block_function, named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.votes import agreement_test, edge_vote_noise
+from pgmpy_dp.private.curator.votes import agreement_test, edge_vote_noise, vote_sensitivity
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
@@ -102,6 +104,81 @@ def with_a_default(codes, rng, seen=[]):  # noqa: B006
     return tuple(seen)
 
 
+def remembers(n, seen=[], *, more={}):  # noqa: B006
+    seen.append(n)
+    return tuple(seen)
+
+
+def uses_a_default_of_a_helper(codes, rng):
+    return remembers(len(codes))
+
+
+def _counter():
+    seen = 0
+
+    def count(n):
+        nonlocal seen
+        seen += n
+        return (seen,)
+
+    return count
+
+
+COUNT = _counter()
+
+
+def uses_a_closure_of_a_helper(codes, rng):
+    return COUNT(len(codes))
+
+
+def plain_helper(n, step=2):
+    return (n // step,)
+
+
+plain_helper.seen = []
+
+
+def uses_an_attribute_of_a_helper(codes, rng):
+    plain_helper.seen.append(len(codes))
+    return tuple(plain_helper.seen)
+
+
+class Base:
+    def graph(self, codes):
+        return tuple(KEPT)
+
+
+class Inherits(Base):
+    def __init__(self, n):
+        self.n = n
+
+
+def uses_an_inherited_method(codes, rng):
+    return Inherits(len(codes)).graph(codes)
+
+
+class Made:
+    def __init__(self, n):
+        self.n = n
+        KEPT.append(n)
+
+
+def uses_what_is_done_at_making(codes, rng):
+    return (Made(len(codes)).n,)
+
+
+class Fresh:
+    def __init__(self, n, most=3):
+        self.n = min(n, most)
+
+
+def uses_a_fresh_object(codes, rng):
+    def edge(k, step=1):
+        return k * step
+
+    return (edge(Fresh(len(codes)).n) % 3,)
+
+
 def closure():
     seen = []
 
@@ -109,6 +186,10 @@ def closure():
         return tuple(seen)
 
     return inner
+
+
+class Ended(BaseException):
+    pass
 
 
 class TestRegistry:
@@ -138,6 +219,11 @@ class TestRegistry:
             (uses_a_cache, "_lru_cache_wrapper"),
             (uses_a_class, r"Keeper\.seen can be changed in place"),
             (uses_a_method, "APPEND"),
+            (uses_a_default_of_a_helper, "remembers keeps what can be changed in place, (more|default 0)"),
+            (uses_a_closure_of_a_helper, "count assigns seen"),
+            (uses_an_attribute_of_a_helper, "plain_helper keeps what can be changed in place, seen"),
+            (uses_an_inherited_method, "graph names what can be changed in place, KEPT"),
+            (uses_what_is_done_at_making, "__init__ names what can be changed in place, KEPT"),
         ],
     )
     def test_state_in_the_module_is_refused(self, function, message):
@@ -146,6 +232,10 @@ class TestRegistry:
         with pytest.raises(TypeError, match=message):
             ask(curator, f"{__name__}.{function.__name__}")
         assert curator.left == 1
+
+    def test_new_objects_of_classes_of_the_module_are_no_state(self):
+        block_function(uses_a_fresh_object)
+        assert ask(opened(), f"{__name__}.uses_a_fresh_object").shape == (3,)
 
     def test_a_function_that_was_replaced_is_refused(self, monkeypatch):
         block_function(two_edges)
@@ -205,6 +295,16 @@ class TestPublicArguments:
         with pytest.raises(ValueError, match="reserve"):
             curator.agreed_graph(two_edges, {}, share=0.5, eta=0.006, **request)
 
+    @pytest.mark.parametrize("most", [np.uint8(128), np.uint8(200), np.int8(100), np.uint16(1 << 15)])
+    def test_a_bound_in_few_bits_is_the_same_bound(self, most):
+        """Twice numpy's uint8(128) is 0: the sensitivity of a vote would be nothing, and so would the noise."""
+        n_pairs = math.comb(60, 2)
+        assert vote_sensitivity(n_pairs, most) == vote_sensitivity(n_pairs, int(most))
+        curator = opened(Budget(rho=1.0), reserve=0.0, pure=False)
+        ask(curator, two_edges, max_edges=most)
+        (noise,) = curator.answers[0].noise
+        assert noise == edge_vote_noise(3, int(most), ZCDP(1.0), 1)
+
     def test_noise_is_that_of_the_share(self):
         assert edge_vote_noise(4, 2, PureDP(1.0), 0.5).scale == 8.0
         assert edge_vote_noise(4, 5, ZCDP(0.5), 1).scale == pytest.approx(6**0.5)
@@ -263,20 +363,24 @@ class TestCalls:
             raise MemoryError(f"of {codes.tolist()}")
 
         curator = opened()
-        with pytest.raises(MemoryError, match=r"^a block function ran out of memory: nothing was released") as caught:
+        with pytest.raises(MemoryError, match=r"^memory ran out .* the share is spent$") as caught:
             ask(curator, function, n_workers=n_workers)
         assert caught.value.__context__ is None and caught.value.__cause__ is None
         assert curator.left == 0 and curator.answers == ()
 
     @pytest.mark.parametrize("n_workers", [1, 3])
-    @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Ended])
     def test_interrupts_end_the_request(self, n_workers, error):
         def function(codes, rng):
-            raise error
+            raise error(codes.tolist())
 
         curator = opened()
-        with pytest.raises(error):
+        with pytest.raises(
+            SystemExit if error is Ended else error, match=r"^a block function was interrupted, .*is spent$"
+        ) as caught:
             ask(curator, function, share=0.5, n_workers=n_workers)
+        # Whom it reaches is told nothing of a block, in its text or by what it came from.
+        assert caught.value.__context__ is None and caught.value.__cause__ is None
         assert float(curator.left) == 0.5 and curator.answers == ()
         ask(curator, two_edges, share=0.5)  # the data are back
 
@@ -296,6 +400,45 @@ class TestCalls:
         asking.start()
         asking.join(60)
         assert not asking.is_alive() and len(refused) == 5 and float(curator.left) == 0.5
+
+    def test_calls_in_two_threads_come_one_after_the_other(self):
+        """Limits of threads belong to the process: the end of one call would lift those of another, in its middle."""
+        inside, last, begun, seen = threading.Event(), threading.Event(), threading.Event(), []
+
+        def first(codes, rng):
+            inside.set()
+            last.wait(60)
+            seen.append(threads())
+            return ()
+
+        def second(codes, rng):
+            begun.set()
+            seen.append(threads())
+            return ()
+
+        def threads():
+            return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+        def call(function):
+            run_blocks(function, [FRAME.to_numpy()], [0], {}, lambda a: a, 1)
+
+        calls = [threading.Thread(target=call, args=(function,)) for function in (first, second)]
+        calls[0].start()
+        inside.wait(60)
+        calls[1].start()
+        together = begun.wait(0.3)  # long enough for one that does not wait
+        last.set()
+        for thread in calls:
+            thread.join()
+        assert not together and begun.is_set() and seen == [{1}, {1}]
+
+    @pytest.mark.parametrize("n_workers", [1, 3])
+    def test_a_block_function_that_calls_blocks_does_not_wait_for_itself(self, n_workers):
+        def function(codes, rng):
+            return run_blocks(two_edges, [codes], [0], {}, lambda a: a, 1)
+
+        assert run_blocks(function, [FRAME.to_numpy()] * 3, range(3), {}, lambda a: a, n_workers) == [None] * 3
+        assert run_blocks(two_edges, [FRAME.to_numpy()], [0], {}, lambda a: a, n_workers) == [(0, 2)]
 
     def test_filters_of_warnings_are_as_before(self):
         def function(codes, rng):

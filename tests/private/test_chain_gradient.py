@@ -417,18 +417,20 @@ def divide_the_noise(monkeypatch, divisor):
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 class TestAttacks:
-    @pytest.mark.parametrize("rate", [0.5, 1.0])
+    @pytest.mark.parametrize("rate", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
     def test_stays_below_the_claim(self, adjacency, rate):
         assert attack(adjacency, rate, 250) <= BUDGET.epsilon
 
     def test_rho_stays_below_the_claim(self, adjacency):
         assert attack(adjacency, 1.0, 250, Budget(rho=1.0)) <= 1.0
 
+    @pytest.mark.slow  # so does replay
     @pytest.mark.parametrize(("budget", "divisor"), [(Budget(rho=1.0), 3), (BUDGET, 5)], ids=["rho", "delta"])
     def test_too_little_noise_is_caught(self, adjacency, budget, divisor, monkeypatch):
         divide_the_noise(monkeypatch, divisor)
         assert attack(adjacency, 1.0, 700 if budget.rho else 600, budget) > (budget.rho or budget.epsilon)
 
+    @pytest.mark.slow  # so does replay
     def test_forgetting_to_clip_is_caught(self, adjacency, monkeypatch):
         monkeypatch.setattr(chain_gradients, "clipping_weights", lambda squared, _: np.full(len(squared), 1024))
         assert attack(adjacency, 1.0, 800) > BUDGET.epsilon

@@ -7,6 +7,7 @@ import contextlib
 import copy
 import pickle
 import threading
+import traceback
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,13 +20,13 @@ from hypothesis import strategies as st
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.curator import base, tables
-from pgmpy_dp.private.curator.base import Observer, cost_of, observed
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.base import Observer, Request, cost_of, observed
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.private.sensitive import Release, Sensitive
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
@@ -136,6 +137,26 @@ class TestShares:
             curator.worst_fit([("a",)], [np.zeros(2)], share)
         assert curator.left == 1
 
+    @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])
+    def test_shares_and_weights_of_numpy_integers_are_exact(self, kind):
+        """A Fraction of them keeps them, and their products go round: these had noise of scale .001, none at all."""
+        curator = opened(Budget(epsilon=1e-3))
+        for n in (3, 5, 7, 11, 13, 17):
+            curator.tables([("a",)], Fraction(1, kind(n)))
+            assert curator.answers[-1].noise[0].scale == pytest.approx(1e3 * n)
+        assert curator.left == 1 - sum(Fraction(1, n) for n in (3, 5, 7, 11, 13, 17))
+        curator = opened(Budget(epsilon=1e-3))
+        weights = np.array([120, 7], dtype=kind)
+        curator.tables([("a",), ("b",)], kind(1), weights)
+        weights[:] = 1
+        assert [noise.scale for noise in curator.answers[0].noise] == pytest.approx([127e3 / 120, 127e3 / 7])
+        assert curator.left == 0 and curator.answers[0].arguments["weights"] == (120, 7)
+
+    def test_what_can_be_read_once_is_read_once(self):
+        curator = opened()
+        curator.tables([("a",), ("b",)], 1, iter([1.0, 3.0]))
+        assert len(curator.answers) == 1
+
     @given(st.lists(st.floats(1e-6, 0.7), max_size=12))
     def test_what_was_answered_never_costs_more_than_what_was_charged(self, shares):
         curator = opened()
@@ -163,6 +184,38 @@ class TestShares:
         release = curator.release("marginals", {"settings": {}})
         assert release.scopes == (("a",),)
         np.testing.assert_array_equal(release.values[0], first[0])
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+    @pytest.mark.parametrize("where", [(samplers, "discrete_gaussian"), (tables, "contingency_tables")])
+    def test_an_error_in_an_answer_leads_to_no_record(self, error, where, monkeypatch):
+        """Notebooks in verbose mode and trackers of errors print the variables of every frame."""
+
+        def fail(*arguments, **_more):
+            rows = FRAME.to_numpy()
+            try:
+                raise OSError
+            except OSError:
+                raise error(len(rows)) from None
+
+        curator = opened()
+        monkeypatch.setattr(*where, fail)
+        with pytest.raises(error) as caught:
+            curator.tables([("a",)], Fraction(1, 4))
+        below = False
+        for frame, _ in traceback.walk_tb(caught.value.__traceback__):
+            if below := below or frame.f_code.co_name == "_answer":
+                held = [value for name, value in frame.f_locals.items() if name != "self"]
+                assert not any(isinstance(value, np.ndarray | Sensitive | Mechanism | Request) for value in held)
+        assert below and curator.left == Fraction(3, 4)
+        # What was raised on the way is emptied too.
+        assert all(not frame.f_locals for frame, _ in traceback.walk_tb(caught.value.__context__.__traceback__))
+
+    def test_running_out_of_memory_tells_no_number_of_records(self, monkeypatch):
+        curator = opened()
+        monkeypatch.setattr(tables, "contingency_tables", lambda *_arguments: np.empty(1 << 50))
+        with pytest.raises(MemoryError, match=r"^memory ran out .* the share is spent$") as caught:
+            curator.tables([("a",)], Fraction(1, 4))
+        assert caught.value.__context__ is None and curator.left == Fraction(3, 4)
 
     def test_two_threads_cannot_spend_a_share_twice(self):
         curator, refused = opened(), []
@@ -203,6 +256,13 @@ class TestShares:
 
 
 class TestAnswers:
+    def test_a_plan_cannot_change_what_the_release_says(self):
+        curator = opened()
+        (noisy,) = curator.tables([["a"]], 1)
+        with pytest.raises(ValueError, match="read-only"):
+            noisy += 1
+        assert np.array_equal(noisy, curator.release("test", {}).values[0])
+
     def test_releases_say_what_was_answered(self, tmp_path):
         curator = opened()
         noisy = curator.tables([("a",), ("b", "a")], Fraction(1, 2), [1.0, 3.0])
@@ -265,6 +325,11 @@ class TestParts:
         with pytest.raises(RuntimeError, match="block has ended"):
             parts[1].tables([("a",)], Fraction(1, 100))
         curator.tables([("a",)], Fraction(1, 4))
+
+    def test_the_size_of_a_part_is_private_where_that_of_the_table_is_public(self):
+        curator = opened(data=table(adjacency="replace_one", n_records=4))
+        with curator.split(2) as parts:
+            assert (curator.n_records, {part.n_records for part in parts}) == (4, {None})
 
     def test_every_record_is_in_one_part(self):
         class Exact(Observer):

@@ -153,7 +153,7 @@ class TestNoise:
             return np.array([[noisy_mode(votes[dataset], test)[1] is not None] for _ in range(count)])
 
         bound = audit.audit(
-            draw, lambda out: out[:, 0].astype(float), releases=4000, bound=lambda p, q: audit.epsilon_bound(p, q, 1e-2)
+            draw, lambda out: out[:, 0].astype(float), releases=2000, bound=lambda p, q: audit.epsilon_bound(p, q, 1e-2)
         )
         assert bound > 3.0 if forgotten else bound <= 1.0
 

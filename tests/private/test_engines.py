@@ -458,6 +458,7 @@ def sums(data, columns=("x", "y", "z"), **options) -> list[np.ndarray]:
     ]
 
 
+A_THIRD = settings(max_examples=settings.default.max_examples // 3)  # each reads a file or asks a database
 numbers = st.floats(-10, 10) | st.sampled_from([0.1, 1 / 3, 1e308, -1e308, 5e-324, math.inf, math.nan, None])
 
 
@@ -497,7 +498,8 @@ class TestMoments:
         assert_same(sums(engine(table), unit="unit"), sums(table, unit="unit"))
         assert sums(table, unit="unit")[-1].item() == 3
 
-    @pytest.mark.parametrize("parts", [1, 3])
+    @pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 3])
+    @A_THIRD
     @given(rows=st.data())
     def test_units_are_read_in_parts_of_whole_units(self, parts, rows):
         kind, cells = VISITS["user"][rows.draw(st.sampled_from(sorted(VISITS["user"])))]
@@ -666,7 +668,8 @@ class TestSequences:
         assert_same(here, there)
         assert here[1].sum() > 0
 
-    @pytest.mark.parametrize("parts", [1, 3])
+    @pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 3])
+    @A_THIRD
     @given(data=st.data())
     def test_whatever_the_visits(self, parts, data):
         """Users, times and states of every type that a query decides, ties and odd cells among them."""
@@ -677,7 +680,8 @@ class TestSequences:
         table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, (kind, _) in kinds.items()})
         self.same(table, data, parts, order="t")
 
-    @pytest.mark.parametrize("parts", [1, 3])
+    @pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 3])
+    @A_THIRD
     @given(data=st.data())
     def test_whatever_the_sequences(self, parts, data):
         unit = data.draw(st.sampled_from(sorted(VISITS["user"])))

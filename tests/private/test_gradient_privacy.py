@@ -188,7 +188,7 @@ def forget_to_clip(monkeypatch):
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 class TestAttacks:
-    @pytest.mark.parametrize("rate", [0.5, 1.0])
+    @pytest.mark.parametrize("rate", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
     def test_stays_below_the_claim(self, adjacency, rate):
         assert attack(adjacency, rate, 250) <= BUDGET.epsilon
 
@@ -196,11 +196,13 @@ class TestAttacks:
         assert attack(adjacency, 1.0, 250, Budget(rho=1.0)) <= 1.0
 
     # One event shows about half of rho. The conversion to (epsilon, delta) gives more away: it takes a coarser error.
+    @pytest.mark.slow  # so does replay
     @pytest.mark.parametrize(("budget", "divisor"), [(Budget(rho=1.0), 3), (BUDGET, 5)], ids=["rho", "delta"])
     def test_too_little_noise_is_caught(self, adjacency, budget, divisor, monkeypatch):
         divide_the_noise(monkeypatch, divisor)
         assert attack(adjacency, 1.0, 700 if budget.rho else 600, budget) > (budget.rho or budget.epsilon)
 
+    @pytest.mark.slow  # so does replay
     def test_forgetting_to_clip_is_caught(self, adjacency, monkeypatch):
         forget_to_clip(monkeypatch)
         assert attack(adjacency, 1.0, 1000) > BUDGET.epsilon

@@ -421,6 +421,16 @@ class TestRefusalsAndChecks:
                 attempt()
         assert state(ledger) == before
 
+    @pytest.mark.parametrize(("first", "second"), [(None, "user"), ("user", None), ("user", "household")])
+    def test_one_unit(self, first, second):
+        ledger = Ledger(Budget(epsilon=1.0))
+        charge(ledger, PureDP(0.1), unit=first)
+        before = state(ledger)
+        for attempt in (charge, Ledger.check):
+            with pytest.raises(ValueError, match=f"unit={second!r} differs from the unit {first!r}"):
+                attempt(ledger, PureDP(0.1), unit=second)
+        assert state(ledger) == before
+
 
 class TestSharing:
     def test_threads_never_overspend(self):

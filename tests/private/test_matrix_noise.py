@@ -279,7 +279,7 @@ def test_audits_catch_half_the_noise(mechanism):
     assert audited(half, ADD, bound) > (budget.rho or budget.epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("d", [1, 2])
 def test_the_published_one_sided_wishart_is_not_private(epsilon, d, monkeypatch):
     """S + W_d(d + 1, 3/(2 n epsilon) I) is claimed to be epsilon-DP: an event of positive probability is impossible."""

@@ -346,7 +346,7 @@ class TestRefusals:
             (lambda: curator.stable_cells(blocks, 1e300, 0.5, 1e-8), "width=1e"),
             (lambda: curator.stable_cells(blocks, 1.0, 0.5, 0.0), "eta=0.0"),
             (lambda: curator.stable_cells(blocks, 1.0, 0.5, 1e-6), "was asked of a reserve"),
-            (lambda: curator.stable_cells(blocks, 1.0, 0, 1e-8), "share=0.0"),
+            (lambda: curator.stable_cells(blocks, 1.0, 0, 1e-8), "share=0 is not positive"),
             (lambda: curator.stable_scales(by_function, 0.5, 1e-8), "scales by k-means"),
             (lambda: curator.mean_log_scale(blocks, math.nan, 0.5), "middle=nan"),
             (lambda: curator.cluster_sums([[0.0, 0.0]], math.inf, 0.5), "radius=inf"),
@@ -412,6 +412,7 @@ class TestRefusals:
 
 
 class TestSteps:
+    @pytest.mark.slow  # replay holds sensitivities, scales and shares
     @pytest.mark.parametrize("adjacency", ADJACENCIES)
     @pytest.mark.parametrize(("factor", "caught"), [(1.0, False), (0.5, True)])
     def test_audit(self, adjacency, factor, caught, monkeypatch):

@@ -360,6 +360,7 @@ class TestSelections:
         limit = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
         assert 0 < audit_selection(adjacency, cost, gap, 5_000) <= limit
 
+    @pytest.mark.slow  # so does replay
     def test_with_a_third_of_the_noise_are_caught(self, adjacency, gap, cost):
         limit = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
         assert audit_selection(adjacency, cost, gap, 10_000, factor=1 / 3) > limit

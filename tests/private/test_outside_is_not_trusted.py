@@ -86,7 +86,7 @@ def statistics() -> dict[str, Sensitive | int]:
     found: dict[str, Sensitive | int] = {"flipped": parities.flipped_in_family.__wrapped__(FAMILY)}
     for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE):
         found[f"parities {adjacency}"] = parities.parity_sums_and_count(BITS, 4, adjacency, True)
-        found[f"family {adjacency}"] = parities.parity_sums_and_count(BITS, 3, adjacency, False, FAMILY)
+        found[f"family {adjacency}"] = parities.parity_sums_and_count(BITS, FAMILY, adjacency)
         design = pseudo_likelihood.FieldDesign((2, 3, 4), ((0,), (1,), (2,), (0, 1), (1, 2)))
         grid = pseudo_likelihood.ResidualGrid(2.0, design)
         theta = np.linspace(-1.0, 1.0, design.n_parameters)

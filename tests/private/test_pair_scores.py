@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -17,11 +18,16 @@ PAIRS = [("a", "b"), ("a", "c"), ("b", "c")]
 RECORDS = [*itertools.product([0, 1], repeat=3), ("?", 0, 0)]  # the last is outside the schema
 
 
-def scores(records, adjacency, expected, offsets=None):
+@cache
+def counted(records, adjacency):
     frame = pd.DataFrame(list(records), columns=list(STATES), dtype=object)
     n_records = len(records) if adjacency == "replace_one" else None
     table = PrivateTable(frame, STATES, adjacency=adjacency, ledger=Budget(epsilon=1.0), n_records=n_records)
-    return misfit_scores(contingency_tables(table, PAIRS), expected, offsets)
+    return contingency_tables(table, PAIRS)
+
+
+def scores(records, adjacency, expected, offsets=None):
+    return misfit_scores(counted(tuple(records), adjacency), expected, offsets)
 
 
 def neighbours(adjacency):

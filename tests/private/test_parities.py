@@ -35,7 +35,7 @@ from pgmpy_dp.private.data.parities import (
     parity_sums,
     parity_sums_and_count,
 )
-from pgmpy_dp.private.data.table import PrivateTable, random_halves, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.mathematics.field_design import field_scopes
@@ -166,13 +166,13 @@ class TestFamilies:
         family = field_scopes(p, order, edges)
         records = np.array(list(itertools.product([0, 1], repeat=p)), dtype=np.uint8)
         one = [
-            parity_sums_and_count(records[k : k + 1], order, Adjacency.ADD_REMOVE, with_count, family).value
+            parity_sums_and_count(records[k : k + 1], family, Adjacency.ADD_REMOVE, with_count).value
             for k in range(len(records))
         ]
         moved = one + ([a - b for a, b in itertools.combinations(one, 2)] if adjacency == "replace_one" else [])
         moved = np.array(moved)
         most = [int(x) for x in (np.abs(moved).sum(axis=1).max(), (moved**2).sum(axis=1).max(), np.abs(moved).max())]
-        l1, l2, linf = parity_sensitivity(p, order, Adjacency(adjacency), with_count, family)
+        l1, l2, linf = parity_sensitivity(p, family, Adjacency(adjacency), with_count)
         flipped_in_family.cache_clear()
         assert l1 >= most[0] and Fraction(l2) ** 2 >= most[1] and linf == most[2]
         if limit or adjacency == "add_remove":
@@ -229,7 +229,8 @@ class TestHalves:
         data = table(rows)
         sizes = []
         for _ in range(20):
-            first, second = random_halves(data)
+            with TableCurator(data, Budget(rho=1e-3), what="two halves").split(2) as halves:
+                first, second = (table_codes(half._data) for half in halves)
             assert len(first) + len(second) == len(rows)
             both = np.sort(np.concatenate([first, second]) @ [2, 1])
             assert np.array_equal(both, np.sort(table_codes(data) @ [2, 1]))
@@ -244,7 +245,7 @@ class TestHalves:
         with TableCurator(data, Budget(epsilon=1e8), what="two halves", columns=[]).split(2) as halves:
             for half in halves:
                 arrays, method = ask_parities(half, plan)
-                sums += np.concatenate([value for value, _ in arrays])
+                sums += np.concatenate(arrays)
                 assert method == "noise" and len(arrays) == 2 and half.n_records is None
         assert sums.tolist() == [0, 100, 0, 100] and len(data.ledger.entries) == 1
 
@@ -399,9 +400,9 @@ def audit_noise(adjacency: str, budget: Budget, releases: int) -> float:
     def draw(dataset: int, count: int) -> np.ndarray:
         outputs = []
         for _ in range(count):
-            arrays, _ = ask_parities(TableCurator(data[dataset], budget, what="one of many", columns=[]), plan)
-            values, noise[:] = zip(*arrays, strict=True)
-            outputs.append(np.concatenate(values))
+            curator = TableCurator(data[dataset], budget, what="one of many", columns=[])
+            outputs.append(np.concatenate(ask_parities(curator, plan)[0]))
+            noise[:] = curator.answers[-1].noise
         return np.array(outputs)
 
     def score(outputs: np.ndarray) -> np.ndarray:
@@ -412,6 +413,7 @@ def audit_noise(adjacency: str, budget: Budget, releases: int) -> float:
     return audit.audit(draw, score, releases=releases, bound=audit.rho_bound if budget.rho else audit.epsilon_bound)
 
 
+@pytest.mark.slow  # replay holds sensitivities, scales and shares
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("budget", [Budget(rho=1.0), Budget(epsilon=2.0)])
 class TestAudit:

@@ -370,11 +370,13 @@ class TestAttacks:
     def test_stays_below_the_claim(self, adjacency):
         assert attack(adjacency, 250) <= 1.0
 
+    @pytest.mark.slow  # so does replay
     def test_too_little_noise_is_caught(self, adjacency, monkeypatch):
         true = samplers.discrete_gaussian
         monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / 3, seed=seed))
         assert attack(adjacency, 700) > 1.0
 
+    @pytest.mark.slow  # so does replay
     def test_forgetting_to_clip_is_caught(self, adjacency, monkeypatch):
         monkeypatch.setattr(sums, "_weights", lambda codes, residuals, grid: np.full(len(codes), 256.0))
         assert attack(adjacency, 800) > 1.0

@@ -106,6 +106,18 @@ class TestScheduledCurators:
                 more()
         assert not hasattr(curator, "tables") and not hasattr(curator, "split")
 
+    def test_norms_that_can_be_changed_later_are_refused(self):
+        """The noise is fixed with the norm at opening; one that doubles afterwards doubles the sensitivity."""
+        data = table()
+        with pytest.raises(TypeError, match="clip_norm"):
+            opened(data=data, clip_norm=np.array(0.25))
+        frame = pd.DataFrame({"user": [1, 2], "sequence": ["a b", "b"]})
+        users = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=DELTA)
+        for numbers, message in (((np.array(0.6), 0.25), "clip_norm"), ((0.6, np.array(0.25)), "initial_share")):
+            with pytest.raises(TypeError, match=message):
+                ChainGradientCurator(users, DELTA, *numbers, n_steps=2)
+        assert data.ledger.entries == users.ledger.entries == ()
+
     def test_a_public_number_is_not_on_the_schedule(self):
         curator = opened(data=table(n_records=4))
         with pytest.raises(BudgetExceeded, match="request 1 of 'count' is not on the schedule, which has 0"):
@@ -279,6 +291,52 @@ class TestRegressionPath:
         with pytest.raises(ValueError, match="reach"):
             path.vertices(np.array([1, 0]), np.array([0, 1]), 1.0, Fraction(1, 8))
         assert curator.left == Fraction(5, 8)
+
+    def test_two_threads_do_not_pass_the_reach_together(self, monkeypatch):
+        """Beyond it logits are read from the part of the table for another label, and sensitivities are false."""
+        curator, refused = fields_of(), []
+        path, scale, asked = curator.regression_path(self.LAYOUT, 3), fields.vertex_scale, threading.Event()
+
+        def ask():
+            try:
+                path.vertices(np.array([1, 0]), np.array([2, 2]), 1.0, Fraction(1, 8))
+            except ValueError as error:
+                refused.append(str(error))
+
+        second = threading.Thread(target=ask)
+
+        def between_check_and_move(*arguments):
+            if not asked.is_set():
+                asked.set()
+                second.start()
+                second.join(0.2)  # it may finish here only if nothing keeps it out
+            return scale(*arguments)
+
+        monkeypatch.setattr(fields, "vertex_scale", between_check_and_move)
+        ask()
+        second.join()
+        assert len(refused) == 1 and "reach" in refused[0]
+        assert path._moved.tolist() == [2, 2] and curator.left == Fraction(7, 8)
+
+    def test_a_path_that_was_interrupted_while_it_moved_answers_no_more(self, monkeypatch):
+        """Some blocks of records have moved then and others not: one record more shifts all later ones by a place."""
+        curator = fields_of()
+        path = curator.regression_path(self.LAYOUT, 3)
+        request = np.array([1, 0]), np.array([1, -1]), 1.0, Fraction(1, 8)
+        path.vertices(*request)
+
+        def interrupt(*_arguments):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(fields.GradientSums, "after", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                path.vertices(*request)
+        assert curator.left == Fraction(3, 4)
+        with pytest.raises(RuntimeError, match="make a new one"):
+            path.vertices(*request)
+        assert curator.left == Fraction(3, 4)
+        curator.regression_path(self.LAYOUT, 3).vertices(*request)
 
     def test_reaches(self):
         for reach in (-1, 2**20 + 1, 1.5):

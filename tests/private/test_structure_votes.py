@@ -23,8 +23,7 @@ from pgmpy_dp.private.curator import base as curator_module
 from pgmpy_dp.private.curator.base import Observer, observed
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.curator.votes import vote_sensitivity
-from pgmpy_dp.private.data import table as table_module
-from pgmpy_dp.private.data.table import PrivateTable, random_parts, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
@@ -40,6 +39,11 @@ EDGES = ((0, 1), (1, 2), (2, 3))
 BUDGET = Budget(epsilon=1.0, delta=1e-2)
 BLOCKS = BlockSettings(1.5, 0.6)
 LEARNERS = ["logistic", "inverse-covariance", "chow-liu"]
+
+
+def parts_of(table, n):
+    with TableCurator(table, Budget(rho=1e-3), what="parts").split(n) as parts:
+        return [table_codes(part._data) for part in parts]
 
 
 def private(codes=CODES, adjacency="add_remove", ledger=None, states=None) -> PrivateTable:
@@ -103,11 +107,11 @@ class TestParts:
         codes = np.arange(4000).reshape(1000, 4) % 256
         states = {name: list(range(256)) for name in "abcd"}
         subject = private(codes, states=states)
-        blocks = random_parts(subject, 30)
+        blocks = parts_of(subject, 30)
         assert len(blocks) == 30 and sum(map(len, blocks)) == 1000
         together = np.concatenate(blocks)
         np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(table_codes(subject), axis=0))
-        sizes = {tuple(map(len, random_parts(subject, 3))) for _ in range(5)}
+        sizes = {tuple(map(len, parts_of(subject, 3))) for _ in range(5)}
         assert len(sizes) > 1  # new draws each time
 
     def test_with_the_same_draws_a_record_changes_its_own_part_only(self, monkeypatch):
@@ -121,8 +125,8 @@ class TestParts:
                 ("replaced", replaced, part),
                 ("removed", np.delete(CODES[:20], changed, axis=0), np.delete(part, changed)),
             ):
-                monkeypatch.setattr(table_module, "uniform_parts", lambda n, k, seed, draws=draws: draws)
-                found[name] = random_parts(private(codes), 5)
+                monkeypatch.setattr(curator_module, "uniform_parts", lambda n, k, seed, draws=draws: draws)
+                found[name] = parts_of(private(codes), 5)
             for other in ("replaced", "removed"):
                 differ = [k for k in range(5) if not np.array_equal(found["given"][k], found[other][k])]
                 assert differ == [part[changed]]

@@ -36,15 +36,18 @@ OPTIONS = [
     {"delimiter": ",", "encoding": "gb18030", "decimal": ","},
     {"delimiter": ";", "encoding": "ascii", "thousands": "_"},
 ]
+NOTHING: frozenset[str] = frozenset()
 SIGNS = {None: "", " ": " \xa0\u202f", "'": "'\u2019"}
 
 
-def meaning(field: bytes, *, encoding="utf-8", decimal=".", thousands=None, delimiter=None) -> object:
+def meaning(field: bytes, spelled=(), *, encoding="utf-8", decimal=".", thousands=None, delimiter=None) -> object:
     """What a field is, by the documentation of TextFile and without its expressions."""
     try:
         text = field.decode("utf-8" if encoding == "utf-8-sig" else encoding)
     except UnicodeError:
         return UNREADABLE
+    if text in spelled:
+        return text
     signs = SIGNS.get(thousands, thousands)
     value = as_number(text.strip(), decimal, signs)
     if value is None and decimal == "," and "." not in signs and as_number(text.strip(), ",", ".") is not None:
@@ -140,16 +143,28 @@ ODD = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_field_means_what_is_said(options):
-    read = cell_reader(TextFile("a.csv", **options)) or (lambda field: field)
+    read = cell_reader(TextFile("a.csv", **options)) or (lambda field, _: field)
     for field in ODD:
-        assert match_key(read(field)) == match_key(meaning(field, **options)), field
+        for spelled in (NOTHING, frozenset({"1,5", "1.500", "1\u202f500", "groß", " "})):
+            assert match_key(read(field, spelled)) == match_key(meaning(field, spelled, **options)), field
 
 
 @given(st.sampled_from(OPTIONS), st.text(alphabet="0123456789.,'_+-eE \xa0\u202fß\u2019", max_size=12))
 def test_any_field_means_what_is_said(options, text):
-    read = cell_reader(TextFile("a.csv", **options)) or (lambda field: field)
+    read = cell_reader(TextFile("a.csv", **options)) or (lambda field, _: field)
     for field in (text.encode(), text.encode("cp1252", "replace")):
-        assert match_key(read(field)) == match_key(meaning(field, **options))
+        assert match_key(read(field, NOTHING)) == match_key(meaning(field, **options))
+
+
+def test_a_state_is_what_is_spelled_like_it(tmp_path):
+    """States are copied from the file, also where they look like its numbers."""
+    (tmp_path / "a.csv").write_bytes(b"dose;code\n0,5;47.112\n1,5;47.11\n0,50;1.500\n;47112\n")
+    schema = Schema(
+        {"dose": ["0,5", "1,5", "", "?"], "code": ["47.112", "1.500", "47.11", "?"]}, other={"dose": "?", "code": "?"}
+    )
+    for thousands in (".", None):
+        told = TextFile(tmp_path / "a.csv", delimiter=";", decimal=",", thousands=thousands)
+        assert table_codes(PrivateTable(told, schema, **BUDGET)).tolist() == [[0, 0], [1, 2], [3, 1], [2, 3]]
 
 
 def test_numbers_of_the_world():
@@ -179,6 +194,7 @@ def fields_of(line: bytes, sign: str) -> list[bytes] | None:
 
 
 def frame_of(lines: list[bytes], options: dict) -> pd.DataFrame:
+    """Records as the documentation says, of a schema without texts that look like numbers."""
     rows = [row for line in lines if (row := fields_of(line, options.get("delimiter") or ",")) is not None]
     cells = [[meaning(field, **options) if field else None for field in row] for row in rows]
     return pd.DataFrame(cells, columns=["x", "y", "t"], dtype=object)

@@ -14,7 +14,8 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors
 from pgmpy_dp.private.data.frame import read_numbers
-from pgmpy_dp.private.data.vectors import random_vector_parts, vector_rows
+from pgmpy_dp.private.data.vector_sums import require_single_records
+from pgmpy_dp.private.data.vectors import vector_rows
 
 ODD = [1, True, "2.5", b"3", 3 + 0j, 10**400, "1e999", "text", None, pd.NaT, np.nan, -np.inf, object(), [1]]
 READ = [1.0, 1.0, 2.5, 3.0, 3.0, np.inf, np.inf, *[np.nan] * 4, -np.inf, np.nan, np.nan]
@@ -89,7 +90,7 @@ class TestSubject:
         assert rows.tolist() == [[1, 5], [2, 6]] and len(set(owner.tolist())) == 2
         assert subject.unit == "who" and subject.columns == ("x", "y")
         with pytest.raises(ValueError, match="protect whole units"):
-            random_vector_parts(subject, 2)
+            require_single_records(subject)
 
     def test_nothing_but_public_facts(self):
         public = [name for name in dir(private()) if not name.startswith("_")]
@@ -111,8 +112,3 @@ class TestSubject:
         subject = private(values)
         values[:] = 7
         assert (vector_rows(subject)[0] == 1).all()
-
-    def test_parts_are_disjoint_and_together_all_records(self):
-        values = np.arange(600.0).reshape(300, 2)
-        parts = random_vector_parts(private(values), 7, np.random.default_rng(0))
-        assert len(parts) == 7 and np.sort(np.concatenate(parts)[:, 0]).tolist() == values[:, 0].tolist()

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import traceback
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -30,6 +32,7 @@ from pgmpy_dp.private.sensitive import Noise, Release
 __all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_share", "cost_of", "observed"]
 
 
+Step = TypeVar("Step")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
 
 
@@ -187,10 +190,20 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
 
 def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
-    exact = Fraction(share)
+    exact = exact_fraction(share)
     if exact <= 0:
-        raise ValueError(f"share={float(exact)!r} is not positive; pass the part of the curator's cost to spend")
+        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
+
+
+def _forget(error: BaseException | None) -> None:
+    """Empty the frames of an error, which hold records and exact statistics.
+
+    What shows the variables of a traceback, such as notebooks in verbose mode and trackers of errors, finds none.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 class Curator:
@@ -208,7 +221,7 @@ class Curator:
     mechanism : str, optional
         How it is answered, for the reader of the ledger and of the release. Default: the kind of noise.
     columns : iterable of hashable
-        Whose values answers may depend on, for the reader of the ledger.
+        Whose values answers may depend on, for the reader of the ledger. Default: all.
     reserve : float, default 0
         Part of delta kept for operators that can fail.
     pure : bool, default False
@@ -251,7 +264,7 @@ class Curator:
         budget: Budget,
         *,
         what: str,
-        columns: Iterable[Hashable],
+        columns: Iterable[Hashable] | None = None,
         mechanism: str | None = None,
         reserve: float = 0.0,
         pure: bool = False,
@@ -269,7 +282,7 @@ class Curator:
         self._guarantee = charged
         facts: dict[str, Any] = {
             "what": what,
-            "columns": tuple(columns),
+            "columns": tuple(data._names if columns is None else columns),
             "mechanism": self._mechanism,
             "adjacency": data.adjacency,
             "reproducible": self._seed is not None,
@@ -287,6 +300,8 @@ class Curator:
         self._data, self.cost, self._seed = data, cost, seed
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
+        self._answered, self._interrupted = False, False
+        self._picked: list[tuple[np.ndarray, Noise | None]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._answering = False, False
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -302,22 +317,26 @@ class Curator:
         return tuple(self._answers)
 
     @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All arrays of the answers, oldest first; without those of steps, which a plan sums up as they come."""
+        return tuple(value for value, _ in self._drawn())
+
+    @property
     def adjacency(self) -> Adjacency:
         """Under which the guarantee holds."""
         return self._data.adjacency
 
     @property
     def unit(self) -> Hashable:
-        """What is protected: None is one record."""
-        return None
+        """What is protected: None is one record; else the column whose values are, each with all its rows."""
+        return getattr(self._data, "unit", None)
 
     def generator(self) -> np.random.Generator:
         """For a plan's own random numbers, such as starting points: never for noise that protects.
 
         It is seeded by the operating system, or is that of `random_state`.
         """
-        with self._lock:
-            self._require_open()
+        with self._turn():
             return self._generator()
 
     def _generator(self) -> np.random.Generator:
@@ -327,9 +346,7 @@ class Curator:
         self,
         kind: str,
         public: Mapping[str, Any],
-        computed: Sequence[np.ndarray] = (),
-        *,
-        arrays: Iterable[tuple[np.ndarray, Noise | None]] | None = None,
+        values: Sequence[np.ndarray] | None = None,
     ) -> Release:
         """Everything that was released so far, with its noise and the guarantee.
 
@@ -340,24 +357,17 @@ class Curator:
         kind : str
         public : mapping
             The plan's own facts.
-        computed : sequence of ndarray of integers
-            What the plan computed from answers; they come first, and say of themselves that they have no noise of
-            their own.
-        arrays : iterable of (ndarray of integers, Noise or None), optional
-            What the plan keeps instead of all answers, with the noise of each.
+        values : sequence of ndarray of integers, optional
+            What the plan keeps. An array that an operator returned has its noise; any other was computed from
+            answers, and says that it has none of its own. Default: `arrays`.
         """
-        if arrays is None:
-            arrays = [
-                (value, noise)
-                for answer in self._answers
-                if answer.noise
-                for value, noise in zip(answer.values, answer.noise, strict=True)
-            ]
-        arrays = [*((value, None) for value in computed), *arrays]
+        drawn = self._drawn()
+        kept = [value for value, _ in drawn] if values is None else values
+        noise_of = {id(value): noise for value, noise in (*drawn, *self._picked)}  # kept here, and so are their ids
         return Release(
             kind=kind,
-            values=tuple(value for value, _ in arrays),
-            noise=tuple(noise for _, noise in arrays),
+            values=tuple(kept),
+            noise=tuple(noise_of.get(id(value)) for value in kept),
             public={**self._public(), **public, **self._marks()},
             adjacency=self.adjacency,
             guarantee=self._guarantee,
@@ -365,25 +375,57 @@ class Curator:
             reproducible=self._seed is not None,
         )
 
+    def picked(self, array: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Some entries of an array that an operator returned, which keep its noise in a release."""
+        (noise,) = (noise for value, noise in self._drawn() if value is array)
+        self._picked.append((array[places], noise))
+        return self._picked[-1][0]
+
     @contextmanager
-    def keeping(self, kind: str, public: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
-        """What ends the block early, Ctrl-C too, has what was released so far as its attribute ``release``."""
+    def keeping(self, release: Callable[[], Release | None] = lambda: None) -> Iterator[None]:
+        """What ends the block early, Ctrl-C too, has as ``release`` what `release` makes of the answers so far.
+
+        It says so: its ``public["interrupted"]`` is True. Where `release` gives None it is of kind "interrupted", with
+        all answers.
+        """
         try:
             yield
         except BaseException as error:
-            if self._answers:
-                error.release = self.release(kind, public())  # type: ignore[attr-defined]
+            self._interrupted = True
+            if self._answered:
+                error.release = release() or self.release("interrupted", {})  # type: ignore[attr-defined]
                 error.add_note("What was released so far is paid for: it is this exception's .release, for fit_release")
             raise
 
+    def following(self, steps: Generator[Step, None, None], release: Callable[[Step], Release]) -> Release:
+        """The release of the last of a plan's steps; what ends them early has that of the step before it.
+
+        Parameters
+        ----------
+        steps : generator
+            Of what the plan has found so far: after each answer, say.
+        release : callable
+            From one of them to a release.
+        """
+        found: Step | None = None
+        with self.keeping(lambda: None if found is None else release(found)), closing(steps):
+            for step in steps:
+                found = step
+        assert found is not None
+        return release(found)
+
+    def _drawn(self) -> list[tuple[np.ndarray, Noise | None]]:
+        noisy = [answer for answer in self._answers if answer.noise]
+        return [pair for answer in noisy for pair in zip(answer.values, answer.noise, strict=True)]
+
     def _public(self) -> dict[str, Any]:
-        """Public facts of the data."""
-        return {}
+        """Public facts of the data, and of what was asked."""
+        return self._data._public()
 
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
         vouched = sorted({a.arguments["function"] for a in self._answers if a.arguments.get("vouched_for")})
-        return {"vouched_for": vouched} if vouched else {}
+        return ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
 
     def _answer(
         self,
@@ -398,20 +440,39 @@ class Curator:
 
         Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end.
         """
-        self._require_open()  # outside code that asks from another thread is refused, and does not wait for itself
-        with self._lock:
-            self._require_open()
-            self._answering = True
+        exact: Any
+        request: Any
+        with self._turn():
             try:
+                self._answering = True
                 share, eta = self._debit(share, eta)
                 exact = mechanism(self.cost, share)
                 request = Request(self, operator, arguments, share, eta, self.cost, exact)
                 values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
+                for value in values if isinstance(values, list | tuple) else (values,):
+                    if isinstance(value, np.ndarray):
+                        value.flags.writeable = False  # the release says what was answered, whatever a plan does
+                self._answered = True
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
                 return values
+            except MemoryError:
+                pass  # its text says how much did not fit, which may be how many records there are
+            except BaseException as error:
+                exact = request = values = None
+                _forget(error)
+                raise
             finally:
                 self._answering = False
+        raise MemoryError("memory ran out while records were counted: nothing was released, and the share is spent")
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Hold the lock of an open curator; who may not ask, a fork too, is refused before it would wait for it."""
+        self._require_open()
+        with self._lock:
+            self._require_open()
+            yield
 
     def _require_open(self) -> None:
         if self._process != os.getpid():
@@ -436,9 +497,7 @@ class Curator:
 
     def _debit(self, share: Fraction | float, eta: Fraction | float) -> tuple[Fraction, Fraction]:
         """Take a share, and a part of the reserve; BudgetExceeded, and nothing taken, where too little is left."""
-        share, eta = Fraction(share), Fraction(eta)
-        if share <= 0:
-            raise ValueError(f"share={float(share)!r} is not positive; pass the part of the curator's cost to spend")
+        share, eta = checked_share(share), exact_fraction(eta)
         if share > self._left:
             raise BudgetExceeded(
                 f"refused: a share of {float(share):.6g} of {self.cost} was asked, {float(self._left):.6g} is left; "
@@ -493,13 +552,13 @@ class Curator:
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:
         """Parts have this curator's share and reserve until the block ends; then it loses the most that one used."""
-        with self._lock:
-            self._require_open()
-            for part in parts:
-                part._left, part._reserve = self._left, self._reserve
-            self._parts = lent = list(parts)
-        _observer.lent(self, parts)
+        lent = list(parts)
         try:
+            with self._turn():
+                for part in parts:
+                    part._left, part._reserve = self._left, self._reserve
+                self._parts = lent
+            _observer.lent(self, parts)
             yield
         finally:
             with self._lock:
@@ -513,6 +572,8 @@ class Curator:
                 part._reclaim()
                 part._closed = True
                 self._answers += part._answers
+                self._answered |= part._answered
+                self._picked += part._picked
         if parts := self._parts:
             self._left = min(part._left for part in parts)
             self._reserve = min(part._reserve for part in parts)

@@ -20,7 +20,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+
+from pgmpy_dp.private.mathematics.one_thread import one_thread
 
 __all__ = ["block_function", "named_function", "plain_arguments", "run_blocks", "silent_warnings"]
 
@@ -53,9 +54,10 @@ def block_function(function: Function) -> Function:
     Notes
     -----
     Where the function is used, it is looked through once more, with the functions and classes of its module that it
-    names: none may assign a global or an attribute, or name a global that can be changed in place. What that cannot
-    see, state in libraries and in the generators of ``random`` and ``numpy.random``, is for who registers it to review,
-    and for replay to find (:mod:`pgmpy_dp.auditing.replay`).
+    names: none may assign a global or an attribute, name a global that can be changed in place, or have such a thing
+    for a default value, in a closure or as an attribute. What that cannot see, state in libraries and in the generators
+    of ``random`` and ``numpy.random``, is for who registers it to review, and for replay to find
+    (:mod:`pgmpy_dp.auditing.replay`).
 
     Examples
     --------
@@ -145,8 +147,8 @@ def run_blocks(
 
     Raises
     ------
-    MemoryError
-        Of a block function, without its text. Interrupts end the call too.
+    MemoryError, KeyboardInterrupt, SystemExit
+        Of a block function, without their texts. Any other end that is no Exception counts as SystemExit.
 
     Notes
     -----
@@ -155,7 +157,7 @@ def run_blocks(
     products of matrices take one thread, and warnings are ignored, whatever a block function does to their filters.
     """
     workers = min(4, os.cpu_count() or 1) if n_workers is None else n_workers
-    context = contextvars.copy_context()
+    ended: type[BaseException]
 
     def called(k: int) -> Any:
         try:
@@ -169,7 +171,8 @@ def run_blocks(
     def answered(k: int) -> Any:
         return checked(context.copy().run(called, k))
 
-    with ThreadpoolController().limit(limits=1), silent_warnings():
+    with one_thread(), silent_warnings():
+        context = contextvars.copy_context()
         try:
             if workers == 1:
                 return [answered(k) for k in range(len(blocks))]
@@ -179,9 +182,12 @@ def run_blocks(
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
         except MemoryError:
-            pass
+            ended, why = MemoryError, "a block function ran out of memory"
+        except BaseException as error:
+            ended = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else SystemExit
+            why = "a block function was interrupted, or ended the program"
     # Raised here, so that neither its text nor its traceback tells of a block.
-    raise MemoryError("a block function ran out of memory: nothing was released, and the share is spent")
+    raise ended(f"{why}: nothing was released, and the share is spent")
 
 
 class _SilentModule(ModuleType):
@@ -235,6 +241,7 @@ def _is_plain(value: object) -> bool:
 
 def _kept_state(function: FunctionType) -> str:
     """Where a function, or what it names of its own module, could keep something; "" if nothing is found."""
+    file = function.__code__.co_filename
     todo: list[Any] = [function]
     seen: set[int] = set()
     while todo:
@@ -243,15 +250,18 @@ def _kept_state(function: FunctionType) -> str:
             continue
         seen.add(id(item))
         if isinstance(item, type):
-            own = {name: value for name, value in vars(item).items() if not name.startswith("__")}
-            for name, value in own.items():
+            todo += item.__bases__
+            for name, value in vars(item).items():
+                written = isinstance(value, FunctionType) and value.__code__.co_filename == file
+                if name.startswith("__") and not written:  # not what Python and dataclasses add
+                    continue
                 if isinstance(value, property | cached_property | staticmethod | classmethod):
                     value = next(getattr(value, at) for at in ("fget", "func", "__func__") if hasattr(value, at))
                 if not _harmless(value):
                     return f"{item.__qualname__}.{name} can be changed in place"
                 todo.append(value)
         elif isinstance(item, FunctionType):
-            for name, value, problem in _named(item):
+            for name, value, problem in (*_own(item), *_named(item)):
                 if problem:
                     return f"{item.__qualname__} {problem} {name}"
                 todo.append(value)
@@ -260,15 +270,29 @@ def _kept_state(function: FunctionType) -> str:
     return ""
 
 
+def _own(function: FunctionType) -> Iterator[tuple[str, Any, str]]:
+    """What a function has besides its code, with what is wrong about it, or ""."""
+    free, cells = function.__code__.co_freevars, function.__closure__ or ()
+    held = dict(zip(free, (cell.cell_contents for cell in cells), strict=True))
+    held |= function.__kwdefaults__ or {}
+    held |= {f"default {k}": value for k, value in enumerate(function.__defaults__ or ())}
+    for name, value in (held | vars(function)).items():
+        yield name, value, "" if _harmless(value) else "keeps what can be changed in place,"
+
+
 def _named(function: FunctionType) -> Iterator[tuple[str, Any, str]]:
     """Globals that a function names, each with what is wrong about it, or ""."""
     codes: list[CodeType] = [function.__code__]
     while codes:
-        code = codes.pop()
+        code, last = codes.pop(), ""
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
         for step in dis.get_instructions(code):
-            name = step.argval
-            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"):
+            name, before = step.argval, last
+            last = step.opname
+            if last in ("STORE_ATTR", "DELETE_ATTR") and function.__name__ == "__init__" and "LOAD_FAST" in before:
+                continue  # of a new object, by its usual name `self`
+            freed = last in ("STORE_DEREF", "DELETE_DEREF") and name in function.__code__.co_freevars
+            if freed or last in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"):
                 yield name, None, "assigns"
             elif step.opname == "LOAD_GLOBAL" and name in function.__globals__:
                 value = function.__globals__[name]

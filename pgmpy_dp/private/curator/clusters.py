@@ -198,6 +198,7 @@ class ClusterCurator(VectorCurator):
 
     Examples
     --------
+    >>> from pgmpy_dp.private.budget import Budget
     >>> rows = np.repeat([[1000.0, 0.0], [1010.0, 0.0]], 5000, axis=0)
     >>> data = PrivateVectors(rows, ledger=Budget(epsilon=1.0, delta=1e-6))
     >>> opened = {"what": "centres", "columns": data.columns, "reserve": 1e-7}

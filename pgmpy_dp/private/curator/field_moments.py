@@ -23,8 +23,7 @@ from pgmpy_dp.private.data.interactions import (
 from pgmpy_dp.private.data.parities import (
     Subsets,
     checked_family,
-    exact_parities,
-    parity_count,
+    family_size,
     parity_misfits,
     parity_sensitivity,
     parity_sums_and_count,
@@ -47,17 +46,6 @@ __all__ = [
     "record_count_noise",
     "worst_parity_scale",
 ]
-
-
-def family_size(family: int | Subsets, n_variables: int) -> int:
-    """Number of parities of a family, see :meth:`FieldMomentCurator.parity_sums`.
-
-    Examples
-    --------
-    >>> family_size(2, 20), family_size(((0,), (1,), (0, 1)), 20)
-    (210, 3)
-    """
-    return parity_count(n_variables, family) if isinstance(family, int) else len(family)
 
 
 def parity_cost(
@@ -86,7 +74,7 @@ def parity_cost(
     >>> parity_cost(2, 2, Adjacency.ADD_REMOVE, True, Budget(epsilon=1.0, delta=1e-6))
     PureDP(epsilon=1.0)
     """
-    l1, l2, _ = _family_sensitivity(family, n_variables, adjacency, with_count)
+    l1, l2, _ = parity_sensitivity(n_variables, family, adjacency, with_count)
     return noise_and_cost([l1], [l2], [family_size(family, n_variables) + with_count], noise, None, budget)
 
 
@@ -110,7 +98,7 @@ def parity_noise(
     >>> parity_noise(2, 2, Adjacency.ADD_REMOVE, True, PureDP(1.0), Fraction(1, 2))
     Noise(distribution='discrete_laplace', scale=8.0)
     """
-    l1, l2, _ = _family_sensitivity(family, n_variables, adjacency, with_count)
+    l1, l2, _ = parity_sensitivity(n_variables, family, adjacency, with_count)
     return additive_scales([(l1, l2)], cost, share)[0]
 
 
@@ -243,8 +231,7 @@ class FieldMomentCurator(Curator):
         parity_noise(checked, p, self.adjacency, with_count, self.cost, checked_share(share))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> JointNoise:
-            order, subsets = (checked, None) if isinstance(checked, int) else (0, checked)
-            exact = parity_sums_and_count(table_codes(self._data), order, self.adjacency, with_count, subsets)
+            exact = parity_sums_and_count(table_codes(self._data), checked, self.adjacency, with_count)
             return JointNoise.of(exact, [family_size(checked, p), 1][: 1 + with_count], cost, s)
 
         return self._answer("parity_sums", {"family": checked, "with_count": with_count}, share, mechanism)
@@ -303,7 +290,7 @@ class FieldMomentCurator(Curator):
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
             if self._parities is None or self._parities[0] != checked:
-                self._parities = checked, exact_parities(table_codes(self._data), checked, self.adjacency)
+                self._parities = checked, parity_sums_and_count(table_codes(self._data), checked, self.adjacency)
             return NoisyMax.of(parity_misfits(self._parities[1], public, signed=signed), cost, s)
 
         arguments = {"family": checked, "expected": public, "signed": signed}
@@ -375,13 +362,6 @@ class FieldMomentCurator(Curator):
         if others:
             raise ValueError(f"schema declares {others} states for these variables; parities are of variables with two")
         return checked_family(family, len(schema))
-
-
-def _family_sensitivity(
-    family: int | Subsets, n_variables: int, adjacency: Adjacency, with_count: bool
-) -> tuple[float, float, float]:
-    order, subsets = (family, None) if isinstance(family, int) else (0, family)
-    return parity_sensitivity(n_variables, order, adjacency, with_count, subsets)
 
 
 def _interaction_sensitivities(

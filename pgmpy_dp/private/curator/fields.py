@@ -195,6 +195,7 @@ class RegressionPath:
         self._candidates = [np.flatnonzero(row >= 0) for row in layout.columns]
         self._moved = np.zeros(layout.n_regressions, dtype=np.int64)
         self._sums: GradientSums | None = None
+        self._moving = False
 
     def vertices(self, rows: np.ndarray, moves: np.ndarray, slope: float, share: Fraction | float) -> np.ndarray:
         """Move the weights, then select a vertex of the l1 ball for each regression along its noisy gradient.
@@ -222,6 +223,9 @@ class RegressionPath:
         TypeError, ValueError
             For features that a regression does not have, moves beyond the reach, and a slope that is not positive and
             finite. Nothing is spent.
+        RuntimeError
+            If an earlier request was interrupted while it moved the weights: some records may have the new ones, others
+            not. Nothing is spent; make a new path.
 
         Notes
         -----
@@ -239,6 +243,11 @@ class RegressionPath:
             *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithms 1 to 4, after Talwar, Thakurta and Zhang 2015;
             Cesar and Rogers 2021 for the cost of a selection.
         """
+        self._curator._require_open()  # as in `_answer`: who is refused does not wait
+        with self._curator._lock:  # moves are compared with the reach and made in one go
+            return self._vertices(rows, moves, slope, share)
+
+    def _vertices(self, rows: np.ndarray, moves: np.ndarray, slope: float, share: Fraction | float) -> np.ndarray:
         curator, layout = self._curator, self._layout
         slope = checked_number("slope", slope, positive=True)
         rows, moves = self._checked(rows, moves)
@@ -248,8 +257,10 @@ class RegressionPath:
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> SeveralNoisyMax:
             if self._sums is None:
                 self._sums = GradientSums(curator._data._codes, layout, curator.adjacency, self._reach)
+            self._moving = True
             self._moved += np.abs(moves)
             gradients = self._sums.after(rows, moves, residual_table(slope, self._reach)).value
+            self._moving = False
             # The vertex s with the smallest <s, gradient>: +e_v scores -gradient_v, -e_v scores gradient_v.
             own = [gradient[chosen] for gradient, chosen in zip(gradients, self._candidates, strict=True)]
             scores = [np.concatenate([-part, part]) for part in own]
@@ -263,6 +274,8 @@ class RegressionPath:
         return np.array(column, dtype=np.int64) + layout.columns.shape[1] * negative
 
     def _checked(self, rows: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self._moving:
+            raise RuntimeError("this path was interrupted while it moved its weights; make a new one, and begin again")
         layout, m = self._layout, self._layout.n_regressions
         rows, moves = np.asarray(rows), np.asarray(moves)
         for name, value in (("rows", rows), ("moves", moves)):

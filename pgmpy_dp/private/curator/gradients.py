@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
@@ -69,6 +70,7 @@ class GradientCurator(SampledCurator):
 
     kind = PrivateTable
     _data: PrivateTable
+    _grid: ClippingGrid
 
     def __init__(
         self,
@@ -76,46 +78,23 @@ class GradientCurator(SampledCurator):
         budget: Budget,
         scopes: Sequence[Sequence[Hashable]],
         clip_norm: float | None = None,
-        *,
-        n_steps: int,
-        batch_rate: float | None = None,
-        count_share: float = 0.05,
-        random_state: int | None = None,
+        **schedule: Any,
     ) -> None:
         require_table_and_budget(data, budget, _EXAMPLE)
         self.scopes = checked_scopes(scopes)
         require_scopes(data.schema, self.scopes)
         cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in self.scopes)
         norm = math.sqrt(len(self.scopes)) if clip_norm is None else clip_norm
-        self._grid = ClippingGrid(norm, len(self.scopes), cells)
+        # A float: an array of no axes would be a norm that can be changed after its noise is fixed.
+        grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(self.scopes), cells)
         used = {name for scope in self.scopes for name in scope}
-        super().__init__(
-            data,
-            budget,
-            data.n_records,
-            self._grid.bound,
-            self._grid.unit,
-            n_steps=n_steps,
-            batch_rate=batch_rate,
-            count_share=count_share,
-            what=f"{n_steps} gradient steps for {len(self.scopes)} tables",
-            columns=[name for name in data.schema.variables if name in used],
-            random_state=random_state,
-        )
+        columns = [name for name in data.schema.variables if name in used]
+        super().__init__(data, budget, data.n_records, grid, f"{len(self.scopes)} tables", columns, **schedule)
 
     @property
     def schema(self) -> Schema:
         """Public description of the variables."""
         return self._data.schema
-
-    @property
-    def n_cells(self) -> int:
-        """Length of the parameters, and of what a step returns."""
-        return self._grid.n_cells
-
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return (self._grid.n_cells,)
 
     def _exact_count(self) -> Sensitive:
         return record_count(self._data)
@@ -127,11 +106,7 @@ class GradientCurator(SampledCurator):
         return self._sample(lambda: codes, len(codes), self.schedule.rate)
 
     def _public(self) -> dict[str, Any]:
-        return {
-            "schema": self.schema.to_dict(),
-            "scopes": [[encode_label(name) for name in scope] for scope in self.scopes],
-            "n_records": self._data.n_records,
-        }
+        return super()._public() | {"scopes": [[encode_label(name) for name in scope] for scope in self.scopes]}
 
 
 class ChainGradientCurator(SampledCurator):
@@ -179,6 +154,7 @@ class ChainGradientCurator(SampledCurator):
 
     kind = PrivateSequences
     _data: PrivateSequences
+    _grid: ChainGrid
 
     def __init__(
         self,
@@ -186,51 +162,18 @@ class ChainGradientCurator(SampledCurator):
         budget: Budget,
         clip_norm: float,
         initial_share: float,
-        *,
-        n_steps: int,
-        batch_rate: float | None = None,
-        count_share: float = 0.05,
-        random_state: int | None = None,
+        **schedule: Any,
     ) -> None:
         require_data_and_budget(data, PrivateSequences, budget, example=_EXAMPLE)
         (variable,) = data.schema.variables
-        self._grid = ChainGrid(clip_norm, data.schema.cardinality(variable), initial_share)
-        super().__init__(
-            data,
-            budget,
-            data.n_users,
-            self._grid.bound,
-            self._grid.unit,
-            n_steps=n_steps,
-            batch_rate=batch_rate,
-            count_share=count_share,
-            what=f"{n_steps} gradient steps for a chain",
-            columns=[variable],
-            random_state=random_state,
-        )
-
-    @property
-    def schema(self) -> Schema:
-        """Public description of the states."""
-        return self._data.schema
-
-    @property
-    def unit(self) -> Hashable:
-        """The column whose values are protected, each with all its rows."""
-        return self._data.unit
-
-    @property
-    def n_cells(self) -> int:
-        """Length of the parameters, and of what a step returns."""
-        return self._grid.n_cells
+        norm = checked_number("clip_norm", clip_norm, positive=True)
+        share = checked_number("initial_share", initial_share, positive=True, below_one=True)
+        grid = ChainGrid(norm, data.schema.cardinality(variable), share)
+        super().__init__(data, budget, data.n_users, grid, "a chain", [variable], **schedule)
 
     @cached_property
     def _users(self) -> UserShares:
         return UserShares(self._data, self._grid)
-
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return (self._grid.n_cells,)
 
     def _exact_count(self) -> Sensitive:
         return user_count(self._data)
@@ -240,10 +183,3 @@ class ChainGradientCurator(SampledCurator):
 
     def _coins(self, users: UserShares) -> np.ndarray:
         return self._sample(users.rows, len(users), self.schedule.rate)
-
-    def _public(self) -> dict[str, Any]:
-        return {
-            "schema": self.schema.to_dict(),
-            "unit": encode_label(self.unit),
-            "n_users": self._data.n_users,
-        }

@@ -26,7 +26,6 @@ from pgmpy_dp.private.noise.choice import exponential_below, flip_rate
 from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Noise
-from pgmpy_dp.schema import encode_label
 
 __all__ = [
     "NOISES",
@@ -390,7 +389,3 @@ class GraphCurator(SolutionCurator):
         parts = [self._child(self._data._of_edges(ends[part == k])) for k in range(n_parts)]
         with self._lending(list(parts)):
             yield parts
-
-    def _public(self) -> dict[str, Any]:
-        nodes = self._data.nodes
-        return {"n": self.n, "nodes": None if isinstance(nodes, range) else [encode_label(node) for node in nodes]}

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive, distance_test, histogram, matrix, samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
@@ -53,9 +54,9 @@ def additive_scales(
     """
     pairs = list(exact)
     if isinstance(cost, ZCDP):
-        scales = additive.gaussian_scales([l2 for _, l2 in pairs], share * Fraction(cost.rho), weights)
+        scales = additive.gaussian_scales([l2 for _, l2 in pairs], exact_fraction(share) * Fraction(cost.rho), weights)
         return [Noise("discrete_gaussian", scale) for scale in scales]
-    scales = additive.laplace_scales([l1 for l1, _ in pairs], share * Fraction(cost.epsilon), weights)
+    scales = additive.laplace_scales([l1 for l1, _ in pairs], exact_fraction(share) * Fraction(cost.epsilon), weights)
     return [Noise("discrete_laplace", scale) for scale in scales]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,8 @@ from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Cost, Curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
+from pgmpy_dp.private.data.chain_gradients import ChainGrid
+from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
@@ -162,14 +164,15 @@ class SampledCurator(Curator):
     budget : Budget
     public_count : int or None
         The public number of units.
-    bound : int
-        B, in units of the grid: the l2 norm that no unit's contribution to a step exceeds.
-    unit_size : float
-        What one unit of the grid is.
-    n_steps, batch_rate, count_share
-        See :func:`sampled_schedule`.
-    facts
-        ``what``, ``columns`` and ``random_state`` of :class:`~pgmpy_dp.private.curator.base.Curator`.
+    grid : ClippingGrid or ChainGrid
+        With `n_cells`; `bound`, B, the l2 norm that no unit's contribution to a step exceeds, in units of the grid; and
+        `unit`, what one of these is.
+    columns, random_state
+        Of :class:`~pgmpy_dp.private.curator.base.Curator`.
+    of : str
+        What the steps are for, for the reader of the ledger.
+    schedule
+        ``n_steps``, ``batch_rate`` and ``count_share`` of :func:`sampled_schedule`.
 
     Attributes
     ----------
@@ -192,24 +195,29 @@ class SampledCurator(Curator):
         data: PrivateData,
         budget: Budget,
         public_count: int | None,
-        bound: int,
-        unit_size: float,
-        *,
-        n_steps: int,
-        batch_rate: float | None = None,
-        count_share: float = 0.05,
-        **facts: Any,
+        grid: ClippingGrid | ChainGrid,
+        of: str,
+        columns: Iterable[Hashable],
+        random_state: int | None = None,
+        **schedule: Any,
     ) -> None:
-        self.schedule = sampled_schedule(budget, data.adjacency, public_count, n_steps, batch_rate, count_share)
-        self.bound, self.unit_size = bound, unit_size
-        self.scale = math.nextafter(self.schedule.multiplier * bound, math.inf)
+        self.schedule = sampled_schedule(budget, data.adjacency, public_count, **schedule)
+        self._grid, self.bound, self.unit_size = grid, grid.bound, grid.unit
+        self.scale = math.nextafter(self.schedule.multiplier * self.bound, math.inf)
         if self.scale > _LARGEST_SCALE:
             raise ValueError(
                 f"{budget} needs noise of {self.schedule.multiplier:.3g} times the clip norm in each of n_steps="
-                f"{n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
+                f"{self.schedule.n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
             )
         self._asked = Counter[str]()
-        super().__init__(data, budget, mechanism="subsampled_discrete_gaussian", **facts)
+        super().__init__(
+            data,
+            budget,
+            what=f"{self.schedule.n_steps} gradient steps for {of}",
+            columns=columns,
+            mechanism="subsampled_discrete_gaussian",
+            random_state=random_state,
+        )
 
     def _cost_of(self, budget: Budget, reserve: float, pure: bool) -> Cost:  # type: ignore[override]  # the schedule's
         if reserve or pure:
@@ -266,9 +274,9 @@ class SampledCurator(Curator):
             *Guarantee.* Of the schedule, for all requests together: ``gradient.md``.
         """
         checked = np.array(parameters, dtype=np.float64)
-        if checked.shape != self._shape or not np.isfinite(checked).all():
+        if checked.shape != (self.n_cells,) or not np.isfinite(checked).all():
             raise ValueError(
-                f"parameters have shape {checked.shape}; pass {self._shape} finite numbers, one for each cell"
+                f"parameters have shape {checked.shape}; pass {(self.n_cells,)} finite numbers, one for each cell"
             )
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
@@ -277,9 +285,9 @@ class SampledCurator(Curator):
         return self._scheduled("step", {"parameters": checked}, mechanism, keep=False)[0]
 
     @property
-    @abstractmethod
-    def _shape(self) -> tuple[int, ...]:
-        """Of the parameters."""
+    def n_cells(self) -> int:
+        """Length of the parameters, and of what a step returns."""
+        return self._grid.n_cells
 
     @abstractmethod
     def _exact_count(self) -> Sensitive: ...
@@ -295,8 +303,7 @@ class SampledCurator(Curator):
         keep: bool = True,
     ) -> Any:
         requests = self.schedule.requests
-        with self._lock:
-            self._require_open()
+        with self._turn():
             most = requests.get(operator, 0)
             if self._asked[operator] >= most:
                 raise BudgetExceeded(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, segm
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost
-from pgmpy_dp.schema import Schema, encode_label
+from pgmpy_dp.schema import Schema
 
 __all__ = ["NOISES", "SequenceCurator", "pair_table_cost", "user_additions"]
 
@@ -98,11 +98,6 @@ class SequenceCurator(Curator):
         return self._data.schema
 
     @property
-    def unit(self) -> Hashable:
-        """The column whose values are protected, each with all its rows."""
-        return self._data.unit
-
-    @property
     def n_users(self) -> int | None:
         """The public number of users; None where it is private."""
         return self._data.n_users
@@ -169,6 +164,7 @@ class SequenceCurator(Curator):
                     f"max_segments={max_segments!r} without segment_length: a segment of any length could hold any "
                     "number of pairs; pass segment_length, or max_segments=None to count users by shares"
                 )
+        weights = None if weights is None else tuple(weights)
         additions = user_additions(segment_length, max_segments)
         norms = [contribution_sensitivity(self.adjacency, most)[:2] for most in additions]
         additive_scales(norms, self.cost, checked_share(share), weights)  # refuses before anything is spent
@@ -184,6 +180,3 @@ class SequenceCurator(Curator):
         return self._random_keys(
             lambda: segment_identities(self._data, owner), lambda: segment_keys(len(owner), self._seed)
         )
-
-    def _public(self) -> dict[str, Any]:
-        return {"schema": self.schema.to_dict(), "unit": encode_label(self.unit), "n_users": self.n_users}

@@ -16,14 +16,14 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator
@@ -220,8 +220,8 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
     if isinstance(cost, ZCDP):
         if eta:
             raise ValueError(f"eta={float(eta)!r} is for a curator of epsilon; with rho Gaussian noise needs no delta")
-        return Budget(rho=_down(Fraction(share) * Fraction(cost.rho)))
-    return Budget(epsilon=_down(Fraction(share) * Fraction(cost.epsilon)), delta=_down(Fraction(eta)))
+        return Budget(rho=_down(exact_fraction(share) * Fraction(cost.rho)))
+    return Budget(epsilon=_down(exact_fraction(share) * Fraction(cost.epsilon)), delta=_down(exact_fraction(eta)))
 
 
 def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:
@@ -231,8 +231,8 @@ def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = (
 
     Raises
     ------
-    MemoryError
-        Of a solver, without its text.
+    MemoryError, KeyboardInterrupt, SystemExit
+        Of a solver, without their texts.
     UncertifiedSolution
         If none is.
     """
@@ -250,10 +250,9 @@ class SolutionCurator(Curator):
 
     kind: type[PrivateData] = PrivateData
 
-    @property
-    def unit(self) -> Hashable:
-        """What is protected: None is one record, or one edge."""
-        return getattr(self._data, "unit", None)
+    def _public(self) -> dict[str, Any]:
+        """Of data of a known kind; a program of any data says itself what is public."""
+        return {} if self.kind is PrivateData else super()._public()
 
     def solution(
         self,
@@ -386,14 +385,18 @@ def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mappin
 
 def _called(solver: Callable, *arguments: Any, **options: Any) -> Any:
     """What a solver returns; None where it fails, which may depend on the records."""
+    ended: type[BaseException]
     try:
         return solver(*arguments, **options)
     except MemoryError:
-        pass
+        ended, why = MemoryError, "a solver ran out of memory"
     except Exception:
         return None
+    except BaseException as error:
+        ended = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else SystemExit
+        why = "a solver was interrupted, or ended the program"
     # Raised here, so that neither its text nor its traceback tells of the records.
-    raise MemoryError("a solver ran out of memory: nothing was released, and the share is spent")
+    raise ended(f"{why}: nothing was released, and the share is spent")
 
 
 def _moved(program: Any) -> float:

@@ -19,7 +19,6 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, plan_matrix_noise
 from pgmpy_dp.private.sensitive import Noise
-from pgmpy_dp.schema import encode_label
 
 __all__ = [
     "GRID",
@@ -219,13 +218,6 @@ class VectorCurator(SolutionCurator):
             eta,
         )
         return diagonal, off_diagonal
-
-    def _public(self) -> dict[str, Any]:
-        return {
-            "columns": [encode_label(name) for name in self._data.columns],
-            "n_records": self._data.n_records,
-            "unit": encode_label(self._data.unit),
-        }
 
 
 def _is_real(value: Any) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, exact_fraction
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.base import Curator, checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode, additive_scales
 from pgmpy_dp.private.data.table import PrivateTable
@@ -59,7 +59,7 @@ def vote_sensitivity(n_pairs: int, max_edges: int) -> tuple[float, float, float]
     >>> vote_sensitivity(45, 8)
     (16.0, 4.0, 1.0)
     """
-    changed = min(2 * max_edges, n_pairs)
+    changed = min(2 * int(max_edges), int(n_pairs))  # twice one of NumPy's 8-bit integers goes round
     return float(changed), root_up(Fraction(changed)), 1.0
 
 
@@ -99,7 +99,7 @@ def edge_vote_noise(n_variables: int, max_edges: int, cost: PureDP | ZCDP, share
     Noise(distribution='discrete_laplace', scale=16.0)
     """
     l1, l2, _ = vote_sensitivity(math.comb(n_variables, 2), max_edges)
-    return additive_scales([(l1, l2)], cost, Fraction(share))[0]
+    return additive_scales([(l1, l2)], cost, checked_share(share))[0]
 
 
 def agreement_test(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float) -> DistanceTest:
@@ -123,9 +123,7 @@ def agreement_test(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction |
     >>> agreement_test(PureDP(1.0), 1, 1e-6), agreement_test(ZCDP(0.5), 1, 1e-6)
     (DistanceTest(scale=1.0, threshold=14), DistanceTest(scale=1.0, threshold=14))
     """
-    part, failing = Fraction(share), Fraction(eta)
-    if part <= 0:
-        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
+    part, failing = checked_share(share), exact_fraction(eta)
     if not 0 < failing < 1:
         raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
     if isinstance(cost, ZCDP):
@@ -205,7 +203,7 @@ class VotingCurator(Curator):
             depend on the records.
         """
         called, plain = self._checked_call(function, arguments, n_blocks, max_edges, n_workers, vouched_for)
-        edge_vote_noise(self._n_variables, max_edges, self.cost, _checked_share(share))
+        edge_vote_noise(self._n_variables, max_edges, self.cost, share)
         n_pairs = math.comb(self._n_variables, 2)
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
@@ -338,10 +336,3 @@ def _checked_graph(answer: object, most: int, n_pairs: int) -> Vote:
     if any(type(edge) is not int or not 0 <= edge < n_pairs for edge in answer) or len(set(answer)) < len(answer):
         return None
     return tuple(sorted(answer))
-
-
-def _checked_share(share: Fraction | float) -> Fraction:
-    exact = Fraction(share)
-    if exact <= 0:
-        raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
-    return exact

@@ -105,6 +105,10 @@ class PrivateGraph(PrivateData):
         """Number of vertices."""
         return len(self._nodes)
 
+    def _public(self) -> dict[str, Any]:
+        named = not isinstance(self.nodes, range)
+        return {"n": self.n, "nodes": [encode_label(node) for node in self.nodes] if named else None}
+
     def __repr__(self) -> str:
         return (
             f"PrivateGraph({self.n} vertices, adjacency={str(self._adjacency)!r}, "

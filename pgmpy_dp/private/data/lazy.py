@@ -22,9 +22,9 @@ from pgmpy_dp.private.data.frame import (
     column_cells,
     is_plain_number,
     kept_codes,
-    positions_of,
     quietly,
 )
+from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.user_lazy import number_of_event_shares, time_of, user_of
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.schema import Schema
@@ -34,7 +34,7 @@ __all__ = ["LazySource"]
 _LOOKS_LIKE_A_NUMBER = "[0-9]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]"
 
 
-class LazySource:
+class LazySource(Source):
     """A lazy frame, on which queries are made.
 
     Parameters
@@ -45,28 +45,14 @@ class LazySource:
     # Every block is a pass over the data for most engines, so blocks are as large as a table that an engine sends back
     # without effort.
     largest_block = 1 << 16
-    keeps_codes = False
-    ordered = False
 
     def __init__(self, frame: nw.LazyFrame) -> None:
         self._frame = frame
         self._schema = frame.collect_schema()
+        self.names = self._schema.names()
         self._has_nan = _has_nan(frame)
         # A database may replace a comparison of a float by a constant, where statistics that leave NaN out allow it.
         self._decides_floats = not frame.implementation.is_ibis()
-
-    @property
-    def names(self) -> list[str]:
-        """Its columns."""
-        return self._schema.names()
-
-    def positions(self, names: Sequence[Hashable]) -> list[int]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
-        return positions_of(self.names, names)
-
-    def opened(self, names: Sequence[Hashable]) -> LazySource:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself; what fails is the caller's engine's."""
-        return self
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query (two where cells are left)."""
@@ -162,10 +148,6 @@ class LazySource:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`."""
         return column_cells(_collected(self._frame.select(self._named(names))))
 
-    def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`: one part."""
-        yield self.cells([*names, unit])
-
     def user_shares(self, visits: Visits, segment_length: int | None, grid: int) -> np.ndarray | None:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`, for the long form."""
         if visits.order is None or self._frame.implementation.is_dask() or not _has_types(self._frame):
@@ -194,7 +176,7 @@ class LazySource:
         return shares
 
     def _named(self, names: Sequence[Hashable]) -> list[str]:
-        return [self.names[j] for j in positions_of(self.names, names)]
+        return [self.names[j] for j in self.positions(names)]
 
     def _coded(self, schema: Schema) -> tuple[nw.LazyFrame, list[int]]:
         """The frame with codes c0, c1, ..., and cells r0, ... of the columns whose positions are returned."""

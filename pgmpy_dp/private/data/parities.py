@@ -32,7 +32,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 __all__ = [
     "Subsets",
     "checked_family",
-    "exact_parities",
+    "family_size",
     "family_sums",
     "flipped_in_family",
     "flipped_parities",
@@ -121,19 +121,30 @@ def flipped_in_family(subsets: Subsets) -> int:
     return flipped
 
 
+def family_size(family: int | Subsets, n_variables: int) -> int:
+    """Number of parities of a family, see :func:`checked_family`.
+
+    Examples
+    --------
+    >>> family_size(2, 20), family_size(((0,), (1,), (0, 1)), 20)
+    (210, 3)
+    """
+    return parity_count(n_variables, family) if isinstance(family, int) else len(family)
+
+
 def parity_sensitivity(
-    n_variables: int, order: int, adjacency: Adjacency, with_count: bool, subsets: Subsets | None = None
+    n_variables: int, family: int | Subsets, adjacency: Adjacency, with_count: bool
 ) -> tuple[float, float, float]:
     """How far parity sums together move between neighbours: their l1, l2 and l-infinity sensitivities.
 
     Parameters
     ----------
-    n_variables, order : int
+    n_variables : int
+    family : int or tuple of tuples of int
+        Public, fixed before the records are looked at, as :func:`checked_family` says.
     adjacency : Adjacency
     with_count : bool
         Whether the parity of the empty set, the number of records, is one of the sums.
-    subsets : tuple of tuples of int, optional
-        A public family, fixed before the records are looked at: only its parities are summed. Default: all.
 
     Notes
     -----
@@ -152,10 +163,10 @@ def parity_sensitivity(
     >>> parity_sensitivity(20, 2, Adjacency.REPLACE_ONE, with_count=False)
     (220.0, 20.976..., 2.0)
     """
-    m = (parity_count(n_variables, order) if subsets is None else len(subsets)) + with_count
+    m = family_size(family, n_variables) + with_count
     if changed_records(adjacency) == 1:
         return float(m), root_up(Fraction(m)), 1.0
-    flipped = flipped_parities(n_variables, order) if subsets is None else flipped_in_family(subsets)
+    flipped = flipped_parities(n_variables, family) if isinstance(family, int) else flipped_in_family(family)
     return float(max(2 * flipped, m)), root_up(Fraction(max(4 * flipped, m))), 2.0 if flipped else 1.0
 
 
@@ -189,33 +200,26 @@ def checked_family(family: int | Iterable[Sequence[int]], n_variables: int) -> i
 
 
 def parity_sums_and_count(
-    codes: np.ndarray, order: int, adjacency: Adjacency, with_count: bool, subsets: Subsets | None = None
+    codes: np.ndarray, family: int | Subsets, adjacency: Adjacency, with_count: bool = False
 ) -> Sensitive:
     """Parity sums as one statistic, the number of records last if `with_count`.
 
     Parameters
     ----------
     codes : ndarray of 0 and 1, shape (n, p)
-    order, adjacency, with_count, subsets
+    family, adjacency, with_count
         As in :func:`parity_sensitivity`.
 
     Returns
     -------
     Sensitive
         ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes`, or of
-        `subsets`.
+        the family.
     """
-    sums = parity_sums(codes, order) if subsets is None else family_sums(codes, subsets)
+    sums = parity_sums(codes, family) if isinstance(family, int) else family_sums(codes, family)
     if with_count:
         sums = np.append(sums, np.int64(len(codes)))
-    return Sensitive(sums, adjacency, *parity_sensitivity(codes.shape[1], order, adjacency, with_count, subsets))
-
-
-def exact_parities(codes: np.ndarray, family: int | Subsets, adjacency: Adjacency) -> Sensitive:
-    """Sums of all parities of up to `family` variables, or of those of a family."""
-    if isinstance(family, int):
-        return parity_sums_and_count(codes, family, adjacency, False)
-    return parity_sums_and_count(codes, 0, adjacency, False, family)
+    return Sensitive(sums, adjacency, *parity_sensitivity(codes.shape[1], family, adjacency, with_count))
 
 
 def parity_misfits(exact: Sensitive, expected: np.ndarray, *, signed: bool) -> Sensitive:
@@ -224,7 +228,7 @@ def parity_misfits(exact: Sensitive, expected: np.ndarray, *, signed: bool) -> S
     Parameters
     ----------
     exact : Sensitive
-        Of :func:`exact_parities`.
+        Of :func:`parity_sums_and_count`, without the count.
     expected : ndarray, shape (m,)
         Public. NaN counts as 0; what 64 bits do not hold is clipped.
     signed : bool

@@ -11,13 +11,14 @@ a file that is being written to is not one.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from pgmpy_dp.private.data.blocks import covering_blocks, marginal
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import add_counts, count
+from pgmpy_dp.private.data.frame import positions_of
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.schema import Schema
 
@@ -27,37 +28,44 @@ _CELLS_KEPT = 1 << 22  # of counted blocks: 32 MB
 _BLOCKS_AT_ONCE = 64
 
 
-class Source(Protocol):
+class Source(ABC):
     """Data in an engine, as :mod:`pgmpy_dp.private.data.sources` opens it."""
 
-    largest_block: int
-    """Cells up to which one larger table is cheaper to count than several smaller ones."""
+    largest_block = 5_000
+    """Cells up to which one larger table is cheaper to count than several smaller ones: it fits in a core's cache."""
 
-    keeps_codes: bool
+    keeps_codes = False
     """Whether codes of all records are to be kept, since reading takes long and they fit in memory."""
 
-    ordered: bool
+    ordered = False
     """Whether rows come in an order that is the data's own: an engine's may depend on other rows, and on the run."""
 
-    @property
-    def names(self) -> list[str]:
-        """Its columns."""
+    names: list[str]
+    """Its columns."""
 
     def positions(self, names: Sequence) -> list[int]:
         """Position of the column for each name; ValueError for missing and repeated ones."""
+        return positions_of(self.names, names)
 
     def opened(self, names: Sequence) -> Source:
         """This source, or a slower one, in which no cell of these columns makes reading fail; before anything is spent.
 
         Files are read to their end: OSError if they are damaged.
         """
+        return self
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """Exact table of each block of positions in `schema`, int64, from records with no cell outside it."""
+        cardinalities = list(schema.cardinalities.values())
+        tables = [np.zeros([cardinalities[j] for j in block], dtype=np.int64) for block in blocks]
+        add_counts(tables, self.code_batches(schema), cardinalities, blocks)
+        return tables
 
+    @abstractmethod
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
         """Codes of the kept records, a list of one array per variable for each batch of records."""
 
+    @abstractmethod
     def number_batches(self, names: Sequence) -> Iterator[np.ndarray]:
         """Columns as numbers, float64 of shape (rows, columns) for each batch, NaN for what is no number."""
 
@@ -65,7 +73,9 @@ class Source(Protocol):
         self, names: Sequence, center: np.ndarray, bound: float, scale: float, trace: int, *, products: bool
     ) -> np.ndarray | None:
         """Sums of clipped records, shape (d,), or of their products, (d, d), in integers; None: fetch batches."""
+        return None
 
+    @abstractmethod
     def cells(self, names: Sequence) -> list:
         """Whole columns, as :mod:`pgmpy_dp.private.data.frame` holds them in memory."""
 
@@ -74,6 +84,7 @@ class Source(Protocol):
 
         One part where the engine cannot tell units apart as match_key does. Rows without a unit may be left out.
         """
+        yield self.cells([*names, unit])
 
     def user_shares(self, visits: Visits, segment_length: int | None, grid: int) -> np.ndarray | None:
         """Beginnings and pairs of users' visits, each user's share of `grid`, in one array of k + k k integers.
@@ -81,6 +92,7 @@ class Source(Protocol):
         As :func:`pgmpy_dp.private.data.sequences.chain_tables` counts them. None where the engine cannot do so for
         these columns: fetch their cells.
         """
+        return None
 
 
 class PushedRecords:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
+from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import (
     Cells,
     column_cells,
@@ -26,12 +26,12 @@ from pgmpy_dp.private.data.frame import (
     joined_cells,
     kept_codes,
     number_cells,
-    positions_of,
     quietly,
 )
 from pgmpy_dp.private.data.header import header_names, missing_columns, named_columns, split_fields
-from pgmpy_dp.private.data.text_file import TextFile, cell_reader
-from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.private.data.pushdown import Source
+from pgmpy_dp.private.data.text_file import CellReader, TextFile, cell_reader
+from pgmpy_dp.schema import Schema
 
 __all__ = ["SEPARATORS", "ParquetSource", "TextSource"]
 
@@ -43,59 +43,32 @@ _KEPT = 1 << 29  # bytes of text whose codes are kept: they take less
 _GZIP = 10  # times as large, about, is a text that gzip has made small
 
 
-class _Batches:
+class _Batches(Source):
     """What the two sources share: records come as batches of whole columns of cells."""
 
-    largest_block = 5_000
-    keeps_codes = False
     ordered = True
 
-    names: list[str]
-
-    def positions(self, names: Sequence[Hashable]) -> list[int]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`."""
-        return positions_of(self.names, names)
-
-    def opened(self, names: Sequence[Hashable]) -> _Batches:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself, after a first pass."""
-        raise NotImplementedError
-
-    def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, in one pass."""
-        cardinalities = list(schema.cardinalities.values())
-        tables = [np.zeros([cardinalities[j] for j in block], dtype=np.int64) for block in blocks]
-        add_counts(tables, self.code_batches(schema), cardinalities, blocks)
-        return tables
-
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.code_batches`; in the order of the files."""
-        # An empty field is missing, but for a variable that has an empty text among its states.
-        filled = [any(match_key(state) == match_key("") for state in schema.states[name]) for name in schema.variables]
-        for columns in self._columns(schema.variables, filled):
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.code_batches`; in the order of the files.
+
+        A field of text that is spelled as a state is that state; else an empty one is missing.
+        """
+        spelled = [frozenset(s for s in schema.states[name] if isinstance(s, str)) for name in schema.variables]
+        for columns in self._columns(schema.variables, spelled):
             yield kept_codes([encode_cells(c, schema, name) for c, name in zip(columns, schema.variables, strict=True)])
 
     def number_batches(self, names: Sequence[Hashable]) -> Iterator[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.number_batches`."""
-        for columns in self._columns(names, [False] * len(names)):
+        for columns in self._columns(names, [frozenset()] * len(names)):
             yield number_cells(columns)
-
-    def clipped_sums(self, *arguments: Any, **options: Any) -> None:
-        """None: batches are fetched."""
 
     def cells(self, names: Sequence[Hashable]) -> list:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`; an empty field of a text is missing."""
-        batches = list(self._columns(names, [False] * len(names)))
+        batches = list(self._columns(names, [frozenset()] * len(names)))
         return [joined_cells([batch[j] for batch in batches]) for j in range(len(names))]
 
-    def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`: one part."""
-        yield self.cells([*names, unit])
-
-    def user_shares(self, *arguments: Any) -> None:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.user_shares`: cells are to be fetched."""
-
-    def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
-        raise NotImplementedError
+    @abstractmethod
+    def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]: ...
 
 
 class TextSource(_Batches):
@@ -149,7 +122,7 @@ class TextSource(_Batches):
         repeated = [name for name in names if counts[str(name)] > 1]
         if repeated:
             raise ValueError(f"{file!r} has several columns named {repeated}; rename or remove all but one of each")
-        return positions_of(self.names, names)
+        return super().positions(names)
 
     def opened(self, names: Sequence[Hashable]) -> TextSource:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself."""
@@ -159,15 +132,15 @@ class TextSource(_Batches):
                     pass
         return self
 
-    def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
+    def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]:
         positions = self.positions(names)
         for name in self._files:
             with _told(name, _open, name) as file:
                 _told(name, file.readline)
                 while lines := _told(name, file.readlines, _BYTES_AT_ONCE):
                     yield [
-                        _texts(part, kept, self._cell)
-                        for part, kept in zip(self._fields(lines, positions), filled, strict=True)
+                        _texts(part, own, self._cell)
+                        for part, own in zip(self._fields(lines, positions), spelled, strict=True)
                     ]
 
     def _fields(self, lines: list[bytes], positions: Sequence[int]) -> list[list[bytes]]:
@@ -239,7 +212,7 @@ class ParquetSource(_Batches):
             pass
         return self
 
-    def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
+    def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]:
         for table in self._tables(names):
             yield column_cells(table)
 
@@ -308,9 +281,10 @@ def _first_line(name: str) -> bytes:
         return file.readline()
 
 
-def _texts(fields: list[bytes], filled: bool, cell: Callable[[bytes], Any] | None) -> Cells:
-    """Fields as cells, each different one once; empty ones are missing unless `filled`."""
+def _texts(fields: list[bytes], spelled: frozenset[str], cell: CellReader | None) -> Cells:
+    """Fields as cells, each different one once; empty ones are missing unless `spelled`."""
     seen: defaultdict[bytes, int] = defaultdict()
     seen.default_factory = seen.__len__
     places = np.fromiter(map(seen.__getitem__, fields), dtype=np.int64, count=len(fields))
-    return Cells(places, [(cell(field) if cell else field) if field or filled else None for field in seen])
+    filled = "" in spelled
+    return Cells(places, [(cell(field, spelled) if cell else field) if field or filled else None for field in seen])

@@ -38,6 +38,7 @@ from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.regressions_torch import TorchSums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.mathematics.one_thread import one_thread
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = ["RESIDUAL_UNIT", "GradientSums", "Regressions", "feature_rows", "residual_table", "selection_weight"]
@@ -343,7 +344,7 @@ class _BlockSums:
             return total
 
         # Small products on several threads of their own as well took seven times as long, measured on two processors.
-        with self._libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(tasks) as pool:
+        with one_thread(self._libraries), ThreadPoolExecutor(tasks) as pool:
             return sum(pool.map(stretch, range(tasks)))  # type: ignore[return-value]  # of at least one array
 
     def _one(self, start: int, end: int, rows: np.ndarray, moves: np.ndarray, table: np.ndarray) -> np.ndarray:

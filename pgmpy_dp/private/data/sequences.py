@@ -139,6 +139,13 @@ class PrivateSequences(PrivateData):
         """The declared public number of users, or None."""
         return self._n_users
 
+    @property
+    def _names(self) -> tuple[Hashable, ...]:
+        return tuple(self._schema.variables)
+
+    def _public(self) -> dict[str, Any]:
+        return {"schema": self._schema.to_dict(), "unit": encode_label(self._unit), "n_users": self._n_users}
+
     def __repr__(self) -> str:
         return (
             f"PrivateSequences({self._schema.cardinality(self._schema.variables[0])} states, unit={self._unit!r}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -55,6 +55,15 @@ class PrivateData:
     def ledger(self) -> Ledger:
         """What was spent on these records and what is left."""
         return self._ledger
+
+    @property
+    def _names(self) -> tuple[Hashable, ...]:
+        """Columns that answers may depend on; none where nothing has a name."""
+        return ()
+
+    def _public(self) -> dict[str, Any]:
+        """What a release says of the data."""
+        return {}
 
     @property
     def _in_other_hands(self) -> bool:

@@ -14,18 +14,10 @@ from pgmpy_dp.private.data.pushdown import PushedRecords
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count, require_data_and_budget
 from pgmpy_dp.private.ledger import Budget, Ledger
-from pgmpy_dp.private.noise.subsampling import uniform_parts
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
 
-__all__ = [
-    "PrivateTable",
-    "contingency_tables",
-    "random_halves",
-    "random_parts",
-    "record_parts",
-    "table_codes",
-]
+__all__ = ["PrivateTable", "contingency_tables", "require_table_and_budget", "table_codes"]
 
 
 class PrivateTable(PrivateData):
@@ -121,6 +113,13 @@ class PrivateTable(PrivateData):
         """The declared public number of records, or None."""
         return self._n_records
 
+    @property
+    def _names(self) -> tuple[Hashable, ...]:
+        return tuple(self._schema.variables)
+
+    def _public(self) -> dict[str, Any]:
+        return {"schema": self._schema.to_dict(), "n_records": self._n_records}
+
     def __repr__(self) -> str:
         return (
             f"PrivateTable({len(self._schema)} variables, adjacency={str(self._adjacency)!r}, "
@@ -159,51 +158,3 @@ def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]
 def table_codes(table: PrivateTable) -> np.ndarray:
     """Codes of all kept records, shape (n, p), for learners inside the boundary; not to be written to."""
     return table._codes
-
-
-def random_halves(table: PrivateTable, seed: np.random.Generator | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Two random parts, see :func:`random_parts`: codes of shapes (n_1, p) and (n - n_1, p)."""
-    first, second = random_parts(table, 2, seed)
-    return first, second
-
-
-def random_parts(table: PrivateTable, n_parts: int, seed: np.random.Generator | None = None) -> list[np.ndarray]:
-    """Codes of the kept records, each assigned to one of several parts by a uniform draw of its own.
-
-    Parameters
-    ----------
-    table : PrivateTable
-    n_parts : int
-        At least 1.
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only: the draws are then known, and the parts **not private**.
-
-    Returns
-    -------
-    list of n_parts ndarrays, shapes (n_k, p)
-        Records keep their order. The sizes of the parts are private, also where the number of records is public.
-
-    Notes
-    -----
-    Privacy
-        *One part differs.* Give neighbouring tables the same draws: the one record that differs is in the same part in
-        both, whatever it holds, and the other parts are the same, under add_remove and under replace_one. The draws are
-        independent of the records, hence have one distribution under both tables, and a guarantee that holds given the
-        draws holds on average over them: for (epsilon, delta) by linearity in the probabilities, for zCDP by joint
-        quasi-convexity of Renyi divergences. Draws are made for kept records; a record that is outside the schema in
-        one of the tables has a draw in the other only, which changes nothing for the others. (Parts by a hash of the
-        content, or by position among the kept records, would change two parts, or many.)
-
-        *Parallel composition.* If mechanism A satisfies rho-zCDP, or epsilon-DP, under the table's adjacency, and B
-        too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
-        other, B by A's output.
-    """
-    return record_parts(table._codes, n_parts, seed)
-
-
-def record_parts(records: np.ndarray, n_parts: int, seed: np.random.Generator | None = None) -> list[np.ndarray]:
-    """Rows of an array, each in one of several parts by a uniform draw of its own; see :func:`random_parts`."""
-    part = uniform_parts(len(records), n_parts, seed=seed)
-    order = np.argsort(part, kind="stable")
-    ends = np.cumsum(np.bincount(part, minlength=n_parts))
-    return np.split(records[order], ends[:-1])

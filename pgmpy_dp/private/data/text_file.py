@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["UNREADABLE", "TextFile", "cell_reader"]
+__all__ = ["UNREADABLE", "CellReader", "TextFile", "cell_reader"]
+
+CellReader = Callable[[bytes, frozenset[str]], Any]
+"""From the bytes of a field, and texts that are taken as they are, to the cell that it is."""
 
 UNREADABLE = b"\xff"
 """What stands for a field that cannot be decoded, or is no number for sure: no state matches it."""
@@ -50,10 +53,11 @@ class TextFile:
     Notes
     -----
     What a field means depends on that field alone. It is decoded; one that cannot be is outside of any schema. If it is
-    written as a number of this file, blanks around it aside, then it is that number. So ``1,5`` is 1.5 with
-    ``decimal=","``, whatever column it is in. Any other field is a text, to be compared with states as everywhere
-    (:func:`pgmpy_dp.schema.match_key`): ``47.11`` is 47.11 still. One exception: with ``decimal=","``, ``1.500`` is
-    outside of any schema unless thousands are declared, for it would be 1500 to one reader and 1.5 to another.
+    spelled as a state of its variable in a schema, it is that state. If it is written as a number of this file, blanks
+    around it aside, then it is that number: ``1,5`` is 1.5 with ``decimal=","``. Any other field is a text, to be
+    compared with states as everywhere (:func:`pgmpy_dp.schema.match_key`): ``47.11`` is 47.11 still. One exception:
+    with ``decimal=","``, ``1.500`` is outside of any schema unless thousands are declared, for it would be 1500 to one
+    reader and 1.5 to another.
 
     Examples
     --------
@@ -96,14 +100,14 @@ class TextFile:
             )
 
 
-def cell_reader(written: TextFile) -> Callable[[bytes], Any] | None:
-    r"""From the bytes of a field to the cell that it is; None where bytes are what they mean, in UTF-8.
+def cell_reader(written: TextFile) -> CellReader | None:
+    r"""How fields of a file become cells; None where bytes are what they mean, in UTF-8.
 
     Examples
     --------
     >>> read = cell_reader(TextFile("a.csv", encoding="cp1252", decimal=",", thousands="."))
-    >>> [read(field) for field in (b"gro\xdf", b"-1.234,5", b"1,5", b"1.23", b"\x81")]
-    ['groß', '-1234.5', '1.5', '1.23', b'\xff']
+    >>> [read(field, frozenset({"0,5"})) for field in (b"gro\xdf", b"-1.234,5", b"1,5", b"0,5", b"1.23", b"\x81")]
+    ['groß', '-1234.5', '1.5', '0,5', '1.23', b'\xff']
     """
     encoding, decimal = written.encoding, written.decimal
     is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
@@ -112,12 +116,14 @@ def cell_reader(written: TextFile) -> Callable[[bytes], Any] | None:
     own = _number(decimal, _THOUSANDS.get(written.thousands or "", ""))
     doubtful = _number(decimal, ".") if decimal == "," and written.thousands != "." else None
 
-    def read(field: bytes) -> Any:
+    def read(field: bytes, spelled: frozenset[str]) -> Any:
         try:
             # One byte order mark less would be read otherwise in the first field of a line than in others.
             text = field.decode("utf-8" if is_utf8 else encoding)
         except UnicodeError:
             return UNREADABLE
+        if text in spelled:
+            return text
         stripped = text.strip()
         if found := own.fullmatch(stripped):
             whole = re.sub("[^0-9]", "", found["whole"])

@@ -12,11 +12,10 @@ from pgmpy_dp.private.data.frame import column_names, numbers_and_keys, read_num
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
-from pgmpy_dp.private.data.table import record_parts
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["PrivateVectors", "random_vector_parts", "row_blocks", "unit_parts", "vector_rows", "vector_source"]
+__all__ = ["PrivateVectors", "row_blocks", "unit_parts", "vector_rows", "vector_source"]
 
 _MISSING = match_key(None)
 
@@ -103,6 +102,14 @@ class PrivateVectors(PrivateData):
         """The column whose values are protected as a whole; None for single records."""
         return self._unit
 
+    @property
+    def _names(self) -> tuple[Hashable, ...]:
+        return self._columns
+
+    def _public(self) -> dict[str, Any]:
+        columns = [encode_label(name) for name in self._columns]
+        return {"columns": columns, "n_records": self._n_records, "unit": encode_label(self._unit)}
+
     def __repr__(self) -> str:
         return (
             f"PrivateVectors({len(self._columns)} columns, unit={self._unit!r}, adjacency={str(self._adjacency)!r}, "
@@ -160,22 +167,6 @@ def row_blocks(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
     for rows in parts:
         for start in range(0, len(rows), size):
             yield rows[start : start + size]
-
-
-def random_vector_parts(
-    data: PrivateVectors, n_parts: int, seed: np.random.Generator | None = None
-) -> list[np.ndarray]:
-    """The kept records, each assigned to one of several parts by a uniform draw of its own.
-
-    As :func:`~pgmpy_dp.private.data.table.random_parts`, which has the proof, with rows of shape (n_k, d). For data
-    whose units are single records; ValueError otherwise, for a unit's records would be in several parts.
-    """
-    if data._unit is not None:
-        raise ValueError(
-            f"the data protect whole units (unit={data._unit!r}), and a random part is of single records; pass data "
-            "with unit=None"
-        )
-    return record_parts(vector_rows(data)[0], n_parts, seed)
 
 
 def _kept(rows: np.ndarray, keyed: tuple[np.ndarray, list[tuple]] | None) -> tuple[np.ndarray, np.ndarray | None]:

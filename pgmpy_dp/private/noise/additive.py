@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -68,7 +69,8 @@ def laplace_scales(
     ((4.0, 4.0), (4.0, 1.3333333333333335))
     """
     shares = _shares(len(l1), weights)
-    scales = [round_up(Fraction(d) / (s * Fraction(epsilon))) for d, s in zip(l1, shares, strict=True)]
+    budget = exact_fraction(epsilon)
+    scales = [round_up(exact_fraction(d) / (s * budget)) for d, s in zip(l1, shares, strict=True)]
     return _checked(scales, f"epsilon={float(epsilon)!r}")
 
 
@@ -83,7 +85,8 @@ def gaussian_scales(
     (1.0, 1.0)
     """
     shares = _shares(len(l2), weights)
-    scales = [root_up(Fraction(d) ** 2 / (2 * s * Fraction(rho))) for d, s in zip(l2, shares, strict=True)]
+    budget = exact_fraction(rho)
+    scales = [root_up(exact_fraction(d) ** 2 / (2 * s * budget)) for d, s in zip(l2, shares, strict=True)]
     return _checked(scales, f"rho={float(rho)!r}")
 
 
@@ -151,8 +154,8 @@ def additive_release(
         In (0, 1], exact: shares that add up to 1 cost no more than `cost` together.
     """
     if isinstance(cost, ZCDP):
-        return gaussian_release(tables, share * Fraction(cost.rho), weights, seed)
-    return laplace_release(tables, share * Fraction(cost.epsilon), weights, seed)
+        return gaussian_release(tables, exact_fraction(share) * Fraction(cost.rho), weights, seed)
+    return laplace_release(tables, exact_fraction(share) * Fraction(cost.epsilon), weights, seed)
 
 
 def noise_and_cost(
@@ -202,7 +205,7 @@ def noise_and_cost(
 def _shares(count: int, weights: Sequence[float] | None) -> list[Fraction]:
     if weights is None:
         return [Fraction(1, count)] * count
-    exact = [Fraction(weight) for weight in weights]
+    exact = [exact_fraction(weight) for weight in weights]
     if len(exact) != count or min(exact) <= 0:
         raise ValueError(f"weights={tuple(weights)!r} must be {count} positive numbers, one per table")
     total = sum(exact)

@@ -148,7 +148,7 @@ def fine_grid(size: int, sensitivity: float, bound: float, budget: Budget, *, fa
             "than 64-bit integers resolve; raise the budget"
         )
     exponent = math.frexp(step)[1] - 1
-    l2 = round_up(Fraction(sensitivity) / Fraction(2) ** exponent + Fraction(root_up(Fraction(size))))
+    l2 = round_up(Fraction(sensitivity) / Fraction(2) ** exponent + Fraction(root_up(Fraction(int(size)))))
     if isinstance(cost, ZCDP):
         (scale,) = gaussian_scales([l2], cost.rho)
     else:

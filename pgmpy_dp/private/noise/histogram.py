@@ -43,6 +43,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import norm
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.sensitive import Noise
@@ -103,7 +104,8 @@ def stability_histogram(n_marks: int, rho: float | Fraction, eta: float) -> Stab
     StabilityHistogram(scale=1.4142135623730951, threshold=9)
     """
     # sqrt(2k) is not a float, its square is: sigma for sensitivity 1 and rho/(2k) is the same.
-    (scale,) = gaussian_scales([1.0], Fraction(rho) / (2 * n_marks))
+    n_marks = int(n_marks)  # NumPy's would go round
+    (scale,) = gaussian_scales([1.0], exact_fraction(rho) / (2 * n_marks))
     return StabilityHistogram(scale, 1 + tail_quantile(scale, eta / (2 * n_marks)))
 
 

@@ -46,6 +46,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.moments import TRACE, TraceSensitivity, trace_sensitivity
@@ -192,11 +193,11 @@ def _planned(
             assert budget.epsilon is not None
             rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
         cost = ZCDP(rho)
-        (sigma,) = gaussian_scales([sensitivity.frobenius], share * Fraction(rho))
+        (sigma,) = gaussian_scales([sensitivity.frobenius], exact_fraction(share) * Fraction(rho))
         off = sigma if mechanism == "gaussian" else root_up(Fraction(sigma) ** 2 / 2)
         return MatrixNoise(mechanism, d, sigma, _gaussian(sigma), _gaussian(off), cost)
     assert budget.epsilon is not None
-    epsilon = share * Fraction(budget.epsilon)
+    epsilon = exact_fraction(share) * Fraction(budget.epsilon)
     if mechanism == "one-sided-wishart":
         cost = ApproxDP(budget.epsilon, budget.delta)
         k = smallest_degrees(d, math.nextafter(float(epsilon), 0.0), budget.delta)

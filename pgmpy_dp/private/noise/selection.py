@@ -17,6 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, root_up, round_up
@@ -46,10 +47,11 @@ def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
     >>> selection_scale(1.0, ZCDP(0.5), Fraction(1, 100)), selection_scale(1.0, PureDP(1.0), Fraction(1, 100))
     (10.0, 200.0)
     """
+    moved, share = exact_fraction(linf), exact_fraction(share)
     if isinstance(cost, ZCDP):
-        scale = root_up(Fraction(linf) ** 2 / (2 * share * Fraction(cost.rho)))
+        scale = root_up(moved**2 / (2 * share * Fraction(cost.rho)))
     else:
-        scale = round_up(2 * Fraction(linf) / (share * Fraction(cost.epsilon)))
+        scale = round_up(2 * moved / (share * Fraction(cost.epsilon)))
     if scale > LARGEST_SCALE:
         raise ValueError(
             f"a budget of {cost} leaves each selection 1/{float(1 / share):.3g} of it, which needs noise of scale "

@@ -1,0 +1,160 @@
+"""Replay of the learners of records by gradients: steps on samples, Frank-Wolfe, the pseudo-likelihood."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.auditing.replay import INVENTED
+from pgmpy_dp.auditing.replay_cases import ReplayCase
+from pgmpy_dp.auditing.replay_parities import BINARY, States
+from pgmpy_dp.auditing.replay_tables import object_frame, table_pairs
+from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, PrivateSGD
+from pgmpy_dp.plans import frank_wolfe, gradient, pseudo_likelihood
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+
+__all__ = ["GRADIENT_FITS", "gradient_cases", "gradient_pairs"]
+
+TWO: States = {name: [0, 1] for name in "ab"}
+MANY: States = {"a": ["x", "y", "z"], "b": [0, 1], "c": [False, True]}
+PURE, RHO, DELTA = Budget(epsilon=1.0), Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-3)
+LARGE = Budget(rho=1e5)
+N_RECORDS = 31  # public and believed, not the true number
+
+Fit = Callable[[pd.DataFrame, Budget, str], Any]
+
+
+def gradient_pairs(
+    rng: np.random.Generator, adjacency: str, states: States
+) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Neighbouring tables: a record whose gradient is opposite to those of others, then those of tables.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    adjacency : {"add_remove", "replace_one"}
+    states : mapping
+        Of each variable.
+    """
+    names = list(states)
+    first, last = ([states[name][place] for name in names] for place in (0, -1))
+    crossed, instead = ([states[name][-((k + c) % 2)] for k, name in enumerate(names)] for c in (0, 1))
+
+    def pair(rows: list[list], odd: list, instead: list) -> tuple[pd.DataFrame, pd.DataFrame]:
+        other = rows if adjacency == "add_remove" else [*rows, instead]
+        return object_frame(other, names), object_frame([*rows, odd], names)
+
+    yield pair([first] * 15 + [last] * 15, crossed, instead)
+    yield pair([first] * 30, last, first)[::-1]
+    yield from table_pairs(rng, adjacency, dict(states))
+
+
+def gradient_cases() -> list[ReplayCase]:
+    """Every estimator and plan that asks for gradients, under both adjacencies, with the budgets that it takes."""
+    return [
+        ReplayCase(
+            f"{name}, {adjacency}, {budget}",
+            partial(_fitted, fit=fit, budget=budget, adjacency=adjacency),
+            partial(gradient_pairs, adjacency=adjacency, states=states),
+            4 if name.startswith(("Private", "sgd")) else 12,
+            # A trillion records would ask for 10,000 steps.
+            tuple(kind for kind in ("drawn", *INVENTED) if (name, kind) != ("walk, count", "huge")),
+        )
+        for (name, (fit, states, budgets)), adjacency in itertools.product(
+            GRADIENT_FITS.items(), ("add_remove", "replace_one")
+        )
+        for budget in budgets
+    ]
+
+
+def _fitted(data: pd.DataFrame, fit: Fit, budget: Budget, adjacency: str) -> Any:
+    return fit(data, budget, adjacency)
+
+
+def _options(budget: Budget, adjacency: str, states: States) -> dict[str, Any]:
+    return {
+        **{"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho},
+        **{"state_names": states, "adjacency": adjacency, "n_records": _public_count(adjacency)},
+    }
+
+
+def _public_count(adjacency: str) -> int | None:
+    return N_RECORDS if adjacency == "replace_one" else None
+
+
+def _table(data: pd.DataFrame, states: States, budget: Budget, adjacency: str) -> PrivateTable:
+    return PrivateTable(data, states, adjacency=adjacency, ledger=budget, n_records=_public_count(adjacency))
+
+
+def _sgd(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
+    estimator = PrivateSGD(**_options(budget, adjacency, MANY), n_steps=4, batch_rate=0.3)
+    return estimator.fit(nx.Graph([("a", "b"), ("b", "c")]), data)
+
+
+def _one_table(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
+    """Gradients of two records that differ in the only variable are opposite, and longer than the clip norm."""
+    settings = gradient.GradientSettings((("a",),), clip_norm=0.3, n_steps=3, batch_rate=0.3)
+    return gradient.run(_table(data, TWO, budget, adjacency), settings, budget)
+
+
+def _field(estimator: type, states: States, **more: Any) -> Fit:
+    def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
+        return estimator(**_options(budget, adjacency, states), **more).fit(data)
+
+    return fit
+
+
+def walk(
+    family: str, states: States, order: int = 2, graph: Any = None, width: float = 8.0, n_iter: int | None = 6
+) -> Fit:
+    """Frank-Wolfe: regressions with large weights, whose residuals are whole."""
+
+    def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
+        settings = frank_wolfe.FrankWolfeSettings(width, family, order, graph, n_iter)
+        return frank_wolfe.run(_table(data, states, budget, adjacency), settings, budget)
+
+    return fit
+
+
+def ascent(family: str, states: States, order: int = 2, graph: Any = None, **more: Any) -> Fit:
+    """Steps on the pseudo-likelihood."""
+
+    def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
+        settings = pseudo_likelihood.PseudoLikelihoodSettings(family, 2.0, order, graph, n_steps=6, **more)
+        return pseudo_likelihood.run(_table(data, states, budget, adjacency), settings, budget)
+
+    return fit
+
+
+_EDGES = [("a", "b")]
+_FW: dict[str, Any] = {"width": 2.0, "method": "frank-wolfe", "n_iter": 4}
+_PL: dict[str, Any] = {"width": 2.0, "method": "gradient", "n_iter": 4}
+GRADIENT_FITS: dict[str, tuple[Fit, States, tuple[Budget, ...]]] = {
+    "sgd": (_sgd, MANY, (DELTA, RHO)),
+    "one table": (_one_table, TWO, (DELTA, RHO)),
+    "PrivateIsing, frank-wolfe": (_field(PrivateIsing, BINARY, **_FW), BINARY, (PURE, RHO, DELTA)),
+    "PrivateIsing, gradient": (_field(PrivateIsing, BINARY, **_PL), BINARY, (RHO,)),
+    "PrivatePairwise, gradient": (_field(PrivatePairwise, MANY, **_PL), MANY, (DELTA,)),
+    "PrivatePairwise, frank-wolfe": (_field(PrivatePairwise, MANY, **_FW), MANY, (PURE, RHO)),
+    "PrivateBinaryMRF, frank-wolfe": (_field(PrivateBinaryMRF, BINARY, order=3, **_FW), BINARY, (PURE, RHO)),
+    "PrivateBinaryMRF, gradient": (_field(PrivateBinaryMRF, BINARY, order=3, **_PL), BINARY, (RHO,)),
+    "walk, ising": (walk("ising", BINARY), BINARY, (PURE, RHO, LARGE)),
+    "walk, two": (walk("ising", TWO), TWO, (LARGE,)),
+    "walk, ising, graph": (walk("ising", BINARY, graph=_EDGES), BINARY, (PURE, LARGE)),
+    "walk, count": (walk("ising", BINARY, width=0.1, n_iter=None), BINARY, (PURE,)),
+    "walk, pairwise": (walk("pairwise", MANY), MANY, (PURE, RHO, LARGE)),
+    "walk, pairwise, graph": (walk("pairwise", MANY, graph=_EDGES), MANY, (RHO,)),
+    "walk, binary": (walk("binary", BINARY, 3), BINARY, (PURE, LARGE)),
+    "ascent": (ascent("ising", BINARY), BINARY, (RHO,)),
+    "ascent, clipped": (ascent("ising", BINARY, clip_norm=0.5, sparse=False), BINARY, (RHO, DELTA)),
+    "ascent, fields": (ascent("ising", BINARY, graph=[("a",), ("b",), ("c",)], clip_norm=0.5), BINARY, (RHO,)),
+    "ascent, pairwise": (ascent("pairwise", MANY, clip_norm=0.5), MANY, (RHO,)),
+    "ascent, binary": (ascent("binary", BINARY, 3, _EDGES), BINARY, (RHO,)),
+}

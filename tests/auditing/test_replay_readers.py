@@ -1,0 +1,317 @@
+"""Replay through every reader and engine: a record that cannot be read like others moves no count but its own.
+
+The corpus is the table of odd cells (tests/private/odd_cells.py) in every container that can hold them. Then hypothesis
+draws tables and the record that is one more, or another: HYPOTHESIS_PROFILE=thorough, as `make nightly` sets it, looks
+at ten times as many.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import re
+import tempfile
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pgmpy import config
+
+from pgmpy_dp import Budget, PrivateTable, Schema
+from pgmpy_dp.auditing import replay
+from pgmpy_dp.auditing.replay_gradients import gradient_cases
+from pgmpy_dp.auditing.replay_tables import table_cases
+from pgmpy_dp.private.curator.sequences import SequenceCurator
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.data import frame, query_text, sql
+from pgmpy_dp.private.data.sequences import PrivateSequences
+from pgmpy_dp.private.data.vectors import PrivateVectors
+from tests.private.odd_cells import CASES, Case, data_of
+from tests.private.test_engines import LAZY, SCHEMA, arrow, records
+from tests.private.test_odd_cells import schemas as schemas_of
+from tests.strategies import frames, schemas
+
+BUDGET = Budget(rho=0.5)
+ASKED = {"what": "", "columns": []}
+
+
+def tables(data: Any, schema: Any, n_records: int | None = None) -> Any:
+    """Tables, which engines count themselves, and tables of random parts, for which they hand out codes."""
+    adjacency = "add_remove" if n_records is None else "replace_one"
+    table = PrivateTable(data, schema, adjacency=adjacency, ledger=BUDGET, n_records=n_records)
+    names = list(table.schema)
+    curator = TableCurator(table, BUDGET, **ASKED)
+    curator.tables([(name,) for name in names] + list(itertools.combinations(names, 2)), Fraction(1, 2))
+    with curator.split(2) as parts:
+        for part in parts:
+            part.tables([(name,) for name in names], Fraction(1, 2))
+    return curator.release("test", {})
+
+
+def users(data: Any) -> Any:
+    """Users are told apart by the odd cells."""
+    sequences = PrivateSequences(data, {"y": ["u", "v"]}, unit="x0", order="t", ledger=BUDGET)
+    curator = SequenceCurator(sequences, BUDGET, **ASKED)
+    curator.pair_tables(1)
+    return curator.release("test", {})
+
+
+def numbers(data: Any) -> Any:
+    """Cells that are no numbers are none; the others count, and are added up."""
+    vectors = PrivateVectors(data, ["x0"], ledger=BUDGET)
+    curator = VectorCurator(vectors, BUDGET, **ASKED)
+    curator.unit_count(Fraction(1, 2))
+    curator.clipped_sum([0.0], 30.0, Fraction(1, 2))
+    return curator.release("test", {})
+
+
+def assert_holds(fit: Callable[[Any], Any], data: Any, neighbour: Any, reader: str) -> None:
+    report = replay(fit, data, neighbour)
+    assert report.holds, (reader, report)
+
+
+def with_one_more(case: Case, extra: Any) -> list:
+    half = len(case.cells) // 2
+    return [*case.cells[:half], extra, *case.cells[half:]]
+
+
+def neighbours(case: Case, place: int) -> dict[str, tuple[list, list, int | None]]:
+    """One cell more; another cell in its place, of the column or the odd one after it."""
+    instead = [*case.extras, case.cells[0]][(place + 1) % (len(case.extras) + 1)]
+    odd = with_one_more(case, case.extras[place])
+    return {
+        "add_remove": (case.cells, odd, None),
+        "replace_one": (with_one_more(case, instead), odd, len(odd)),
+    }
+
+
+def replay_case(case: Case, place: int, adjacency: str, folder: Path) -> int:
+    """Every container that can hold both datasets; how many these are."""
+    cells, odd, n_records = neighbours(case, place)[adjacency]
+    second = dict(data_of(case, odd, folder))
+    first = {reader: data for reader, data in data_of(case, cells, folder) if reader in second}
+    for reader, data in first.items():
+        for schema in schemas_of(case):
+            assert_holds(partial(tables, schema=schema, n_records=n_records), data, second[reader], reader)
+        if n_records is None:
+            assert_holds(users, data, second[reader], reader)
+            assert_holds(numbers, data, second[reader], reader)
+    return len(first)
+
+
+# By their numbers: pytest holds on to parameters, and DuckDB tells on the way out of Python what is still there of it.
+each_case = pytest.mark.parametrize("number", range(len(CASES)), ids=[str(case) for case in CASES])
+
+
+@each_case
+def test_an_odd_cell_in_every_reader(number, tmp_path, capfd):
+    """One odd cell of each kind, under one of the adjacencies in turns."""
+    adjacency = ("add_remove", "replace_one")[number % 2]
+    assert replay_case(CASES[number], number % len(CASES[number].extras), adjacency, tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@each_case
+def test_all_odd_cells_in_every_reader(number, adjacency, tmp_path, capfd):
+    case = CASES[number]
+    for place in range(len(case.extras)):
+        assert replay_case(case, place, adjacency, tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+def parquet(table: pa.Table) -> str:
+    with tempfile.NamedTemporaryFile(suffix=".parquet", delete=False) as file:
+        pq.write_table(table, file)
+    return file.name
+
+
+THOROUGH = settings.default.max_examples > 100
+CONTAINERS = {
+    "pyarrow": lambda table: table,
+    "pandas": pa.Table.to_pandas,
+    "pandas on arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.from_arrow,
+    "Parquet": parquet,
+    # Dask makes tasks of every column: seconds an example.
+    **{engine.__name__: engine for engine in LAZY if THOROUGH or "dask" not in engine.__name__},
+}
+
+
+@settings(max_examples=settings.default.max_examples // 4)
+@given(st.data())
+def test_whatever_the_records_in_whatever_engine(drawn):
+    """Columns of every type; one record more, or another, in any place."""
+    rows, (odd, instead) = drawn.draw(records), drawn.draw(records.filter(lambda rows: len(rows) > 1))[:2]
+    place = drawn.draw(st.integers(0, len(rows)))
+    schema = SCHEMA.subset(drawn.draw(st.lists(st.sampled_from(list(SCHEMA)), min_size=1, max_size=3, unique=True)))
+    reader = drawn.draw(st.sampled_from(list(CONTAINERS)))
+    first = [*rows[:place], odd, *rows[place:]]
+    for second, n_records in ((rows, None), ([*rows[:place], instead, *rows[place:]], len(first))):
+        made = []
+        try:
+            made = [CONTAINERS[reader](arrow(each)) for each in (first, second)]
+            assert_holds(partial(tables, schema=schema, n_records=n_records), *made, reader)
+        finally:
+            for path in made:
+                Path(path).unlink() if isinstance(path, str) else None
+
+
+@settings(max_examples=settings.default.max_examples // 4)
+@given(st.data())
+def test_whatever_the_schema_and_the_objects(drawn):
+    """Names and states of any kind, cells of any object: pandas as objects, and in the types that it finds."""
+    declared = drawn.draw(schemas())
+    rows = drawn.draw(frames(declared).filter(lambda rows: len(rows) > 0))
+    schema = Schema(declared, other={name: states[0] for name, states in declared.items()})
+    odd = drawn.draw(st.integers(0, len(rows) - 1))
+    less = rows.drop(index=rows.index[odd])
+    for infer in (False, True):
+        first, second = (each.infer_objects() if infer else each for each in (rows, less))
+        assert_holds(partial(tables, schema=drawn.draw(st.sampled_from([schema, declared]))), first, second, "pandas")
+
+
+def parts_of_csv(rows: list[tuple[str, ...]], folder: Path) -> dict[str, Any]:
+    """Files in one, in several, packed, and with quotation marks."""
+    lines = [",".join(row) for row in rows]
+    folder.mkdir()
+    for name, some in (("0.csv", lines[:3]), ("1.csv", lines[3:]), ("whole.tsv", lines)):
+        text = "\n".join(["page,user", *some]) + "\n"
+        (folder / name).write_text(text.replace(",", "\t") if name.endswith("tsv") else text)
+    (folder / "packed.csv.gz").write_bytes(gzip.compress("\n".join(["page,user", *lines]).encode()))
+    marked = [",".join(f'"{cell}"' for cell in row) for row in rows]
+    (folder / "marked.csv").write_text("\n".join(["page,user", *marked]))
+    return {
+        "parts": [folder / "0.csv", str(folder / "1.csv")],
+        "pattern": str(folder / "[01].csv"),
+        **{name: folder / name for name in ("whole.tsv", "packed.csv.gz", "marked.csv")},
+    }
+
+
+VISITS = [("a b a", "u"), ("b", "u"), ("a", "v"), (" b  a", "w"), ("", "w")]
+ODD_VISITS = [("?", "x"), ("a\0b b", "u"), ("b" * 70, "y"), ("b b b b", ""), ('"a', "z"), ("a a a a", "v")]
+
+
+@pytest.mark.parametrize("odd", ODD_VISITS)
+def test_texts_of_several_visits_in_every_reader(odd, tmp_path):
+    """A user's row more, and a new user's; of sequences in a text, as lists, and read as a table of texts."""
+
+    def sequences(data: Any, separator: str | None = " ") -> Any:
+        private = PrivateSequences(data, {"page": ["a", "b"]}, unit="user", sequence="page", ledger=BUDGET)
+        curator = SequenceCurator(private, BUDGET, **ASKED)
+        curator.pair_tables(Fraction(1, 2))
+        curator.pair_tables(Fraction(1, 2), None, 2, 1)
+        return curator.release("test", {})
+
+    first, second = VISITS, [*VISITS[:2], odd, *VISITS[2:]]
+    is_new = odd[1] not in {user for _, user in VISITS}
+    tabled = partial(tables, schema={"page": ["a", "b", "b b b b"], "user": ["u", "v", "", "z"]})
+    files = [parts_of_csv(rows, tmp_path / str(k)) for k, rows in enumerate((first, second))]
+    for reader in files[0]:
+        assert_holds(tabled, files[0][reader], files[1][reader], reader)
+    for reader, make in CONTAINERS.items():
+        made = [
+            make(pa.table(dict(zip(("page", "user"), zip(*rows, strict=True), strict=True))))
+            for rows in (first, second)
+        ]
+        assert_holds(tabled, *made, reader)
+        if is_new:
+            assert_holds(sequences, *made, reader)
+
+
+def test_tables_and_gradients_on_torch():
+    """The other backend counts on a device, and sums gradients there. (A pickled tensor has an address in it.)"""
+
+    def released(data: Any, fit: Callable[[Any], Any]) -> Any:
+        fitted = fit(data)
+        return getattr(fitted, "release_", fitted)
+
+    config.set_backend("torch")
+    try:
+        for name, cases in (("NaiveMLE", table_cases()), ("walk, ising, ", gradient_cases())):
+            for case in [case for case in cases if case.name.startswith(name)]:
+                for data, neighbour in itertools.islice(case.pairs(np.random.default_rng(0)), 2):
+                    assert_holds(partial(released, fit=case.fit), data, neighbour, "torch")
+    finally:
+        config.set_backend("numpy")
+
+
+# Readers as they once were: each decides for a whole column, or fails on one cell (defects that were found and mended).
+
+
+def numpys_texts(values: list, true: Callable = frame._from_objects) -> Any:
+    """NumPy drops the zero characters at the end of texts, where all cells are some."""
+    texts = np.array(values) if values and all(type(value) is str for value in values) else np.empty(0)
+    return true(texts.tolist() if texts.size else values)
+
+
+def pandas_durations(times: np.ndarray, true: Callable = frame._from_ticks_of) -> Any:
+    """A column of durations was read by pandas' texts, one of objects by Python's."""
+    if times.dtype.kind != "m":
+        return true(times)
+    texts, places = np.unique([str(pd.Timedelta(time)) for time in times], return_inverse=True)
+    return frame.Cells(places, texts.tolist())
+
+
+def one_by_one_or_not_at_all(cell: Callable[[int], Any], n: int) -> list:
+    return [cell(k) for k in range(n)]
+
+
+def floats_in_queries(name: str, kind: str, made: Any, true: Callable = query_text.code_text) -> str:
+    """DuckDB folds comparisons of floats by a file's statistics, which leave NaN out."""
+    if kind not in query_text._FLOATS or not made.cuts:
+        return true(name, kind, made)
+    cell = query_text.quoted(name)
+    absent = f"{cell} IS NULL OR isnan({cell})"
+    return f"CASE WHEN {absent} THEN {made.missing} ELSE {query_text._interval(f'{cell}::DOUBLE', made)} END"
+
+
+def is_decided(kind: str, true: Callable = query_text.is_decided) -> bool:
+    return kind in query_text._FLOATS or true(kind)
+
+
+MANY = r"moved by [1-9]\d"
+
+
+@pytest.mark.parametrize(
+    ("patches", "case", "reader", "says"),
+    [
+        ({(frame, "_from_objects"): numpys_texts}, "object 'a\\x00'", "pandas of objects", MANY),
+        ({(frame, "_from_ticks_of"): pandas_durations}, "timedelta timedelta", "pandas, inferred", MANY),
+        ({(frame, "_one_by_one"): one_by_one_or_not_at_all}, "timestamp s None", "DuckDB of arrow", "error differs"),
+        (
+            {(sql, "code_text"): floats_in_queries, (sql, "is_decided"): is_decided},
+            "float64 of NaN",
+            "Parquet",
+            MANY,
+        ),
+    ],
+)
+def test_a_reader_that_decides_by_other_cells(patches, case, reader, says, tmp_path, monkeypatch):
+    (chosen,) = [each for each in CASES if str(each) == case]
+
+    def found() -> str:
+        problems = []
+        for place in range(len(chosen.extras)):
+            cells, odd, _ = neighbours(chosen, place)["add_remove"]
+            first, second = (dict(data_of(chosen, each, tmp_path)).get(reader) for each in (cells, odd))
+            for schema in schemas_of(chosen) if first is not None and second is not None else ():
+                problems += replay(partial(tables, schema=schema), first, second).problems
+        return "; ".join(problems)
+
+    assert found() == ""
+    for (module, name), broken in patches.items():
+        monkeypatch.setattr(module, name, broken)
+    assert re.search(says, found())

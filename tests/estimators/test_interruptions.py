@@ -1,0 +1,85 @@
+"""Ctrl-C in the middle of a plan: what was released is paid for and can be taken, and nothing else has changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pgmpy_dp import Budget, PrivateTable
+from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend
+from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.gradients import GradientCurator
+from tests.estimators.cases import CASES, ORDINARY, STATES
+from tests.estimators.test_every_estimator import fit, fit_release, public
+
+
+def interrupt(monkeypatch, number: int) -> list[int]:
+    """Every curator's requests together are counted; in the place of the `number`-th comes Ctrl-C."""
+    asked: list[int] = []
+    true = Curator._answer
+
+    def answer(self, *arguments, **options):
+        asked.append(1)
+        if len(asked) == number:
+            raise KeyboardInterrupt
+        return true(self, *arguments, **options)
+
+    monkeypatch.setattr(Curator, "_answer", answer)
+    return asked
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_was_released_can_be_taken(case, monkeypatch):
+    estimator = case.make()
+    with monkeypatch.context() as patch:
+        asked = interrupt(patch, 0)
+        fit(case, estimator)
+        requests = len(asked)
+    before = dict(vars(estimator))
+    for number in range(1, min(requests, 3) + 1):  # later ones may not come: how many do, noise decides
+        data = case.data(ORDINARY[case.kind], **public(case))
+        with monkeypatch.context() as patch:
+            interrupt(patch, number)
+            with pytest.raises(KeyboardInterrupt) as caught:
+                case.fit(estimator, data)
+        assert vars(estimator).keys() == before.keys()
+        assert all(vars(estimator)[name] is value for name, value in before.items())
+        (entry,) = data.ledger.entries
+        assert entry.cost == estimator.release_.guarantee
+        assert not data._in_other_hands
+        release = getattr(caught.value, "release", None)
+        assert (release is None) == (number == 1)
+        if release is None:
+            continue
+        assert release.public["interrupted"] and release.guarantee == entry.cost
+        assert "paid for" in caught.value.__notes__[0]
+        if release.kind == "interrupted":
+            with pytest.raises(ValueError, match="was interrupted before it had what this estimator learns from"):
+                fit_release(case, case.make(), release)
+            continue
+        options = {"method": "map"} if case.options.get("method") == "sgd" else {}
+        learned = fit_release(case, case.make(**options), release)
+        assert vars(learned).keys() == before.keys()
+        assert "interrupted" in getattr(learned, "status_", "interrupted") or learned.converged_ is not None
+
+
+def test_an_ascent_that_is_interrupted_has_the_mean_of_the_steps_that_count():
+    """All 10 steps are taken; after each, what would be kept is the last parameters, from step 6 on their mean."""
+    table = PrivateTable(ORDINARY["table"], STATES, ledger=Budget(rho=1.0), n_records=80)
+    curator = GradientCurator(table, Budget(rho=1.0), [("a",), ("b",)], None, n_steps=10)
+    before = []  # parameters before each step
+    found = list(
+        ascend(
+            AscentSettings(n_steps=10, learning_rate=0.1),
+            curator,
+            4,
+            public_count=80,
+            gradient=lambda theta: before.append(theta) or curator.step(theta),
+            default_rate=lambda *_: 0.1,
+        )
+    )
+    assert [item.path["n_steps"] for item in found] == list(range(11))
+    for taken in range(10):
+        expected = before[taken] if taken <= 5 else np.mean(before[6 : taken + 1], axis=0)
+        np.testing.assert_allclose(found[taken].parameters * PARAMETER_UNIT, expected, atol=1e-8)
+    assert np.ptp([item.parameters for item in found[5:]], axis=0).min() > 0
