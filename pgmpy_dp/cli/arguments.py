@@ -191,7 +191,7 @@ def _read_edges(path: Path, schema: Schema) -> list[tuple[Hashable, Hashable]]:
             if not any(fields) or (number == 1 and not set(fields) & set(names)):
                 continue  # a blank line, or a header
             if len(fields) != 2 or fields[0] not in names or fields[1] not in names or fields[0] == fields[1]:
-                remedy = f"line {number} is not two different variables with a comma between; the schema has {', '.join(names)}"
-                ask_for("--edges-file", str(path), remedy)
+                what = f"line {number} is not two different variables with a comma between"
+                ask_for("--edges-file", str(path), f"{what}; the schema has {', '.join(names)}")
             pairs.append((names[fields[0]], names[fields[1]]))
     return pairs

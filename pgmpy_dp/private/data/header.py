@@ -4,7 +4,7 @@ Privacy
 -------
 Names of columns are public. In a file without names the first line is a record; so messages quote it only where at
 least half of the names that are looked for are there, but for blanks, quotation marks or case. Otherwise they tell how
-many fields and delimiters it has. Nothing here depends on another line.
+many fields and delimiters it has, or at which byte it is in another encoding. Nothing here depends on another line.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def header_names(file: str, line: bytes, separator: str, written: TextFile) -> l
         if separator.encode() not in line and (sign := max(_DELIMITERS, key=lambda sign: line.count(sign.encode()))):
             likely |= {"delimiter": sign} if sign.encode() in line else {}
         raise ValueError(
-            f"the first line of {file!r} is not {written.encoding}: its byte {place + 1} is 0x{line[place]:02x}. "
+            f"the first line of {file!r} is not {written.encoding} at its byte {place + 1}. "
             f"{_advice(file, written, **likely)}, or save the file as UTF-8"
         ) from None
     if hint := re.fullmatch(rb'"?sep=(.)"?', line, re.IGNORECASE):

@@ -17,6 +17,9 @@ CellReader = Callable[[bytes, frozenset[str]], Any]
 UNREADABLE = b"\xff"
 """What stands for a field that cannot be decoded, or is no number for sure: no state matches it."""
 
+_ESCAPES = ("\\u0041", "xn--bcher-kva", "+AGE-", "~{VyPD~}", "\x1b$B$\x1b(B")
+"""What other encodings write other signs by, in bytes of ASCII: some of them warn, or take long, on odd ones."""
+
 _BLANKS = " \xa0\u202f"
 _THOUSANDS = {",": ",", ".": ".", "'": "'\u2019", "_": "_", **dict.fromkeys(_BLANKS, _BLANKS)}
 
@@ -155,7 +158,8 @@ def _is_known(encoding: str) -> bool:
 
 def _is_read_by_lines(encoding: str, delimiter: str) -> bool:
     """Whether bytes of ASCII are signs of ASCII, and those that part lines and fields are never inside another sign."""
-    if any(_decoded(bytes([byte]), encoding) != chr(byte) for byte in range(128)):
+    plain = [*map(chr, range(128)), *_ESCAPES]
+    if any(_decoded(text.encode(), encoding) != text for text in plain):
         return False
     for first in range(128, 256):
         alone = _decoded(bytes([first]), encoding)
