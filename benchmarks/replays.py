@@ -131,7 +131,10 @@ def _refuses(lines: list[str], start: int, end: int) -> bool:
 
 
 def _where(end: int, lines: list[str]) -> str:
-    return "the end" if end <= 0 else f"{end}: `{lines[end - 1].strip().replace('|', chr(92) + '|')}`"
+    # In a table a bar ends a cell, and brackets before parentheses would be a link.
+    return (
+        "the end" if end <= 0 else f"{end}: `{lines[end - 1].strip().replace('|', chr(92) + '|').replace('](', '] (')}`"
+    )
 
 
 if __name__ == "__main__":

@@ -67,9 +67,9 @@ _CHARGE = "        data.ledger.charge(charged, unit=self.unit, **facts)\n"
 _OPEN = """        # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(float(reserve))
 """
-_ANSWER = """        with self._lock:
+_TURN = """        with self._lock:
             self._require_open()
-            self._answering = True
+            yield
 """
 
 
@@ -85,7 +85,7 @@ SOURCE_MUTANTS = [
     _of_curator("the last share refused", "if share > self._left:", "if share >= self._left:"),
     _of_curator("open before the ledger was charged", _CHARGE + _OPEN, _OPEN + _CHARGE),
     _of_curator("answers while outside code sees records", "if self._data._in_other_hands:", "if False:"),
-    _of_curator("answers without the lock", _ANSWER, _ANSWER.replace("with self._lock", "if True")),
+    _of_curator("answers without the lock", _TURN, _TURN.replace("with self._lock", "if True")),
     _of_curator("answers in the middle of an answer", "if self._answering and", "if False and"),
     _of_curator("answers in a fork", "if self._process != os.getpid():", "if False:"),
     _of_curator("copies of a curator", "def __reduce_ex__", "def _reduce"),
@@ -134,8 +134,8 @@ SOURCE_MUTANTS = [
     SourceMutant(
         "a selection's noise in one direction",
         "noise/selection.py",
-        "round_up(2 * Fraction(linf)",
-        "round_up(Fraction(linf)",
+        "round_up(2 * moved",
+        "round_up(moved",
         "test_selection.py",
     ),
     SourceMutant(

@@ -234,6 +234,31 @@ class TestShares:
             thread.join()
         assert (len(curator.answers), len(refused), curator.left) == (25, 35, 0)
 
+    def test_another_thread_waits_until_an_answer_is_given(self, monkeypatch):
+        """The second asks while the first counts; it is answered after it, and not refused."""
+        curator, done, second, log = opened(), threading.Event(), [], []
+        true = tables.contingency_tables
+
+        def ask():
+            try:
+                log.append(("second", len(curator.tables([("a",)], Fraction(1, 4)))))
+            except RuntimeError as error:
+                log.append(("refused", str(error)))
+            done.set()
+
+        def counted(table, scopes):
+            if not second:
+                second.append(threading.Thread(target=ask))
+                second[0].start()
+                done.wait(0.5)  # as long as it is made to wait: it cannot be done before this returns
+                log.append(("first", 1))
+            return true(table, scopes)
+
+        monkeypatch.setattr(tables, "contingency_tables", counted)
+        curator.tables([("a",)], Fraction(1, 4))
+        second[0].join()
+        assert log == [("first", 1), ("second", 1)] and curator.left == Fraction(1, 2)
+
     def test_etas_come_out_of_the_reserve(self):
         curator = opened(Budget(epsilon=1.0, delta=1e-6), reserve=1e-7)
 
