@@ -21,6 +21,7 @@ _HOME = {
     "PrivateVectors": "pgmpy_dp.private.data.vectors",
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
+    "TextFile": "pgmpy_dp.private.data.text_file",
     "check_schema": "pgmpy_dp.estimators.schema_check",
     "learn": "pgmpy_dp.estimators.private_network",
     "list_estimators": "pgmpy_dp.estimators.registry",
@@ -40,6 +41,7 @@ __all__ = [
     "PrivateVectors",
     "Release",
     "Schema",
+    "TextFile",
     "__version__",
     "check_schema",
     "learn",
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.graph import PrivateGraph
     from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable
+    from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.private.data.vectors import PrivateVectors
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.private.sensitive import Release

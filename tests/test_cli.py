@@ -238,7 +238,7 @@ def test_intervals_that_would_be_texts_are_refused(folder):
     assert '--cuts "age=30,60,90"' in refused and "--texts age" in refused
     run("schema --codebook codebook.csv --texts age --out own.json")
     assert Schema.from_json("own.json")["age"] == ("[30, 60)", "[60, 90)")
-    assert "commas separate values" in run('schema --variable "age=[30,60),[60,90)"', 2).stderr
+    assert '--cuts "age=30,60,90"' in run('schema --variable "age=[30,60),[60,90)"', 2).stderr
     assert "age: '30-59' is a text" in run('schema --variable "age=30-59,60-89"').stderr
     assert run('schema --variable "age=30-59,60-89" --texts age').stderr == ""
     # A schema that was written is read, whatever is in it.
@@ -336,6 +336,85 @@ def test_a_codebook(folder):
     schema = Schema.from_json("own.json")
     assert (schema["job"], schema.other["job"]) == (("office", "field", "none"), "none")
     assert schema["income"] == ("<10", "[10,20)", ">=20")
+
+
+def test_a_survey_from_excel(folder):
+    """Semicolons, decimal commas, Windows' letters: each message says the next option, then the counts are right."""
+    rows = [f"{k};{18 + k % 60};{('klein', 'groß')[k % 2]};1.{k % 2}00,5" for k in range(600)]
+    text = "\r\n".join(["Nr;age;größe;einkommen", *rows, f"{NEEDLE};1;2", f"{NEEDLE}"])
+    Path("survey.txt").write_bytes(text.encode("cp1252"))
+    Path("survey.csv").write_bytes(text.encode("cp1252"))
+    run('schema --cuts "age=30,60" --cuts "einkommen=1050" --variable "größe=klein,groß" --out de.json')
+    fit = "--schema de.json --epsilon 200 --structure independent --out de.npz --release de.release.npz --json"
+    told = run(f"fit survey.txt {fit}", 2).stderr
+    assert "--delimiter on the command line" in told
+    told = run(f"fit survey.csv {fit}", 2).stderr
+    assert "is not utf-8 at its byte 10." in told
+    assert "--encoding 'cp1252' --delimiter ';'" in told
+    told = run(f"fit survey.csv {fit} --encoding cp1252", 2).stderr
+    assert "('Nr;age;größe;einkommen')" in told
+    assert "--delimiter ';' on the command line (decimal=',' or --decimal , too" in told
+    for options, said in (
+        ("--delimiter ab", "delimiter='ab' is not a single sign"),
+        ("--encoding utf-16", "encoding='utf-16' is not read"),
+        ("--decimal x", "decimal='x'"),
+        ("--decimal , --thousands ,", "thousands=',' is decimal too"),
+    ):
+        assert said in run(f"fit survey.csv {fit} {options}", 2).stderr
+    assert not list(Path().glob("de.*npz"))
+    excel = "--delimiter ';' --encoding cp1252 --decimal , --thousands ."
+    assert json.loads(run(f"fit survey.txt {fit} {excel}").stdout)["n_records"] == pytest.approx(600, abs=2)
+    release = Release.load("de.release.npz")
+    table = dict(zip(release.scopes, release.values, strict=True))
+    np.testing.assert_allclose(table["einkommen",], [300, 300], atol=3)
+    np.testing.assert_allclose(table["größe",], [300, 300], atol=3)
+    Path("survey.tab").write_bytes(text.replace(";", "\t").encode())
+    for tab in ("tab", "'\\t'"):
+        run(f"fit survey.tab {fit} --delimiter {tab} --overwrite")
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("<18,[18,65),>=65", ("<18", "[18,65)", ">=65")),
+        ('"a,b", c', ("a,b", "c")),
+        ('Office (HQ, Berlin),"say ""hi""", "]x["', ("Office (HQ, Berlin)", 'say "hi"', "]x[")),
+        ("a) yes,b) no", ("a) yes", "b) no")),
+        ("a,,b", ("a", "", "b")),
+        ("a;b,c", ("a;b", "c")),
+    ],
+)
+def test_states_that_have_commas(tmp_path, text, states):
+    run(f"schema --variable {shlex.quote(f'age={text}')} --out {tmp_path}/s.json")
+    assert Schema.from_json(tmp_path / "s.json")["age"] == states
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('age=[0,18);"65+"', '[0,18);"65+" has quotation marks that are not double ones around a whole state'),
+        ("age='a','b'", "'a' has quotation marks"),
+        ('age=5" pipe,b', '5" pipe has quotation marks'),
+        ("age=[0,18", "[0 has a bracket that is not closed"),
+        ("age=a;b", "a;b is one state; write commas"),
+        ('"age"=a,b', '"age" begins with a quotation mark'),
+        ("'age=a,b'", "'age begins with a quotation mark"),
+    ],
+)
+def test_states_that_are_not_read_as_they_look(text, told):
+    stderr = run(f"schema --variable {shlex.quote(text)}", 2).stderr
+    assert f"--variable is {text!r}: {told}" in " ".join(stderr.split())
+
+
+def test_codebooks_from_elsewhere(folder):
+    for sign in ";\t":
+        Path("codebook.csv").write_text(f"\ufeffvariable{sign}state\njob{sign}office, remote\njob{sign}groß\n", "utf-8")
+        run("schema --codebook codebook.csv --out own.json --overwrite")
+        assert Schema.from_json("own.json")["job"] == ("office, remote", "groß")
+    Path("codebook.csv").write_bytes(f"variable,state\njob,{NEEDLE}\njob,gro\xdf\n".encode("latin-1"))
+    told = run("schema --codebook codebook.csv", 2).stderr
+    assert "line 3 is not UTF-8; save the file as UTF-8" in told
+    assert NEEDLE not in told
 
 
 def written() -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Hashable, Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,7 @@ from pgmpy_dp.cli.application import ask_for
 if TYPE_CHECKING:
     import networkx as nx
 
+    from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Schema
 
 __all__ = [
@@ -23,9 +25,12 @@ __all__ = [
     "BudgetEpsilon",
     "BudgetRho",
     "Data",
+    "Decimal",
+    "Delimiter",
     "Delta",
     "Edges",
     "EdgesFile",
+    "Encoding",
     "Epsilon",
     "Json",
     "LedgerOption",
@@ -36,10 +41,18 @@ __all__ = [
     "SchemaFile",
     "Structure",
     "TableAdjacency",
+    "Thousands",
+    "as_written",
     "given_graph",
     "parse_assignment",
+    "parse_states",
     "variable_named",
 ]
+
+
+_QUOTED = re.compile('"(?:[^"]|"")*"')
+_STATE = re.compile(rf"(?:^|,)((?:\s*{_QUOTED.pattern}|[(\[][^()\[\]\"]*[)\]]|[^,])*)")
+_EXAMPLE = 'write commas between states, and marks around a state that has a comma, a bracket or marks: a,"b, c"'
 
 
 class TableAdjacency(StrEnum):
@@ -80,6 +93,19 @@ AdjacencyOption = Annotated[
 NRecords = Annotated[
     int | None, typer.Option("--n-records", help="Number of records, if public (required for replace_one).")
 ]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter", help='Of text: the sign between fields, or the word "tab"; default: a comma, in .tsv a tab.'
+    ),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Of text: utf-8 (default), cp1252 (Windows), latin-1 or another.")
+]
+Decimal = Annotated[str | None, typer.Option("--decimal", help='Of text: "." (default) or "," before the fraction.')]
+Thousands = Annotated[
+    str | None, typer.Option("--thousands", help='Of text: the sign between groups of three digits, such as ".".')
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace outputs that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -99,6 +125,46 @@ def parse_assignment(text: str, option: str) -> tuple[str, str]:
     if not sign or not name.strip() or not value:
         ask_for(option, text, 'write name=value, in quotation marks where it has blanks, < or >: "age=<25"')
     return name.strip(), value
+
+
+def parse_states(text: str, option: str) -> tuple[str, list[str]]:
+    """Both sides of ``name=state,state``, in which quotation marks and brackets keep a comma inside a state.
+
+    Examples
+    --------
+    >>> parse_states('age=<18,[18,65),"65, or more"', "--variable")
+    ('age', ['<18', '[18,65)', '65, or more'])
+    """
+    name, values = parse_assignment(text, option)
+    if name[0] in "\"'":
+        ask_for(option, text, f'{name} begins with a quotation mark; put marks around the whole: "sex=F,M"')
+    parts = [part[1].strip() for part in _STATE.finditer(values)]
+    states = [part[1:-1].replace('""', '"') if _QUOTED.fullmatch(part) else part for part in parts]
+    for part in parts:
+        if _QUOTED.fullmatch(part):
+            continue
+        if '"' in part or (len(part) > 1 and part[0] == part[-1] == "'"):
+            ask_for(
+                option, text, f"{part} has quotation marks that are not double ones around a whole state; {_EXAMPLE}"
+            )
+        if sum(map(part.count, "[(")) > sum(map(part.count, "])")):
+            ask_for(option, text, f"{part} has a bracket that is not closed; {_EXAMPLE}")
+        if len(parts) == 1 and ";" in part:
+            ask_for(option, text, f"{part} is one state; write commas between states, not semicolons")
+    return name, states
+
+
+def as_written(
+    path: Path, delimiter: str | None, encoding: str | None, decimal: str | None, thousands: str | None
+) -> Path | TextFile:
+    """The records of a file, with the options of text that were passed."""
+    from pgmpy_dp.private.data.text_file import TextFile
+
+    options = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "thousands": thousands}
+    passed = {name: value for name, value in options.items() if value is not None}
+    if delimiter in ("tab", "\\t"):
+        passed["delimiter"] = "\t"
+    return TextFile(path, **passed) if passed else path
 
 
 def given_graph(schema: Schema, edges: str | None, edges_file: Path | None) -> nx.Graph | None:
@@ -141,7 +207,7 @@ def _read_edges(path: Path, schema: Schema) -> list[tuple[Hashable, Hashable]]:
             if not any(fields) or (number == 1 and not set(fields) & set(names)):
                 continue  # a blank line, or a header
             if len(fields) != 2 or fields[0] not in names or fields[1] not in names or fields[0] == fields[1]:
-                remedy = f"line {number} is not two different variables; the schema has {', '.join(names)}"
-                ask_for("--edges-file", str(path), remedy)
+                what = f"line {number} is not two different variables with a comma between"
+                ask_for("--edges-file", str(path), f"{what}; the schema has {', '.join(names)}")
             pairs.append((names[fields[0]], names[fields[1]]))
     return pairs

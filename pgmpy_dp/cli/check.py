@@ -13,7 +13,10 @@ from pgmpy_dp.cli.arguments import (
     BudgetEpsilon,
     BudgetRho,
     Data,
+    Decimal,
+    Delimiter,
     Delta,
+    Encoding,
     Epsilon,
     Json,
     LedgerOption,
@@ -22,6 +25,8 @@ from pgmpy_dp.cli.arguments import (
     Rho,
     SchemaFile,
     TableAdjacency,
+    Thousands,
+    as_written,
 )
 from pgmpy_dp.cli.files import load_schema
 from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
@@ -48,6 +53,10 @@ def check(
     budget_epsilon: BudgetEpsilon = None,
     budget_delta: BudgetDelta = 0.0,
     budget_rho: BudgetRho = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -68,8 +77,9 @@ def check(
     public = load_schema(schema)
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
+    records = as_written(data, delimiter, encoding, decimal, thousands)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
-    table = PrivateTable(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)
     with marked(table.ledger):
         found = check_schema(table, budget)
         rows = found.table.itertuples()

@@ -18,9 +18,12 @@ from pgmpy_dp.cli.arguments import (
     BudgetEpsilon,
     BudgetRho,
     Data,
+    Decimal,
+    Delimiter,
     Delta,
     Edges,
     EdgesFile,
+    Encoding,
     Epsilon,
     Json,
     LedgerOption,
@@ -31,6 +34,8 @@ from pgmpy_dp.cli.arguments import (
     SchemaFile,
     Structure,
     TableAdjacency,
+    Thousands,
+    as_written,
     given_graph,
 )
 from pgmpy_dp.cli.files import free_name, load_schema, require_writable
@@ -67,6 +72,7 @@ ReleaseOption = Annotated[
     "learn a private model from a file of records",
     "fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out model.npz",
     'fit records.csv --schema schema.json --edges "age-job,sex-job" --epsilon 1 --out model.npz',
+    "fit survey.csv --delimiter ';' --encoding cp1252 --decimal , --schema schema.json --epsilon 1 --out model.npz",
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
@@ -89,6 +95,10 @@ def fit(
     budget_delta: BudgetDelta = 0.0,
     budget_rho: BudgetRho = None,
     release: ReleaseOption = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -119,8 +129,9 @@ def fit(
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
+    records = as_written(data, delimiter, encoding, decimal, thousands)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
-    table = PrivateTable(data, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)
     with marked(table.ledger):
         with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)

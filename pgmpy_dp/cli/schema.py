@@ -12,13 +12,12 @@ from typing import Annotated
 import typer
 
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
-from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment
+from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment, parse_states
 from pgmpy_dp.cli.files import require_writable
 
 __all__ = ["schema"]
 
 _RANGE = re.compile(r"\s*[0-9.]+\s*(?:-|–|to)\s*[0-9.]+\s*")
-_HALF = re.compile(r"[\[(]\s*[-+.0-9eE]+")  # of an interval that was cut at its comma
 
 
 @command(
@@ -64,14 +63,11 @@ def schema(
 
     require_writable(overwrite, (codebook,), out=out)
     states: dict[str, list[str]] = {} if codebook is None else _read_codebook(codebook)
-    for option, given in (("--variable", variable or []), ("--cuts", cuts or [])):
-        for text in given:
-            name, values = parse_assignment(text, option)
+    for option, texts in (("--variable", variable or []), ("--cuts", cuts or [])):
+        for text in texts:
+            name, parts = parse_states(text, option)
             if name in states:
                 ask_for(option, text, f"{name} was described before; describe each variable once")
-            parts = [value.strip() for value in values.split(",")]
-            if option == "--variable" and any(_HALF.fullmatch(part) for part in parts):
-                ask_for(option, text, f'commas separate values; for numbers write --cuts "{name}=30,60"')
             states[name] = interval_states(_numbers(text, parts)) if option == "--cuts" else parts
     if not states:
         ask_for("--variable", None, 'describe a column with --variable "sex=F,M", --cuts "age=25,45" or --codebook')
@@ -103,7 +99,7 @@ def _numbers(text: str, parts: list[str]) -> list[float]:
     try:
         return [float(part) for part in parts]
     except ValueError:
-        ask_for("--cuts", text, 'write ascending numbers: "age=25,45,65"')
+        ask_for("--cuts", text, 'write ascending numbers with decimal points and commas between: "age=25,45.5"')
 
 
 def _cuts(states: list[str]) -> str:
@@ -114,13 +110,25 @@ def _cuts(states: list[str]) -> str:
 
 
 def _read_codebook(path: Path) -> dict[str, list[str]]:
+    """States by variable. Messages name lines and do not quote them: the path might be that of the records."""
     states: dict[str, list[str]] = {}
-    with open(path, encoding="utf-8-sig", errors="replace", newline="") as lines:
-        rows = csv.DictReader(lines, skipinitialspace=True)
-        if not {"variable", "state"} <= set(rows.fieldnames or ()):
+    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+        first = lines.readline()
+        sign = next((sign for sign in ";\t" if "," not in first and sign in first), ",")
+        names = next(csv.reader([first], delimiter=sign, skipinitialspace=True), [])
+        if not {"variable", "state"} <= {name.strip() for name in names}:
             ask_for("--codebook", str(path), "its first line must be variable,state; it is not the file of the records")
+        rows = csv.DictReader(lines, [name.strip() for name in names], delimiter=sign, skipinitialspace=True)
         for row in rows:
+            number = rows.line_num + 1
             if not row["variable"] or row["state"] is None:
-                ask_for("--codebook", str(path), f"line {rows.line_num} has no variable or no state; write both")
+                ask_for("--codebook", str(path), f"line {number} has no variable or no state; write both")
+            if _has_bytes(row["variable"] + row["state"]):
+                ask_for("--codebook", str(path), f"line {number} is not UTF-8; save the file as UTF-8")
             states.setdefault(row["variable"], []).append(row["state"])
     return states
+
+
+def _has_bytes(text: str) -> bool:
+    """Whether it stands for bytes that are no UTF-8."""
+    return any("\udc80" <= sign <= "\udcff" for sign in text)

@@ -24,7 +24,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pgmpy_dp import Schema
+from pgmpy_dp import Schema, TextFile
 from pgmpy_dp.private.data.coding import key_coder
 from pgmpy_dp.schema import interval_states, match_key
 
@@ -314,6 +314,17 @@ def _csv(table: pa.Table, folder: Path) -> str:
     return str(path)
 
 
+def _written(table: pa.Table, folder: Path, encoding: str) -> TextFile:
+    """The same with semicolons, in another encoding, under a name that tells nothing."""
+    plain = Path(_csv(table, folder))
+    try:
+        content = plain.read_bytes().decode().replace(",", ";").encode(encoding)
+    except UnicodeError:
+        raise CannotHoldError from None
+    plain.with_suffix(".txt").write_bytes(content)
+    return TextFile(plain.with_suffix(".txt"), delimiter=";", encoding=encoding)
+
+
 def _coded(table: pa.Table) -> pa.Table:
     for place, name in enumerate(_only(table, pa.types.is_string).column_names):
         if name.startswith("x"):
@@ -354,6 +365,8 @@ READERS: dict[str, Callable[[pa.Table, Path], Any]] = {
     "ibis, a file": lambda table, folder: _IBIS.read_parquet(_for_engines(table, folder)),
     "Parquet": _parquet,
     "CSV": _csv,
+    "text in latin-1": lambda table, folder: _written(table, folder, "latin-1"),
+    "text in gb18030": lambda table, folder: _written(table, folder, "gb18030"),
 }
 """From an Arrow table with columns x0, x1, ..., all alike, to data; fails where a container cannot hold it."""
 

@@ -9,7 +9,6 @@ property: one record with a lone quotation mark would swallow those that follow.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 import zlib
@@ -29,8 +28,10 @@ from pgmpy_dp.private.data.frame import (
     number_cells,
     quietly,
 )
+from pgmpy_dp.private.data.header import header_names, missing_columns, named_columns, split_fields
 from pgmpy_dp.private.data.pushdown import Source
-from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.private.data.text_file import CellReader, TextFile, cell_reader
+from pgmpy_dp.schema import Schema
 
 __all__ = ["SEPARATORS", "ParquetSource", "TextSource"]
 
@@ -48,24 +49,26 @@ class _Batches(Source):
     ordered = True
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.code_batches`; in the order of the files."""
-        # An empty field is missing, but for a variable that has an empty text among its states.
-        filled = [any(match_key(state) == match_key("") for state in schema.states[name]) for name in schema.variables]
-        for columns in self._columns(schema.variables, filled):
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.code_batches`; in the order of the files.
+
+        A field of text that is spelled as a state is that state; else an empty one is missing.
+        """
+        spelled = [frozenset(s for s in schema.states[name] if isinstance(s, str)) for name in schema.variables]
+        for columns in self._columns(schema.variables, spelled):
             yield kept_codes([encode_cells(c, schema, name) for c, name in zip(columns, schema.variables, strict=True)])
 
     def number_batches(self, names: Sequence[Hashable]) -> Iterator[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.number_batches`."""
-        for columns in self._columns(names, [False] * len(names)):
+        for columns in self._columns(names, [frozenset()] * len(names)):
             yield number_cells(columns)
 
     def cells(self, names: Sequence[Hashable]) -> list:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`; an empty field of a text is missing."""
-        batches = list(self._columns(names, [False] * len(names)))
+        batches = list(self._columns(names, [frozenset()] * len(names)))
         return [joined_cells([batch[j] for batch in batches]) for j in range(len(names))]
 
     @abstractmethod
-    def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]: ...
+    def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]: ...
 
 
 class TextSource(_Batches):
@@ -74,8 +77,11 @@ class TextSource(_Batches):
     Parameters
     ----------
     files : list of str
-        All ``.csv`` or all ``.tsv``, each also with ``.gz``, with the same first line.
+        Each also with ``.gz``, with the same names in the first line.
     separator : str
+        One ASCII sign.
+    written : TextFile, optional
+        How it is written otherwise.
 
     Raises
     ------
@@ -87,32 +93,32 @@ class TextSource(_Batches):
     Notes
     -----
     Quotation marks are doubled inside quotes; a quoted line break ends its record. A line with too few or too many
-    fields is dropped, in silence. Bytes that are no UTF-8 make their own field unreadable only. Messages do not quote
-    the first line, for in a file without names it is a record.
+    fields is dropped, in silence. Bytes that cannot be decoded make their own field unreadable only. What messages say
+    of the first line is in :mod:`pgmpy_dp.private.data.header`.
     """
 
-    def __init__(self, files: Sequence[str], separator: str) -> None:
+    def __init__(self, files: Sequence[str], separator: str, written: TextFile | None = None) -> None:
         self._files = list(files)
         self._separator = separator
-        headers = [_told(name, _header, name, separator) for name in files]
+        self._written = written or TextFile(self._files)
+        self._cell = cell_reader(self._written)
+        lines = [_told(name, _first_line, name) for name in files]
+        headers = [header_names(*found, separator, self._written) for found in zip(files, lines, strict=True)]
+        self._header = lines[0]
         self.names = headers[0]
         for name, header in zip(files, headers, strict=True):
-            if not header:
-                raise ValueError(f"the first line of {name!r} has no names; it must name the columns")
             if header != self.names:
                 raise ValueError(f"{name!r} has another header than {files[0]!r}; pass files with the same columns")
         sizes = (os.path.getsize(name) * (_GZIP if _is_gzip(name) else 1) for name in files)
         self.keeps_codes = sum(sizes) <= _KEPT
 
     def positions(self, names: Sequence[Hashable]) -> list[int]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`, with messages that do not quote the file."""
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.positions`, with messages that know the first line."""
+        names = named_columns(self.names, names)
         counts, file = Counter(self.names), self._files[0]
-        missing = [name for name in names if counts[str(name)] == 0]
-        if missing:
-            raise ValueError(
-                f"{file!r} has no column for the variables {missing}; the first line must name the columns as the "
-                "schema or the arguments do: rename them there, or remove these variables"
-            )
+        message = missing_columns(file, self._header, self.names, self._separator, self._written, names)
+        if message is not None:
+            raise ValueError(message)
         repeated = [name for name in names if counts[str(name)] > 1]
         if repeated:
             raise ValueError(f"{file!r} has several columns named {repeated}; rename or remove all but one of each")
@@ -126,14 +132,15 @@ class TextSource(_Batches):
                     pass
         return self
 
-    def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
+    def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]:
         positions = self.positions(names)
         for name in self._files:
             with _told(name, _open, name) as file:
                 _told(name, file.readline)
                 while lines := _told(name, file.readlines, _BYTES_AT_ONCE):
                     yield [
-                        _texts(part, kept) for part, kept in zip(self._fields(lines, positions), filled, strict=True)
+                        _texts(part, own, self._cell)
+                        for part, own in zip(self._fields(lines, positions), spelled, strict=True)
                     ]
 
     def _fields(self, lines: list[bytes], positions: Sequence[int]) -> list[list[bytes]]:
@@ -145,7 +152,9 @@ class TextSource(_Batches):
             whole = [line for line in stripped if line and line.count(separator) == width - 1]
             fields = separator.join(whole).split(separator) if whole else []
             return [fields[j::width] for j in positions]
-        split = (_quoted(line, self._separator) if b'"' in line else line.split(separator) for line in stripped if line)
+        split = (
+            split_fields(line, self._separator) if b'"' in line else line.split(separator) for line in stripped if line
+        )
         rows = [row for row in split if len(row) == width]
         return [[row[j] for row in rows] for j in positions]
 
@@ -203,7 +212,7 @@ class ParquetSource(_Batches):
             pass
         return self
 
-    def _columns(self, names: Sequence[Hashable], filled: Sequence[bool]) -> Iterator[list]:
+    def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]:
         for table in self._tables(names):
             yield column_cells(table)
 
@@ -267,25 +276,15 @@ def _open(name: str) -> IO[bytes]:
     return gzip.open(name, "rb") if _is_gzip(name) else open(name, "rb")  # type: ignore[return-value]
 
 
-def _header(name: str, separator: str) -> list[str]:
+def _first_line(name: str) -> bytes:
     with _open(name) as file:
-        line = file.readline().removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
-    fields = _quoted(line, separator) if line else []
-    return [field.decode("utf-8", errors="replace") for field in fields]
+        return file.readline()
 
 
-def _quoted(line: bytes, separator: str) -> list[bytes]:
-    """Fields of one line that has quotation marks; none where it cannot be read."""
-    try:
-        row = next(csv.reader([line.decode("utf-8", errors="surrogateescape")], delimiter=separator))
-    except csv.Error:
-        return []
-    return [field.encode("utf-8", errors="surrogateescape") for field in row]
-
-
-def _texts(fields: list[bytes], filled: bool) -> Cells:
-    """Fields as texts, each different one once; empty ones are missing unless `filled`."""
+def _texts(fields: list[bytes], spelled: frozenset[str], cell: CellReader | None) -> Cells:
+    """Fields as cells, each different one once; empty ones are missing unless `spelled`."""
     seen: defaultdict[bytes, int] = defaultdict()
     seen.default_factory = seen.__len__
     places = np.fromiter(map(seen.__getitem__, fields), dtype=np.int64, count=len(fields))
-    return Cells(places, [field if field or filled else None for field in seen])
+    filled = "" in spelled
+    return Cells(places, [(cell(field, spelled) if cell else field) if field or filled else None for field in seen])

@@ -14,15 +14,16 @@ from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.record_file import SEPARATORS, ParquetSource, TextSource
 from pgmpy_dp.private.data.sql import DuckDBSource, parquet_relation
+from pgmpy_dp.private.data.text_file import TextFile
 
 __all__ = ["is_path", "open_source"]
 
 
 def is_path(data: Any) -> bool:
-    """Whether `data` names files: a text, a Path, or a list of these."""
+    """Whether `data` names files: a text, a Path, a list of these, or a TextFile."""
     if isinstance(data, list | tuple):
         return len(data) > 0 and all(isinstance(part, str | Path) for part in data)
-    return isinstance(data, str | Path)
+    return isinstance(data, str | Path | TextFile)
 
 
 def open_source(data: Any) -> Source | None:
@@ -30,9 +31,10 @@ def open_source(data: Any) -> Source | None:
 
     Parameters
     ----------
-    data : str, Path, list of these, or lazy frame
+    data : str, Path, list of these, TextFile, or lazy frame
         Parquet files (``.parquet``, ``.pq``), or text files with a header (``.csv``, ``.tsv``, also ``.gz``); patterns
-        such as ``part-*.parquet`` are allowed. Or a DuckDB relation, or another lazy frame that narwhals knows:
+        such as ``part-*.parquet`` are allowed. A :class:`~pgmpy_dp.private.data.text_file.TextFile` says how text is
+        written. Or a DuckDB relation, or another lazy frame that narwhals knows:
         PySpark, Dask, ibis, polars.
 
     Raises
@@ -40,7 +42,8 @@ def open_source(data: Any) -> Source | None:
     FileNotFoundError
         If a pattern matches no file.
     ValueError
-        For files of another kind, or that are none of the kind that they are named as.
+        For files of another kind, or that are none of the kind that they are named as. For text whose first line does
+        not fit (:mod:`pgmpy_dp.private.data.header`).
     ModuleNotFoundError
         For a Parquet file where pyarrow is not installed.
     """
@@ -58,20 +61,24 @@ def open_source(data: Any) -> Source | None:
 
 
 def _open_files(data: Any) -> Source:
-    parts = list(data) if isinstance(data, list | tuple) else [data]
+    written = data if isinstance(data, TextFile) else TextFile(data)
+    parts = [str(part) for part in (written.path if isinstance(written.path, list | tuple) else [written.path])]
     # Before it is looked for: a mistaken ending is the likelier mistake.
-    if ".parquet" in [_kind(str(part)) for part in parts] and not _is_installed("pyarrow"):
-        raise ModuleNotFoundError(
-            f"data={data!r}: Parquet files need pyarrow: pip install pyarrow (or 'pgmpy_dp[duckdb]', which is faster), "
-            "or convert the file to CSV"
-        )
-    files = [name for part in parts for name in _matching(str(part))]
-    kinds = {_kind(name) for name in files}
+    if ".parquet" in [_kind(part, written) for part in parts]:
+        if data is written:
+            raise ValueError(f"data={data!r}: a Parquet file has no delimiter, encoding or signs; pass its path alone")
+        if not _is_installed("pyarrow"):
+            raise ModuleNotFoundError(
+                f"data={data!r}: Parquet files need pyarrow: pip install pyarrow (or 'pgmpy_dp[duckdb]', which is "
+                "faster), or convert the file to CSV"
+            )
+    files = [name for part in parts for name in _matching(part)]
+    kinds = {_kind(name, written) for name in files}
     if len(kinds) > 1:
         raise ValueError(f"data={data!r} names files of the kinds {sorted(kinds)}; pass files of one kind")
     (kind,) = kinds
-    if kind in SEPARATORS:
-        return TextSource(files, SEPARATORS[kind])
+    if kind != ".parquet":
+        return TextSource(files, written.delimiter or SEPARATORS[kind], written)
     return DuckDBSource(*parquet_relation(files), files) if _is_installed("duckdb") else ParquetSource(files)
 
 
@@ -91,15 +98,19 @@ def _matching(pattern: str) -> list[str]:
     return found
 
 
-def _kind(name: str) -> str:
+def _kind(name: str, written: TextFile) -> str:
     suffixes = [suffix.lower() for suffix in Path(name).suffixes]
     known = (".parquet", ".pq", *SEPARATORS)
     if suffixes[-1:] == [".gz"]:
         known = tuple(SEPARATORS)
         suffixes.pop()
+    kind = ".parquet" if suffixes[-1:] == [".pq"] else "".join(suffixes[-1:])
+    if kind != ".parquet" and written.delimiter is not None:
+        return "text"
     if suffixes[-1:] and suffixes[-1] in known:
-        return ".parquet" if suffixes[-1] == ".pq" else suffixes[-1]
+        return kind
     raise ValueError(
         f"data={name!r} is no .csv, .tsv (or either with .gz), .parquet or .pq file, nor a pattern of such; convert or "
-        "rename it"
+        f"rename it, or for a text of another name pass TextFile({name!r}, delimiter=...), --delimiter on the command "
+        "line"
     )

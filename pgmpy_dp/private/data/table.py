@@ -32,8 +32,9 @@ class PrivateTable(PrivateData):
     data : dataframe, str or Path
         Anything narwhals reads, see :func:`pgmpy_dp.private.data.frame.encode`; lazy frames (DuckDB, PySpark, Dask,
         ibis, polars) stay in their engine. Or the path of a Parquet or CSV file, of any size, a pattern or a list of
-        paths, see :func:`pgmpy_dp.private.data.sources.open_source`; a line of a text file is a record. The data must
-        not change while they are learned from.
+        paths, see :func:`pgmpy_dp.private.data.sources.open_source`; a line of a text file is a record, and a
+        :class:`~pgmpy_dp.private.data.text_file.TextFile` says how it is written. The data must not change while they
+        are learned from.
     schema : Schema or mapping
         Every variable and its possible states. Where these are intervals, as
         :func:`pgmpy_dp.schema.interval_states` makes them, a number is counted in the one that it lies in.
