@@ -63,8 +63,8 @@ def schema(
 
     require_writable(overwrite, (codebook,), out=out)
     states: dict[str, list[str]] = {} if codebook is None else _read_codebook(codebook)
-    for option, texts in (("--variable", variable or []), ("--cuts", cuts or [])):
-        for text in texts:
+    for option, given in (("--variable", variable or []), ("--cuts", cuts or [])):
+        for text in given:
             name, parts = parse_states(text, option)
             if name in states:
                 ask_for(option, text, f"{name} was described before; describe each variable once")
