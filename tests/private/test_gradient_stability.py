@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.models import curvature
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.plans import chain_gradient, gradient
+from pgmpy_dp.plans import chain_gradient
 from pgmpy_dp.plans.ascent import largest_stable_rate
 from pgmpy_dp.plans.gradient import GradientSettings, parameters, run
 from pgmpy_dp.private.curator.gradients import GradientCurator
@@ -130,7 +131,7 @@ def test_a_rate_that_is_named_is_used(monkeypatch):
 
 
 def test_where_noise_is_large_it_alone_decides(monkeypatch):
-    monkeypatch.setattr(gradient, "CurvatureBound", lambda engine: lambda marginals: pytest.fail("not needed"))
+    monkeypatch.setattr(curvature, "CurvatureBound", lambda engine: lambda marginals: pytest.fail("not needed"))
     _, _, path = fit(MODELS["third-order chain"], Budget(rho=1e-5), monkeypatch, noise=True, n=10**5, random_state=0)
     assert path["last_learning_rate"] == path["learning_rate"] < 0.8 * largest_stable_rate(0.9, 12.0)
 
