@@ -442,7 +442,8 @@ class Curator:
         """
         exact: Any
         request: Any
-        with self._turn():
+        # Whoever has numpy's errors raised or printed would see there what records overflow.
+        with self._turn(), np.errstate(all="ignore"):
             try:
                 self._answering = True
                 share, eta = self._debit(share, eta)
