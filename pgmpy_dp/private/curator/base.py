@@ -456,9 +456,10 @@ class Curator:
                 self._answered = True
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
+                exact = request = None  # an interrupt after this finds them in no frame
                 return values
             except MemoryError:
-                pass  # its text says how much did not fit, which may be how many records there are
+                exact = request = None  # and none of its text: how much did not fit may be how many records there are
             except BaseException as error:
                 exact = request = values = None
                 _forget(error)
