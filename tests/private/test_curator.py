@@ -210,6 +210,26 @@ class TestShares:
         # What was raised on the way is emptied too.
         assert all(not frame.f_locals for frame, _ in traceback.walk_tb(caught.value.__context__.__traceback__))
 
+    @pytest.mark.parametrize("when", ["draw", "turn"])
+    def test_nor_does_full_memory_or_an_interrupt_at_the_very_end(self, when, monkeypatch):
+        def full(self, seed):
+            raise MemoryError
+
+        @contextlib.contextmanager
+        def interrupted(self, turn=base.Curator._turn):
+            with turn(self):
+                yield
+            raise KeyboardInterrupt
+
+        curator = opened()
+        monkeypatch.setattr(*((AdditiveNoise, "draw", full) if when == "draw" else (base.Curator, "_turn", interrupted)))
+        with pytest.raises(BaseException) as caught:  # noqa: PT011
+            curator.tables([("a",)], Fraction(1, 4))
+        assert caught.type is (MemoryError if when == "draw" else KeyboardInterrupt)
+        (frame,) = (f for f, _ in traceback.walk_tb(caught.value.__traceback__) if f.f_code.co_name == "_answer")
+        assert not any(isinstance(value, Mechanism | Request) for value in frame.f_locals.values())
+        assert curator.left == Fraction(3, 4)
+
     def test_running_out_of_memory_tells_no_number_of_records(self, monkeypatch):
         curator = opened()
         monkeypatch.setattr(tables, "contingency_tables", lambda *_arguments: np.empty(1 << 50))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -379,6 +381,33 @@ class TestRefusals:
         with pytest.raises(BudgetExceeded):
             request_of(curator, blocks, 0.5)
         assert curator.left == 0.25
+
+    @pytest.mark.parametrize("rows", [np.zeros((0, 2)), [[1e300, -1e300]], [[1e-300, 0.0]] * 9])
+    @pytest.mark.parametrize("reaction", ["raise", "print", "warn"])
+    def test_nothing_is_said_where_records_overflow(self, rows, reaction, capfd):
+        with np.errstate(all=reaction), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for radius in (1e-150, 1.0, 1e150):
+                curator = asked(rows)
+                curator.cluster_sums([[0.0, np.inf]], radius, 0.1)
+                curator.stable_cells(BlockClusters(2, 10, 8), radius, 0.1, 1e-8)
+                curator.stable_scales(BlockClusters(2, 10, 8), 0.1, 1e-8)
+                curator.mean_log_scale(BlockClusters(2, 10, 8), 0.0, 0.1)
+        assert capfd.readouterr() == ("", "")
+
+    def test_blocks_are_checked_when_they_are_asked_for(self):
+        curator, changed = asked(np.zeros((9, 2))), BlockClusters(2, 10, 8)
+        changed.arguments["shared"] = []
+        other = SimpleNamespace(**vars(BlockClusters(2, 10, 8)))
+        for blocks, error in ((other, "is a SimpleNamespace"), (changed, "shared")):
+            for request in (
+                lambda: curator.stable_cells(blocks, 1.0, 0.1, 1e-8),  # noqa: B023
+                lambda: curator.stable_scales(blocks, 0.1, 1e-8),  # noqa: B023
+                lambda: curator.mean_log_scale(blocks, 0.0, 0.1),  # noqa: B023
+            ):
+                with pytest.raises(TypeError, match=error):
+                    request()
+        assert curator.left == 1
 
     def test_blocks_are_found_once(self, monkeypatch):
         found = []

@@ -353,6 +353,12 @@ def test_first_lines_that_are_no_header(tmp_path, content, told):
     assert "needle" not in found
 
 
+def test_records_after_a_header_that_a_carriage_return_ends_decide_nothing(tmp_path):
+    records = [b"", b"1,a\r", b"1,\0\r", b"\xff,b\r", b'"\r\r', b"\r", b"1,a\n2,b\r"]
+    for head in (b"age,sex\r", b"age,\xff\r", b"\r", b"age,\0\r"):
+        assert len({message(tmp_path, head + record, ["age", "sex"]) for record in records}) == 1
+
+
 def test_names_that_are_nearly_there(tmp_path):
     told = message(tmp_path, b'id,Age, "sex",job\n', ["age", "sex", "job", "income"])
     assert "no column for the variables ['age', 'sex', 'income']" in told

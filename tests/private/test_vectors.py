@@ -38,6 +38,20 @@ class TestReading:
                 array = alone.to_numpy()
                 np.testing.assert_array_equal(read_numbers(array, [0])[0], [[expected]])
 
+    def test_a_zero_has_no_sign_whatever_else_is_in_its_column(self):
+        for others in ([], ["?"], [0], [False], [1.0]):
+            column = pd.Series([*others, -0.0], dtype=object if others else float)
+            rows = vector_rows(private(pd.DataFrame({"x": column}), columns=["x"]))[0]
+            assert rows[-1, 0] == 0.0
+            assert not np.signbit(rows[-1, 0])
+
+    @pytest.mark.parametrize("reaction", ["raise", "print"])
+    def test_an_overflow_is_not_seen_whatever_numpy_is_told(self, reaction, capfd):
+        with np.errstate(all=reaction):
+            rows = vector_rows(private(np.array([["1e4000"], ["2"]], dtype=np.longdouble), columns=[0]))[0]
+        assert rows.tolist() == [[2.0]]
+        assert capfd.readouterr() == ("", "")
+
     @pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32, np.float64, bool])
     def test_types_of_columns(self, kind):
         values = np.array([[0, 1], [1, 0], [1, 1]], dtype=kind)

@@ -442,7 +442,8 @@ class Curator:
         """
         exact: Any
         request: Any
-        with self._turn():
+        # Whoever has numpy's errors raised or printed would see there what records overflow.
+        with self._turn(), np.errstate(all="ignore"):
             try:
                 self._answering = True
                 share, eta = self._debit(share, eta)
@@ -455,9 +456,10 @@ class Curator:
                 self._answered = True
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
+                exact = request = None  # an interrupt after this finds them in no frame
                 return values
             except MemoryError:
-                pass  # its text says how much did not fit, which may be how many records there are
+                exact = request = None  # and none of its text: how much did not fit may be how many records there are
             except BaseException as error:
                 exact = request = values = None
                 _forget(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -257,6 +257,7 @@ class ClusterCurator(VectorCurator):
             *Side channels.* Running time and memory depend on the records.
         """
         require_clusters(self._data)
+        blocks = _checked_blocks(blocks)
         width = _checked_length("width", width)
         k, d = blocks.n_components, len(self._data.columns)
         stable_histogram(k, self.cost, share, eta)
@@ -311,7 +312,7 @@ class ClusterCurator(VectorCurator):
         -----
         Privacy: :meth:`stable_cells`, where a block marks one cell, its octave, or none: k = 1.
         """
-        self._require_kmeans(blocks)
+        blocks = self._checked_kmeans(blocks)
         stable_histogram(1, self.cost, share, eta)
         offset = float(self.generator().random())
 
@@ -351,7 +352,7 @@ class ClusterCurator(VectorCurator):
         it has none. Under both adjacencies one block changes, so the sum moves by at most 2**17 units; the number of
         blocks is public. Gaussian noise of scale ``2**17/sqrt(2 s rho)``, Laplace noise of scale ``2**17/(s epsilon)``.
         """
-        self._require_kmeans(blocks)
+        blocks = self._checked_kmeans(blocks)
         middle = float(middle)
         if not abs(middle) < math.inf:
             raise ValueError(f"middle={middle!r} is no number; pass log2 of a public scale")
@@ -423,10 +424,12 @@ class ClusterCurator(VectorCurator):
         counts, sums = self._answer("cluster_sums", arguments, share, mechanism)
         return counts, unit * sums
 
-    def _require_kmeans(self, blocks: BlockClusters) -> None:
+    def _checked_kmeans(self, blocks: BlockClusters) -> BlockClusters:
         require_clusters(self._data)
+        blocks = _checked_blocks(blocks)
         if blocks.function is not None:
             raise ValueError(f"function={blocks.function!r} answers centres alone; blocks have scales by k-means")
+        return blocks
 
     def _clustered(self, blocks: BlockClusters) -> tuple[np.ndarray, np.ndarray]:
         """Centres of each block, shape (m, k, d), and log2 of its scale, NaN where it has none: **to be noised**."""
@@ -465,6 +468,13 @@ def _step_units(adjacency: Adjacency, bound: int) -> tuple[tuple[Fraction, Fract
     single = weight**2 + 1
     square = single if changed_records(adjacency) == 1 else max(Fraction(4), 2 * single)
     return (1 / weight, Fraction(bound)), square
+
+
+def _checked_blocks(blocks: BlockClusters) -> BlockClusters:
+    """A copy that is checked again: the dict of arguments can have been changed since it was made."""
+    if not isinstance(blocks, BlockClusters):
+        raise TypeError(f"blocks={blocks!r} is a {type(blocks).__name__}; pass BlockClusters")
+    return replace(blocks)
 
 
 def _rho(cost: PureDP | ZCDP) -> ZCDP:

@@ -234,9 +234,12 @@ def ranks(column: Column) -> np.ndarray:
 
 
 def quietly(read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Call without warnings: a library's warning about odd cells would be an output that depends on records."""
+    """Call without warnings: a library's warning about odd cells would be an output that depends on records.
+
+    Nor does numpy raise or print an overflow, if it is told to.
+    """
     # Filters are the process's: two threads that changed them at once could leave them off for good.
-    with _FILTERS, warnings.catch_warnings():
+    with _FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return read(*arguments, **options)
 

@@ -40,17 +40,19 @@ def header_names(file: str, line: bytes, separator: str, written: TextFile) -> l
     for mark, kind in _MARKS:
         if line.startswith(mark):
             raise ValueError(f"{file!r} {kind}, by its first bytes: save it as text in UTF-8 or name it as what it is")
-    if b"\0" in line:
+    # Without line feeds a carriage return ends the header, and what follows are records, which decide nothing here.
+    head = line.split(b"\r")[0].rstrip(b"\n")
+    if b"\0" in head:
         raise ValueError(f"the first line of {file!r} has zero bytes, as in UTF-16 or no text: save it as UTF-8")
     if line.startswith(codecs.BOM_UTF8) and not _is_utf8(written):
         raise ValueError(f"{file!r} begins with the mark of UTF-8: leave out encoding={written.encoding!r}")
-    line = line.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
-    if not line:
+    if not head.removeprefix(codecs.BOM_UTF8):
         raise ValueError(f"the first line of {file!r} has no names; it must name the columns")
-    if b"\r" in line:
+    if head != line.rstrip(b"\r\n") or line.endswith(b"\r"):
         raise ValueError(
             f"{file!r} has carriage returns inside its first line: save it with line feeds, which alone end a line"
         )
+    line = head.removeprefix(codecs.BOM_UTF8)
     try:
         line.decode(written.encoding)
     except UnicodeError as error:

@@ -177,7 +177,10 @@ def _kept(rows: np.ndarray, keyed: tuple[np.ndarray, list[tuple]] | None) -> tup
         owner, keys = keyed
         keep &= np.array([key != _MISSING for key in keys], dtype=bool)[owner]
         owner = owner[keep]
-    return np.ascontiguousarray(rows[keep]), owner
+    # Of numbers that stand for texts too zeros have no sign: with it a text elsewhere in the column would be seen.
+    kept = np.ascontiguousarray(rows[keep])
+    kept += 0.0
+    return kept, owner
 
 
 def _checked_columns(
