@@ -377,6 +377,27 @@ def test_a_record_in_the_first_line_is_not_quoted(tmp_path):
     assert "if it is a record, put a line of names before it" in message(tmp_path, b"needle;1;0\n", ["age", "sex"])
 
 
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"34.5,1207\n35,1300\n", {}),
+        (b"34.5,34.5\n", {}),
+        (b"34.5,\n", {"encoding": "utf-8-sig"}),
+        (b"bob;34,5\n", {"delimiter": ";", "decimal": ","}),
+        (b"bob;1 207\n", {"delimiter": ";", "thousands": " ", "encoding": "utf-8-sig"}),
+    ],
+)
+def test_a_record_in_the_first_line_is_no_names_of_all_columns(tmp_path, content, options):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(ValueError, match="has numbers for names, not quoted here") as caught:
+        PrivateVectors(TextFile(tmp_path / "a.csv", **options), **BUDGET)
+    assert not re.search("34|bob|207", str(caught.value).replace(str(tmp_path), ""))
+    (tmp_path / "a.csv").write_bytes(b",0,1\n7,3,4\n")
+    assert PrivateVectors(tmp_path / "a.csv", **BUDGET).columns == ("", "0", "1")
+    (tmp_path / "a.csv").write_bytes(b"2019,2020\n3,4\n")
+    assert PrivateVectors(tmp_path / "a.csv", ["2019", "2020"], **BUDGET).columns == ("2019", "2020")
+
+
 def test_blanks_around_names_are_no_part_of_them(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"age , sex,\tjob\n1,a,x\n")
     schema = Schema({"sex": ["a", "b"], "age": [0, 1], "job": ["x", "y"]})

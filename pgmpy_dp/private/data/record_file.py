@@ -9,6 +9,7 @@ property: one record with a lone quotation mark would swallow those that follow.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import zlib
@@ -31,7 +32,7 @@ from pgmpy_dp.private.data.frame import (
 from pgmpy_dp.private.data.header import header_names, missing_columns, named_columns, split_fields
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.text_file import CellReader, TextFile, cell_reader
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Schema, match_key
 
 __all__ = ["SEPARATORS", "ParquetSource", "TextSource"]
 
@@ -123,6 +124,21 @@ class TextSource(_Batches):
         if repeated:
             raise ValueError(f"{file!r} has several columns named {repeated}; rename or remove all but one of each")
         return super().positions(names)
+
+    def all_names(self) -> list[str]:
+        """The names, to read every column; ValueError where some are numbers: such a first line may be a record.
+
+        The numbers from 0 on, blanks aside, are names that libraries give.
+        """
+        fields = [name.encode(self._written.encoding).removeprefix(codecs.BOM_UTF8) for name in self.names]
+        cells = [self._cell(field, frozenset()) if self._cell else field for field in fields]
+        given = [name for name in self.names if name]
+        if given != list(map(str, range(len(given)))) and any(match_key(cell)[0] == "number" for cell in cells):
+            raise ValueError(
+                f"the first line of {self._files[0]!r} has numbers for names, not quoted here in case it is a record; "
+                "put a line of names before it, or pass columns"
+            )
+        return self.names
 
     def opened(self, names: Sequence[Hashable]) -> TextSource:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.opened`: itself."""

@@ -10,6 +10,7 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.frame import column_names, numbers_and_keys, read_numbers
 from pgmpy_dp.private.data.pushdown import Source
+from pgmpy_dp.private.data.record_file import TextSource
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
@@ -33,8 +34,8 @@ class PrivateVectors(PrivateData):
         centred: ranges and norms are for the learners to clip to public bounds. Data in an engine stay there for sums,
         where each record is a unit of its own; they are fetched the first time that a learner needs rows.
     columns : sequence of hashable, optional
-        Of a dataframe: the columns to read; default: all but `unit`. Of an array: names for its columns; default 0, 1,
-        ...
+        Of a dataframe: the columns to read; default: all but `unit`. (Of a text file whose first line has numbers there
+        is no default: it may be a record.) Of an array: names for its columns; default 0, 1, ...
     adjacency : {"add_remove", "replace_one"}, default "add_remove"
     ledger : Ledger or Budget
         What may be spent on these records, by everything together. A Budget starts a new ledger.
@@ -192,7 +193,8 @@ def _checked_columns(
         if isinstance(data, np.ndarray):
             columns = range(data.shape[1] if data.ndim == 2 else 0)
         else:
-            columns = [name for name in (source.names if source else column_names(data)) if name != unit]
+            found = source.all_names() if isinstance(source, TextSource) else source.names if source else None
+            columns = [name for name in (column_names(data) if found is None else found) if name != unit]
     elif isinstance(columns, str | bytes) or not isinstance(columns, Sequence | np.ndarray):
         raise TypeError(f"columns={columns!r} is a {type(columns).__name__}; pass a list of names")
     checked = tuple(decode_label(encode_label(name)) for name in columns)
