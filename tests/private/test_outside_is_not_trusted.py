@@ -197,6 +197,30 @@ class TestPrecision:
         released = certified_solution(program, data, precision.lasso_solvers(program))
         assert not results and np.linalg.norm(released - exact) <= program.distance
 
+    @pytest.mark.parametrize("odd", ["too large", "raises", "numpy's errors"])
+    def test_an_odd_result_is_no_result_and_nothing_of_it_is_heard(self, odd, monkeypatch):
+        program, data = self.program()
+        calls = []
+
+        class Raises:
+            def __array__(self, *arguments, **options):
+                raise RuntimeError("of these records: 42")
+
+        def solver(*arguments, **options):
+            calls.append(odd)
+            found = graphical_lasso(*arguments, **options)
+            if len(calls) > 1:
+                return found
+            if odd == "numpy's errors":
+                np.seterr(all="raise")
+                return Solution(precision=np.full((3, 3), 1e308), dual=np.eye(3), duality_gap=0.0, converged=True)
+            numbers = [[10**400] * 3] * 3 if odd == "too large" else Raises()
+            return Solution(precision=numbers, dual=found.dual, duality_gap=0.0, converged=True)
+
+        monkeypatch.setattr(precision, "graphical_lasso", solver)
+        released = certified_solution(program, data, precision.lasso_solvers(program))
+        assert len(calls) == 2 and np.linalg.norm(released - self.optimum(program, data)) <= program.distance
+
     def test_a_solver_that_changes_its_arguments_changes_nothing(self, monkeypatch):
         program, data = self.program()
 

@@ -15,10 +15,11 @@ from pgmpy_dp.plans.precision import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import blocks
 from pgmpy_dp.private.curator.precision import PrecisionProgram
-from pgmpy_dp.private.curator.solutions import matrix_plan, noise_plan, part_of
+from pgmpy_dp.private.curator.solutions import certified_solution, matrix_plan, noise_plan, part_of
 from pgmpy_dp.private.curator.vectors import VectorCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from tests.private.test_convex_program import ClippedMean
 
 RHO, PURE, BOTH = Budget(rho=0.5), Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6)
@@ -163,3 +164,43 @@ class TestMeanwhile:
         with pytest.raises(shown, match="nothing was released, and the share is spent") as raised:
             ask()
         assert raised.value.__context__ is None and curator.left == 0 and not curator.answers
+
+
+class Column(ClippedMean):
+    """Of a user's own: a symmetric matrix as a column, which would be broadcast against the noise."""
+
+    symmetric = True
+
+    def solve(self, records):
+        return CertifiedPoint(np.array([[0.1], [np.nan], [np.inf]]), 0.0)
+
+
+def test_every_number_has_noise_of_its_own_whatever_the_shape():
+    curator = opened(PURE)
+    diagonal, rest = curator.solution(Column(0.0, [], size=3), noise="frobenius", vouched_for=True)
+    assert diagonal.shape == (2,) and rest.shape == (1,)
+
+
+def test_a_value_that_is_kept_by_its_solver_is_copied():
+    kept = np.zeros(2)
+
+    class Keeps(ClippedMean):
+        def solve(self, records):
+            return CertifiedPoint(kept, 0.0)
+
+    value = certified_solution(Keeps(), None)
+    kept[:] = 1e9
+    assert not value.any()
+
+
+@pytest.mark.parametrize("failure", [-0.1, float("nan"), 1.0])
+def test_a_probability_of_failure_is_one(failure):
+    with pytest.raises(ValueError, match=r"program\.failure"):
+        noise_plan(ClippedMean(failure=failure), BOTH)
+
+
+def test_numbers_of_the_precision_program_are_nobody_elses_to_change():
+    with pytest.raises(TypeError, match="n_records"):
+        replace(PROGRAM, n_records=np.array(200))  # an array of no axes can be another number later
+    small = replace(PROGRAM, d=np.int8(100), n_records=np.int16(200))
+    assert type(small.d) is type(small.n_records) is int and small.size == 5050

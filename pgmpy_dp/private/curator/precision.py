@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number
+from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.solutions import CheckedProgram
 from pgmpy_dp.private.curator.vectors import checked_norm, checked_point
@@ -88,6 +88,8 @@ class PrecisionProgram(CheckedProgram):
                 f"n_records={self.n_records!r}: noise on the output needs a public number of records, above 0, to "
                 "divide by; pass n_records, or perturb='covariance'"
             )
+        for name in ("d", "n_records"):  # numbers of Python's own, which nobody can change later
+            object.__setattr__(self, name, checked_integer(name, getattr(self, name), 1))
         norm = checked_norm("row_norm", self.row_norm)
         penalty = checked_number("penalty", self.penalty, positive=True)
         cap = 1.0 / penalty if self.max_eigenvalue is None else self.max_eigenvalue

@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, exact_fraction
+from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator
@@ -236,12 +236,11 @@ def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = (
     UncertifiedSolution
         If none is.
     """
-    size, distance = program.size, program.distance
-    # A warning about a division would be about the records.
-    with np.errstate(all="ignore"), silent_warnings():
+    with silent_warnings():
         for point in _points(program, records, [(named_function(name), arguments) for name, arguments in solvers]):
-            if isinstance(point, CertifiedPoint) and point.distance <= distance and np.size(point.value) == size:
-                return point.value  # NaN is no distance
+            value = _called(_released, point, program.size, program.distance)
+            if value is not None:
+                return value
     raise UncertifiedSolution
 
 
@@ -331,7 +330,8 @@ class SolutionCurator(Curator):
             step = plan.unit
 
             def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> SymmetricNoise:
-                exact = np.rint(self._solved(program, calls) / plan.unit).astype(np.int64)
+                within = np.clip(np.nan_to_num(self._solved(program, calls), nan=0.0), -program.bound, program.bound)
+                exact = np.rint(within / plan.unit).astype(np.int64)
                 moved = plan.frobenius
                 sensitive = Sensitive(exact, self.adjacency, moved * math.sqrt(len(exact)), moved, moved)
                 return SymmetricNoise(sensitive, plan.noise)
@@ -380,14 +380,24 @@ def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mappin
     for function, arguments in solvers:
         found = _called(function, copy.deepcopy(exact), **arguments)  # what is certified is not a solver's to change
         if isinstance(found, dict):
-            yield program.certified(exact, found)
+            yield _called(program.certified, exact, found)  # reading a solver's objects may run code of theirs
+
+
+def _released(point: Any, size: int, distance: float) -> np.ndarray | None:
+    """A copy of a certified value, which a solver cannot change: `size` numbers in one row, as noise is added to."""
+    if not isinstance(point, CertifiedPoint) or not point.distance <= distance:  # NaN is no distance
+        return None
+    value = np.array(point.value, dtype=np.float64).ravel()
+    return value if value.size == size else None
 
 
 def _called(solver: Callable, *arguments: Any, **options: Any) -> Any:
     """What a solver returns; None where it fails, which may depend on the records."""
     ended: type[BaseException]
     try:
-        return solver(*arguments, **options)
+        # Of each call: what one does to them decides nothing about the next, or about its certificate.
+        with np.errstate(all="ignore"):
+            return solver(*arguments, **options)
     except MemoryError:
         ended, why = MemoryError, "a solver ran out of memory"
     except Exception:
@@ -405,6 +415,7 @@ def _moved(program: Any) -> float:
         value = getattr(program, name)
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
             raise ValueError(f"program.{name}={value!r} is not a positive finite number")
+    checked_number("program.failure", program.failure, positive=False, below_one=True)
     return float(program.sensitivity + 2.0 * program.distance) * _UP
 
 
