@@ -354,6 +354,20 @@ class TestAnswers:
 
 
 class TestParts:
+    @pytest.mark.parametrize("error", [MemoryError, ValueError])
+    def test_an_error_while_records_are_parted_leads_to_no_record(self, error, monkeypatch):
+        def full(curator, records, n_parts):
+            raise error(f"of {len(records)} records")
+
+        monkeypatch.setattr(base.Curator, "_random_parts", full)
+        curator = opened()
+        with pytest.raises(error) as raised, curator.split(2):
+            pass
+        assert "4 records" not in str(raised.value) or error is ValueError  # only what memory lacks says a number
+        walked = [frame for frame, _ in traceback.walk_tb(raised.value.__traceback__)]
+        assert not any("codes" in frame.f_locals or "records" in frame.f_locals for frame in walked)
+        assert raised.value.__context__ is None and curator.left == 1
+
     def test_parts_have_all_that_is_left_and_cost_what_the_most_expensive_one_used(self):
         curator = opened()
         curator.tables([("a",)], Fraction(1, 4))

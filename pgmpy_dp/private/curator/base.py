@@ -522,6 +522,17 @@ class Curator:
             return ZCDP(float(share * Fraction(self.cost.rho)))
         return PureDP(float(share * Fraction(self.cost.epsilon)))
 
+    def _reading(self, read: Callable[[], Any]) -> Any:
+        """What `read` makes of the records outside of an answer; its errors say nothing of them, as in `_answer`."""
+        try:
+            return read()
+        except MemoryError:
+            pass
+        except BaseException as error:
+            _forget(error)
+            raise
+        raise MemoryError("memory ran out while records were read: nothing was released")
+
     def _random_parts(self, records: np.ndarray, n_parts: int) -> np.ndarray:
         """The part of each record, by a uniform draw of its own."""
         return _observer.parts(records, n_parts, lambda: uniform_parts(len(records), n_parts, seed=self._seed))

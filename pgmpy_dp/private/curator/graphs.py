@@ -383,9 +383,13 @@ class GraphCurator(SolutionCurator):
         guarantees of the parts do not add up (``proof.md``, section 4).
         """
         self._require_open()  # before edges are read and coins drawn that nobody would use
-        upper = sp.triu(self._data._matrix, 1, format="coo")
-        ends = np.column_stack([upper.row, upper.col])
-        part = self._random_parts(ends, n_parts)
-        parts = [self._child(self._data._of_edges(ends[part == k])) for k in range(n_parts)]
+
+        def made() -> list[GraphCurator]:
+            upper = sp.triu(self._data._matrix, 1, format="coo")
+            ends = np.column_stack([upper.row, upper.col])
+            part = self._random_parts(ends, n_parts)
+            return [self._child(self._data._of_edges(ends[part == k])) for k in range(n_parts)]
+
+        parts = self._reading(made)
         with self._lending(list(parts)):
             yield parts

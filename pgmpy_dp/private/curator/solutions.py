@@ -372,7 +372,7 @@ class SolutionCurator(Curator):
 
 
 def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mapping[str, Any]]]) -> Iterator[Any]:
-    if not isinstance(program, CheckedProgram):
+    if not solvers:  # a user's program has its own
         yield _called(program.solve, records)
         yield _called(program.fallback, records)
         return

@@ -383,13 +383,15 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             other, B by A's output.
         """
         self._require_open()  # before records are read and coins drawn that nobody would use
-        codes = self._data._codes
-        part = self._random_parts(codes, n_parts)
-        parts = []
-        for k in range(n_parts):
-            child = self._child(self._data._of_codes(codes[part == k]))
+
+        def made() -> list[TableCurator]:
+            codes = self._data._codes
+            part = self._random_parts(codes, n_parts)
+            return [self._child(self._data._of_codes(codes[part == k])) for k in range(n_parts)]
+
+        parts = self._reading(made)
+        for child in parts:
             child._kept = {}
-            parts.append(child)
         with self._lending(list(parts)):
             yield parts
 
