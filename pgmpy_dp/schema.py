@@ -443,7 +443,7 @@ class Schema(Mapping):
     TypeError, ValueError
         For an empty schema, a variable with fewer than two states, repeated or indistinguishable states (see the
         module's docstring), an other-state that is not among the states, or states that look like intervals of numbers
-        and are not read as such (:func:`almost_intervals`), so that no number would be counted in them.
+        and are not read as such (`almost_intervals`), so that no number would be counted in them.
 
     Examples
     --------

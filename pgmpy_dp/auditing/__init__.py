@@ -2,7 +2,7 @@
 
 An audit can refute a claim, never prove it: the proofs are in the docstrings of :mod:`pgmpy_dp.private`. It finds the
 mistakes that proofs do not see: noise that was forgotten, halved or calibrated for another adjacency.
-:func:`audit_catalogue` attacks every public estimator and mechanism of this package. :func:`replay` finds, on one pair
+:func:`audit_catalogue` attacks every public estimator and mechanism of this package. ``replay`` finds, on one pair
 of neighbours and without statistics, what an attack cannot: a statistic that moves too far, a way around the curator.
 """
 

@@ -242,7 +242,7 @@ def invented(kind: str, seed: int = 0) -> Callable[[Request], Any]:
     Returns
     -------
     callable
-        For `answers` of :func:`replay`.
+        For `answers` of ``replay``.
 
     Raises
     ------

@@ -354,7 +354,7 @@ class TestIntervals:
                 monkeypatch.setitem(sys.modules, "duckdb", None)
         else:
             data = engine(table)
-        missing = Schema({name: [*AGES, None] for name in FIELDS}, other={"whole": None})
+        missing = Schema({name: [*AGES, None] for name in FIELDS}, other={"whole": None}, texts=FIELDS)
         for name in FIELDS:
             assert exact(data, INTERVALS.subset([name]), [[name]])[0].tolist() == self.counts_of(table, name)
             # With another state, the states are no intervals, and numbers are outside them.
