@@ -78,10 +78,10 @@ def release(
             f"the program's sensitivity is for adjacency={str(program.adjacency)!r}, and the records have "
             f"{str(records.adjacency)!r}; pass others, or derive it for theirs"
         )
-    if not solvers and not isinstance(program, StableProgram):
-        raise ValueError(f"solvers={solvers!r} for a {type(program).__name__}, which has none of its own; name some")
     program.check(records)
     plan = noise_plan(program, budget)
+    if not solvers and not isinstance(program, StableProgram):
+        raise ValueError(f"solvers={solvers!r} for a {type(program).__name__}, which has none of its own; name some")
     curator = SolutionCurator(
         records,
         budget,

@@ -318,6 +318,10 @@ class TestPrecision:
         np.testing.assert_allclose(found, self.exact(ROWS)[np.triu_indices(3)], atol=1e-3)
         with pytest.raises(ValueError, match="made for d=3, n_records=4000"):
             convex_program.release(program, vectors(n_records=3999), Budget(rho=1.0))
+        unspent = vectors(n_records=4000, budget=Budget(rho=1.0))
+        with pytest.raises(ValueError, match="has none of its own; name some"):
+            convex_program.release(program, unspent, Budget(rho=1.0))
+        assert not unspent.ledger.entries
 
     def test_it_goes_on_until_the_certificate_is_there(self, monkeypatch):
         calls = []
