@@ -18,7 +18,7 @@ from typing import Any
 from pgmpy_dp.schema.cells import MISSING, match_key
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts
 from pgmpy_dp.schema.labels import decode_label, encode_label
-from pgmpy_dp.schema.number import Date, Number
+from pgmpy_dp.schema.number import OUTSIDE, Date, Number
 from pgmpy_dp.schema.reading import Reading
 
 __all__ = ["Schema"]
@@ -244,7 +244,7 @@ class Schema(Mapping):
             )
         if number is not None:
             code = dataclasses.replace(number, missing="drop", outside="drop").coder()
-            known = {key for key in reading.recode.values() if code(key) >= 0}
+            known = {key for key in reading.recode.values() if code(key) >= 0 or key == ("text", OUTSIDE)}
         else:  # among interval states a number is read too
             known = {key for key in reading.recode.values() if key[0] == "number" and interval_cuts(states)}
         bad = [key for key in reading.recode.values() if key not in {*known, *spelled, MISSING}]
@@ -278,6 +278,11 @@ class Schema(Mapping):
     def numbers(self) -> Mapping[Any, Number]:
         """Each variable of numbers or dates, divided or not."""
         return MappingProxyType(self._numbers)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """How cells are read: `missing`, `strip`, `casefold` and `recode` as a schema takes them."""
+        return MappingProxyType(self._said)
 
     def reading(self, name: Hashable) -> Reading:
         """How cells of a variable are spelled before they meet its states."""

@@ -38,7 +38,7 @@ from pgmpy_dp.private.data import frame, query_text, sql
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from tests.private.odd_cells import CASES, Case, data_of
-from tests.private.test_engines import LAZY, SCHEMA, arrow, records
+from tests.private.test_engines import LAZY, READ, SCHEMA, arrow, records
 from tests.private.test_odd_cells import schemas as schemas_of
 from tests.strategies import frames, schemas
 
@@ -157,7 +157,8 @@ def test_whatever_the_records_in_whatever_engine(drawn):
     """Columns of every type; one record more, or another, in any place."""
     rows, (odd, instead) = drawn.draw(records), drawn.draw(records.filter(lambda rows: len(rows) > 1))[:2]
     place = drawn.draw(st.integers(0, len(rows)))
-    schema = SCHEMA.subset(drawn.draw(st.lists(st.sampled_from(list(SCHEMA)), min_size=1, max_size=3, unique=True)))
+    schema = drawn.draw(st.sampled_from([SCHEMA, READ]))
+    schema = schema.subset(drawn.draw(st.lists(st.sampled_from(list(schema)), min_size=1, max_size=3, unique=True)))
     reader = drawn.draw(st.sampled_from(list(CONTAINERS)))
     first = [*rows[:place], odd, *rows[place:]]
     for second, n_records in ((rows, None), ([*rows[:place], instead, *rows[place:]], len(first))):
