@@ -34,11 +34,12 @@ def _cells(option: str, cells: Any) -> list:
     return [decode_label(encode_label(cell)) for cell in cells]
 
 
-def _recoded(name: Hashable, recoded: Mapping, key: Callable[[Any], tuple]) -> dict[tuple, tuple]:
+def _recoded(name: Hashable, recoded: Mapping, plain: Reading) -> dict[tuple, tuple]:
     """Keys of cells and of what they are read as; ValueError where one cell would be two things."""
     found: dict[tuple, tuple] = {}
     for cell, state in recoded.items():
-        if found.setdefault(key(cell), key(state)) != key(state):
+        key, other = (plain.spelled(match_key(value)) for value in (cell, state))
+        if found.setdefault(key, other) != other:
             raise ValueError(f"recode[{name!r}] reads {cell!r} as two things, for its cells are compared as the same")
     return found
 
@@ -211,12 +212,13 @@ class Schema(Mapping):
         }
         readings = {}
         for name in self._variables:
-            spelled = Reading(*(v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"])))
+            strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
+            plain = Reading(strip, casefold)
             cells = said["missing"].get(name, ()) if isinstance(missing, Mapping) else said["missing"]
             made = dataclasses.replace(
-                spelled,
-                missing=frozenset(spelled.spelled(match_key(cell)) for cell in cells),
-                recode=_recoded(name, said["recode"].get(name, {}), lambda cell: spelled.spelled(match_key(cell))),
+                plain,
+                missing=frozenset(plain.spelled(match_key(cell)) for cell in cells),
+                recode=_recoded(name, said["recode"].get(name, {}), plain),
             )
             if made.changes:
                 readings[name] = self._checked_reading(name, made)
@@ -435,8 +437,8 @@ class Schema(Mapping):
         numeric = [name for name in wanted if name not in self._states]
         if numeric:
             raise ValueError(
-                f"{argument} declares bounds for {numeric}, but contingency tables need states; divide these numbers by "
-                "cuts= or bins= of Number, or declare states, or leave them out"
+                f"{argument} declares bounds for {numeric}, but contingency tables need states; divide these numbers "
+                "by cuts= or bins= of Number, or declare states, or leave them out"
             )
 
     def __getitem__(self, name: Any) -> tuple | Number:
