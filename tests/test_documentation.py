@@ -140,8 +140,8 @@ def test_the_commands_of_a_page_run(page, attacks, records, tmp_path, monkeypatc
             done = CliRunner().invoke(app, arguments)
             assert done.exit_code == 0, done.output + repr(done.exception)
             printed += done.stdout
-    assert "DP under add_remove" in printed
-    assert (tmp_path / "model.npz").exists()
+    fits = "pgmpy-dp fit" in program_lines(page)
+    assert ("DP under add_remove" in printed) == fits == (tmp_path / "model.npz").exists()
 
 
 @pytest.mark.parametrize("page", PAGES + RESULTS, ids=name)

@@ -287,7 +287,16 @@ class Schema(Mapping):
         return MappingProxyType(self._said)
 
     def reading(self, name: Hashable) -> Reading:
-        """How cells of a variable are spelled before they meet its states."""
+        """How cells of a variable are spelled before they meet its states.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        Reading
+        """
         return self._readings.get(name, _AS_IT_IS)
 
     def coder(self, name: Hashable, dropped: int = -1) -> Callable[[tuple], int]:
@@ -331,6 +340,16 @@ class Schema(Mapping):
         """As :meth:`Number.pieces`, also for interval states; None where cells that are numbers are not in intervals.
 
         Cells that :meth:`reading` reads as others are not minded.
+
+        Parameters
+        ----------
+        name : hashable
+        dropped : int
+            As for :meth:`coder`.
+
+        Returns
+        -------
+        tuple of (tuple of float, tuple of int), or None
         """
         number = self._numbers.get(name)
         if number is not None:
@@ -339,11 +358,26 @@ class Schema(Mapping):
         return None if cuts is None else (tuple(cuts), tuple(range(len(cuts) + 1)))
 
     def fine(self) -> Schema:
-        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`)."""
+        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`).
+
+        Returns
+        -------
+        Schema
+        """
         return self.replaced({name: number.fine() for name, number in self._numbers.items()})
 
     def replaced(self, variables: Mapping[Any, Sequence | Number]) -> Schema:
-        """The schema with other declarations for some variables, cells read as before."""
+        """The schema with other declarations for some variables, cells read as before.
+
+        Parameters
+        ----------
+        variables : mapping of hashable to (sequence of states, Number or Date)
+            They have no other-state.
+
+        Returns
+        -------
+        Schema
+        """
         content = {name: variables.get(name, self[name]) for name in self._variables}
         kept = {name: state for name, state in self._other.items() if name not in variables}
         texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
