@@ -241,7 +241,8 @@ def spelled_cases() -> Iterator[Case]:
     numbers = ["3", " 9.5 ", "20", "20.5", "-0.25", "1e1", "old", "", " ", "[3,9.5)", " [3,9.5)", "inf", "1,5", "TRUE"]
     days = ["1970-01-01", " 2000-01-01T23:59:59.5", "2020-06-30T23:30:00-02:00", "20000101", "1999-W52-5", "2020-02-30"]
     days += ["01.02.2003", "1969-12-31", "0001-01-01T00:00:00+14:00", "[1970-01-02,2000-01-01)", "2020-06-30 12:00"]
-    words = ["Male", " male", "Male ", "MALE\u2003", "?", " ?", "W", "w ", "x", "\ufb00", "FF", "\u0130", "4", " 4.0", "7", "NA"]
+    words = ["Male", " male", "Male "]
+    words += ["MALE\u2003", "?", " ?", "W", "w ", "x", "\ufb00", "FF", "\u0130", "4", " 4.0", "7", "NA"]
     for texts_of in (numbers, days, words):
         cells, extras = [each for each in texts_of for _ in range(3)], [None, f"{texts_of[0]}\0"]
         yield Case(f"spelled as {texts_of[1]!r}", cells, extras, [["Male", "ff", "i\u0307"]], of(pa.string()))

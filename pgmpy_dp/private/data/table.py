@@ -36,8 +36,8 @@ class PrivateTable(PrivateData):
         :class:`~pgmpy_dp.private.data.text_file.TextFile` says how it is written. The data must not change while they
         are learned from.
     schema : Schema or mapping
-        Every variable and its possible states. Where these are intervals, as
-        :func:`pgmpy_dp.schema.interval_states` makes them, a number is counted in the one that it lies in.
+        Every variable and its possible states, or the :class:`~pgmpy_dp.schema.Number` that it is, with cuts or bins: a
+        number is counted in the cell that it lies in.
     adjacency : {"add_remove", "replace_one"}, default "add_remove"
     ledger : Ledger or Budget
         What may be spent on these records, by everything together. A Budget starts a new ledger.
