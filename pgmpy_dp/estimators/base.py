@@ -30,6 +30,7 @@ from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans import marginals
+from pgmpy_dp.plans.fine_grids import largest_sizes
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -204,7 +205,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         self._check_release(release)
         if self.state_names is not None:
             given = Schema.coerce(self.state_names)
-            different = [name for name in graph if name in given and given[name] != release.schema.get(name)]
+            different = given.matches(release.schema, [name for name in graph if name in given])
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
         self._checked_cliques(graph, release.schema, release.scopes)
@@ -218,10 +219,9 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 f"the model has the variables {unknown}, which are not in state_names; "
                 "add their states, or remove them from the graph"
             )
-        schema.require_discrete(graph.nodes, argument="state_names")
         if scopes is not None:
             _check_scopes(graph, scopes)
-        cliques = Cliques.from_graph(graph, schema.cardinalities, scopes)
+        cliques = Cliques.from_graph(graph, largest_sizes(schema), scopes)
         covered = nx.Graph((u, v) for scope in cliques.scopes for u in scope for v in scope)
         absent = [name for name in graph if name not in covered]
         absent += [edge for edge in graph.edges() if not covered.has_edge(*edge)]

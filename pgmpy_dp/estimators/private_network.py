@@ -52,6 +52,9 @@ class PrivateNetwork(BaseStructureEstimator):
         Share of the budget for single variables.
     selection_share : float in (0, 1)
         Share of each round for choosing the pair.
+    merge_rare : bool
+        Whether the rare states of a categorical variable become one state in tables of pairs. Neighbouring cells of
+        numbers that the schema does not divide do so in any case.
     random_state
 
     Attributes
@@ -118,6 +121,7 @@ class PrivateNetwork(BaseStructureEstimator):
         one_way_share: float = 0.1,
         selection_share: float = 0.1,
         random_state: int | None = None,
+        merge_rare: bool = False,
     ) -> None:
         self.required_edges = required_edges
         self.forbidden_edges = forbidden_edges
@@ -125,12 +129,16 @@ class PrivateNetwork(BaseStructureEstimator):
         self.n_rounds = n_rounds
         self.one_way_share = one_way_share
         self.selection_share = selection_share
+        self.merge_rare = merge_rare
         self.random_state = random_state
         super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
 
     def _settings(self) -> network.NetworkSettings:
-        how = self._given("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state")
+        how = self._given("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state", "merge_rare")
         return network.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
+
+    def _check_schema(self, schema: Schema) -> None:
+        self._settings()
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         with progress_bar(f"{type(self).__name__}, rounds") as progress:

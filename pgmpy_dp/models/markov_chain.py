@@ -321,7 +321,7 @@ def staying_log_odds(transition: NoisyMarginals) -> float:
     k, n = len(table), transition.n_records
     raw = float(np.trace(table)) / n
     # Var(trace - raw sum): K cells with weight 1 - raw, the others with weight -raw.
-    variance = float(transition.table_variance[0]) * k * ((1 - raw) ** 2 + (k - 1) * raw**2) / n**2
+    variance = float(transition.cell_variance[0]) * k * ((1 - raw) ** 2 + (k - 1) * raw**2) / n**2
     d = 1 / k + (raw - 1 / k) / (1 + variance / 0.3**2)
     d = min(max(d, 0.5 / k), 1 - 0.5 / k)
     return float(np.log(d * (k - 1) / (1 - d)))

@@ -13,6 +13,7 @@ import numpy as np
 
 from pgmpy_dp.models.network_estimate import NetworkEstimate, Pair, admissible_pairs, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.plans.network_shares import (
     NetworkSettings,
@@ -122,10 +123,11 @@ def run(
         what=f"tables of {len(table.schema)} variables and of pairs chosen among {len(shares.candidates)}",
         mechanism=select_and_measure(shares.cost),
         random_state=settings.random_state,
+        fine=True,
     )
     search = _Search(curator, shares, settings.public(budget), refit)
     with curator.keeping(search.release):
-        search.measure_variables()
+        search.measure_variables(settings.merge_rare)
         search.measure_required()
         share, number = shares.first_round, 0
         while curator.left > 0:
@@ -150,10 +152,15 @@ class _Search:
         self.unavailable = dict.fromkeys(set(shares.allowed) - set(shares.candidates), 0)
         self.rounds: list[dict[str, Any]] = []
 
-    def measure_variables(self) -> None:
-        """One table of each variable."""
+    def measure_variables(self, merge_rare: bool) -> None:
+        """One table of each variable; of what is fine in them, larger tables have merged cells."""
         weights = one_way_weights(self.shares.sizes, self.shares.cost)
-        self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
+        tables = self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
+        fine = undivided(self.curator.declared)
+        rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
+        if fine or rare:
+            by_name = {name: table for name, table in zip(self.names, tables, strict=True) if name in (*fine, *rare)}
+            merge(self.curator, by_name, self._released().n_records, self.shares.pair_noise, rare)
         self.fit = self.refit(self._released(), None)
 
     def measure_required(self) -> None:

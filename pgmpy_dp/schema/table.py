@@ -310,12 +310,31 @@ class Schema(Mapping):
         """The schema in which undivided numbers are divided finely (:meth:`Number.fine`)."""
         return self.replaced({name: number.fine() for name, number in self._numbers.items()})
 
+    def matches(self, released: Schema, names: Iterable[Hashable] | None = None) -> list:
+        """Variables that `released` declares in another way; an undivided number agrees with one that is divided."""
+        declared = self.fine()
+        different = []
+        for name in self._variables if names is None else names:
+            mine, theirs = self._numbers.get(name), released.numbers.get(name)
+            if mine is not None and not mine.divided and theirs is not None:
+                mine = mine.with_cuts(theirs.edges[1:-1]) if mine.kind == theirs.kind else mine
+                if mine != theirs.with_cuts(theirs.edges[1:-1]):
+                    different.append(name)
+            elif name not in released or declared.subset([name]) != released.subset([name]):
+                different.append(name)
+        return different
+
     def replaced(self, variables: Mapping[Any, Sequence | Number]) -> Schema:
         """The schema with other declarations for some variables, cells read as before."""
         content = {name: variables.get(name, self[name]) for name in self._variables}
-        kept = {name: state for name, state in self._other.items() if name not in variables}
-        texts = [name for name in content if name not in variables and name in self._states]
-        return Schema(content, other=kept, texts=texts, **self._said)
+        gone = {n: set(self._states[n]) - set(s) for n, s in variables.items() if not isinstance(s, Number)}
+        other = {name: state for name, state in self._other.items() if state not in gone.get(name, ())}
+        recode = {
+            name: {cell: state for cell, state in given.items() if state not in gone.get(name, ())}
+            for name, given in self._said["recode"].items()
+        }
+        texts = [name for name in content if name in self._states]
+        return Schema(content, other=other, texts=texts, **{**self._said, "recode": recode})
 
     @property
     def other(self) -> Mapping[Any, Any]:

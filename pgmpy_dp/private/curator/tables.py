@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -176,20 +176,69 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     kind = PrivateTable
     _data: PrivateTable
 
-    def __init__(self, data: PrivateTable, budget: Budget, **facts: Any) -> None:
+    def __init__(self, data: PrivateTable, budget: Budget, *, fine: bool = False, **facts: Any) -> None:
         require_table_and_budget(data, budget)
+        if not fine:
+            data.schema.require_discrete(argument="schema")
         self._kept: dict[Scope, Sensitive] = {}
+        self._fine: dict[str, Any] | None = None
         super().__init__(data, budget, **facts)
 
     @property
     def schema(self) -> Schema:
-        """Public description of the variables."""
+        """Public description of the variables: with fine grids of numbers that are not divided, until they merge."""
+        return self._data._schema
+
+    @property
+    def declared(self) -> Schema:
+        """Public description of the variables before their numbers were divided."""
         return self._data.schema
 
     @property
     def n_records(self) -> int | None:
         """The public number of records; None where it is private, as those of random parts are."""
         return self._data.n_records
+
+    def merge(self, schema: Schema, places: Mapping[Hashable, Sequence[int]]) -> None:
+        """Count in fewer states from now on; nothing is asked of the records.
+
+        Parameters
+        ----------
+        schema : Schema
+            The variables with their merged states.
+        places : mapping of name to sequence of int
+            For each variable that changes, which merged state each of its states became: public, or a function of what
+            was released.
+
+        Raises
+        ------
+        ValueError
+            Where these do not agree with the schema before, and for a second time.
+
+        Notes
+        -----
+        Privacy
+            A record's merged state is a function of its state, hence of that record alone. So a record adds 1 to one
+            cell of a merged table as of any other, and the sensitivities of all operators are what they were.
+        """
+        with self._turn():
+            before, after = self.schema.cardinalities, schema.cardinalities
+            if self._fine is not None or list(before) != list(after) or not set(places) <= set(before):
+                raise ValueError("states merge once, and into a schema with the same variables")
+            checked = {name: [int(place) for place in places.get(name, range(k))] for name, k in before.items()}
+            for name, found in checked.items():
+                if len(found) != before[name] or set(found) != set(range(after[name])):
+                    raise ValueError(
+                        f"places[{name!r}] must say for each of {before[name]} states which of the {after[name]} "
+                        "merged ones it became, and reach them all"
+                    )
+            changed = {name: checked[name] for name in places}
+            self._fine = {
+                "schema": self.schema.to_dict(),
+                "tables": len(self.arrays),
+                "places": [[encode_label(name), found] for name, found in changed.items()],
+            }
+            self._data, self._kept = self._data._merged(schema, changed), {}
 
     def tables(
         self, scopes: Sequence[Sequence[Hashable]], share: Fraction | float, weights: Sequence[float] | None = None
@@ -233,7 +282,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         table_noise(len(checked), self.adjacency, self.cost, checked_share(share), weights)
         return self._answer(
             "tables",
-            {"scopes": checked, "weights": weights},
+            {"scopes": checked, "weights": weights, **self._places},
             share,
             lambda cost, s: AdditiveNoise.of(self._exact(checked), cost, s, weights),
         )
@@ -343,7 +392,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             self._kept.update(zip(missing, self._exact(missing), strict=True))
             return NoisyMax.of(misfit_scores(self._exact(checked), public, floors.tolist()), cost, s)
 
-        arguments = {"scopes": checked, "expected": public, "offsets": floors}
+        arguments = {"scopes": checked, "expected": public, "offsets": floors, **self._places}
         return self._answer("worst_fit", arguments, share, mechanism)
 
     @contextmanager
@@ -391,7 +440,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
 
         parts = self._reading(made)
         for child in parts:
-            child._kept = {}
+            child._kept, child._fine = {}, self._fine
         with self._lending(list(parts)):
             yield parts
 
@@ -401,8 +450,14 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         ]
         facts = super()._public()
         if scopes:
+            facts["schema"] = self.schema.to_dict()
             facts["scopes"] = [[encode_label(name) for name in scope] for scope in scopes]
-        return facts
+        return facts if self._fine is None else {**facts, "fine": self._fine}
+
+    @property
+    def _places(self) -> dict[str, Any]:
+        """What a question depends on besides its own arguments: how states were merged before it."""
+        return {} if self._fine is None else {"places": self._fine["places"]}
 
     def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
         checked = checked_scopes(scopes)

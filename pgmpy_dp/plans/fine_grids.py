@@ -1,0 +1,123 @@
+"""Fine tables of numbers first, then larger tables in cells that these tables have merged.
+
+What a plan releases of a variable whose :class:`~pgmpy_dp.schema.Number` is not divided is a table of its fine grid. A
+function of it says which cells become one (:mod:`pgmpy_dp.models.merging`), and from there on the curator counts in
+those. Within a merged cell the fine table says how the numbers lie, whatever the other variables are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.models.merging import MOST_BINS, merge_states, useful_bins
+from pgmpy_dp.models.noisy_marginals import project_on_simplex
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.mathematics.merged_cells import merged_cells
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema, decode_label
+
+__all__ = ["FineStates", "fine_states", "largest_sizes", "merge", "merged_values", "undivided"]
+
+_SURE = 3.0  # standard deviations of a cell of later tables, below which a category is rare
+
+
+def undivided(schema: Schema) -> list[Hashable]:
+    """The numbers that a plan divides by what it releases."""
+    return [name for name, number in schema.numbers.items() if not number.divided]
+
+
+def largest_sizes(schema: Schema) -> dict[Hashable, int]:
+    """How many states each variable has at most, once undivided numbers are divided and merged."""
+    most, fine = set(undivided(schema)), schema.fine()
+    extra = {name: fine.cardinality(name) - len(fine.numbers[name].cells) for name in most}
+    return {n: min(k, MOST_BINS + extra[n]) if n in most else k for n, k in fine.cardinalities.items()}
+
+
+def merge(
+    curator: TableCurator,
+    tables: Mapping[Any, np.ndarray],
+    n_records: float,
+    cell_noise: float,
+    rare: Sequence[Hashable] = (),
+    order: int = 2,
+) -> None:
+    """Let a curator count in merged states from now on.
+
+    Parameters
+    ----------
+    curator : TableCurator
+    tables : mapping of name to ndarray
+        Its noisy fine tables.
+    n_records, cell_noise : float
+        About how many records there are, and the expected size of the noise in a cell of later tables.
+    rare : sequence of names
+        Categorical variables among `tables` whose rare states become one.
+    order : int
+        Of the later tables.
+    """
+    bins = useful_bins(n_records, cell_noise, order=order)
+    merging = merge_states(curator.schema, tables, bins, _SURE * cell_noise, rare)
+    curator.merge(merging.schema, merging.places)
+
+
+def merged_values(release: Release) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
+    """Tables of a release in the states of its schema, and how many released cells each cell was added up from.
+
+    The latter is None where nothing was merged.
+    """
+    fine = release.public.get("fine")
+    if fine is None:
+        return list(release.values), None
+    places = {decode_label(name): np.array(to) for name, to in fine["places"]}
+    values, cells = [], []
+    for c, (scope, value) in enumerate(zip(release.scopes, release.values, strict=True)):
+        maps = [places.get(name) if c < fine["tables"] else None for name in scope]
+        values.append(merged_cells(value, maps))
+        cells.append(merged_cells(np.ones(value.shape), maps))
+    return values, cells
+
+
+@dataclass(frozen=True, eq=False)
+class FineStates:
+    """What is within the merged states of a variable.
+
+    Attributes
+    ----------
+    states : tuple
+        The fine ones.
+    places : ndarray of int, shape (n_fine,)
+        The merged state of each.
+    proportions : ndarray of shape (n_fine,)
+        Of each fine state within its merged one.
+    """
+
+    states: tuple
+    places: np.ndarray
+    proportions: np.ndarray
+
+
+def fine_states(release: Release) -> dict[Hashable, FineStates]:
+    """Of each merged variable of a release, what its fine table says; empty where nothing was merged.
+
+    Negative counts of the fine table are removed by projection on the simplex, which keeps its total.
+    """
+    fine = release.public.get("fine")
+    if fine is None:
+        return {}
+    schema = Schema.from_dict(fine["schema"])
+    tables = dict(zip(release.scopes[: fine["tables"]], release.values, strict=False))
+    found = {}
+    for encoded, to in fine["places"]:
+        name, places = decode_label(encoded), np.array(to)
+        table = tables[(name,)]
+        likely = project_on_simplex(table / max(float(table.sum()), 1.0))
+        sums = np.bincount(places, likely)
+        # Of a merged state that the projection leaves empty all fine ones are as likely.
+        even = 1.0 / np.bincount(places)
+        within = np.where(sums[places] > 0, likely / np.where(sums > 0, sums, 1.0)[places], even[places])
+        found[name] = FineStates(schema.states[name], places, within)
+    return found
