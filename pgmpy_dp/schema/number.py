@@ -185,6 +185,11 @@ class Number:
         lower, width = Fraction(self.lower), Fraction(self.upper) - Fraction(self.lower)
         return tuple(float(lower + width * k / bins) for k in range(1, bins))
 
+    @property
+    def firsts(self) -> np.ndarray:
+        """Of each cell the number of its first value of the resolution, and behind the last one the number of values."""
+        return self._first_values(self.edges)
+
     def _first_values(self, edges: tuple[float, ...]) -> np.ndarray:
         """Of each cell the number of its first value, and behind the last one: the number of values."""
         return np.array([*(self._steps(edge) for edge in edges[:-1]), self.n_values])
@@ -309,11 +314,74 @@ class Number:
             # Rounding may reach the upper end, which belongs to the next cell.
             drawn = np.where(cell < len(edges) - 2, np.minimum(drawn, np.nextafter(high, -np.inf)), drawn)
         else:
-            first = self._first_values(self.edges)
+            first = self.firsts
             steps = generator.integers(first[cell], first[cell + 1])
             different, place = np.unique(steps, return_inverse=True)
             drawn = np.array([self._value(int(step)) for step in different])[place.reshape(codes.shape)]
         return np.where(number, drawn, np.nan)
+
+    def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
+        """Of each cell, the share of its values that lie in a range: what counts as uniform within a cell.
+
+        Parameters
+        ----------
+        low, high : float, optional
+            Ends of the range; None for a bound of the variable.
+        closed : {"both", "left", "right", "neither"}
+            Which ends belong to the range; without a resolution that makes no difference.
+
+        Returns
+        -------
+        ndarray of shape (cells,)
+            Of the values of the resolution, or of the width without one.
+
+        Examples
+        --------
+        >>> Number(0, 40, cuts=[10, 20, 30], resolution=1).shares(5, 20).round(3)
+        array([0.5  , 1.   , 0.1  , 0.   ])
+        >>> Number(0, 40, cuts=[10, 20, 30]).shares(5, 20)
+        array([0.5, 1. , 0. , 0. ])
+        """
+        low, high = self.lower if low is None else low, self.upper if high is None else high
+        if self.resolution is None:
+            edges, begin, end = np.array(self.edges), low, high
+        else:
+            # The first value in the range, and the first behind it.
+            edges = self.firsts
+            begin = self._steps(low) + (closed in ("right", "neither") and self._value(self._steps(low)) == low)
+            end = self._steps(high) + (closed in ("both", "right") and self._value(self._steps(high)) == high)
+        inside = np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin)
+        return np.maximum(inside, 0) / np.diff(edges)
+
+    def within(self, positions: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Numbers at a position from 0 to 1 in each of some cells: of its values in their order, the one behind so many.
+
+        Examples
+        --------
+        >>> Number(0, 40, cuts=[10], resolution=1).within(np.array([0.5, 1.0]), np.array([0, 1]))
+        array([ 4., 40.])
+        """
+        if self.resolution is None:
+            edges = np.array(self.edges)
+            return edges[cells] + positions * (edges[cells + 1] - edges[cells])
+        first = self.firsts
+        # Rounding of the position must not reach the next value: 0.3 of 10 values are 3.
+        behind = np.ceil(positions * (first[cells + 1] - first[cells]) - 1e-9).astype(np.int64)
+        return np.array([self._value(int(k)) for k in first[cells] + np.maximum(behind, 1) - 1])
+
+    @property
+    def centres(self) -> np.ndarray:
+        """The mean of each cell's values, uniform within it."""
+        if self.resolution is None:
+            edges = np.array(self.edges)
+            return (edges[:-1] + edges[1:]) / 2
+        first = self.firsts
+        return self.lower + self.resolution * (first[:-1] + first[1:] - 1) / 2
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are whole numbers."""
+        return self.resolution is not None and self.resolution.is_integer() and self.lower.is_integer()
 
     def text(self, number: float) -> str:
         """A number as labels and files say it."""
