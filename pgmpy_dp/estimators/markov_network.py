@@ -280,7 +280,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         MarkovNetwork
         """
         network = cls(graph, memory_limit=model.memory_limit, inference=model.inference)
-        network.factors = log_linear_to_factors(model, network, Schema.coerce(state_names))
+        network.factors = log_linear_to_factors(model, network, Schema.coerce(state_names).states)
         network.privacy = privacy
         return network
 

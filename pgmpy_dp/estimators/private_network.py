@@ -134,7 +134,9 @@ class PrivateNetwork(BaseStructureEstimator):
         super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
 
     def _settings(self) -> network.NetworkSettings:
-        how = self._given("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state", "merge_rare")
+        how = self._given(
+            "max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state", "merge_rare"
+        )
         return network.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
 
     def _check_schema(self, schema: Schema) -> None:

@@ -8,11 +8,11 @@ those. Within a merged cell the fine table says how the numbers lie, whatever th
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.merging import MOST_BINS, merge_states, useful_bins
 from pgmpy_dp.models.noisy_marginals import project_on_simplex
 from pgmpy_dp.private.curator.tables import TableCurator
@@ -20,7 +20,7 @@ from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 
-__all__ = ["FineStates", "fine_states", "largest_sizes", "merge", "merged_values", "undivided"]
+__all__ = ["fine_states", "largest_sizes", "merge", "merged_values", "undivided"]
 
 _SURE = 3.0  # standard deviations of a cell of later tables, below which a category is rare
 
@@ -81,27 +81,8 @@ def merged_values(release: Release) -> tuple[list[np.ndarray], list[np.ndarray] 
     return values, cells
 
 
-@dataclass(frozen=True, eq=False)
-class FineStates:
-    """What is within the merged states of a variable.
-
-    Attributes
-    ----------
-    states : tuple
-        The fine ones.
-    places : ndarray of int, shape (n_fine,)
-        The merged state of each.
-    proportions : ndarray of shape (n_fine,)
-        Of each fine state within its merged one.
-    """
-
-    states: tuple
-    places: np.ndarray
-    proportions: np.ndarray
-
-
-def fine_states(release: Release) -> dict[Hashable, FineStates]:
-    """Of each merged variable of a release, what its fine table says; empty where nothing was merged.
+def fine_states(release: Release) -> dict[Hashable, Values]:
+    """Of each merged variable of a release, what is within its states; empty where nothing was merged.
 
     Negative counts of the fine table are removed by projection on the simplex, which keeps its total.
     """
@@ -111,13 +92,9 @@ def fine_states(release: Release) -> dict[Hashable, FineStates]:
     schema = Schema.from_dict(fine["schema"])
     tables = dict(zip(release.scopes[: fine["tables"]], release.values, strict=False))
     found = {}
-    for encoded, to in fine["places"]:
-        name, places = decode_label(encoded), np.array(to)
+    for encoded, places in fine["places"]:
+        name = decode_label(encoded)
         table = tables[(name,)]
         likely = project_on_simplex(table / max(float(table.sum()), 1.0))
-        sums = np.bincount(places, likely)
-        # Of a merged state that the projection leaves empty all fine ones are as likely.
-        even = 1.0 / np.bincount(places)
-        within = np.where(sums[places] > 0, likely / np.where(sums > 0, sums, 1.0)[places], even[places])
-        found[name] = FineStates(schema.states[name], places, within)
+        found[name] = Values(schema.numbers.get(name, schema.states[name]), np.array(places), likely)
     return found
