@@ -176,9 +176,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         settings = self._settings(cliques)
         self._rehearse()
         if table is None:
-            table = PrivateTable(
-                data, schema.subset(graph.nodes), adjacency=self.adjacency, ledger=budget, n_records=self.n_records
-            )
+            own = schema.subset(name for name in schema if name in graph)
+            table = PrivateTable(data, own, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
         return self._take(self._run(table, settings, budget), table, graph=graph)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:

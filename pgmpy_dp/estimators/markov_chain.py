@@ -14,10 +14,12 @@ import pandas as pd
 from scipy.special import log_softmax
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
+from pgmpy_dp.estimators.columns import values_of
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement, steps_taken
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.collective_em import collective_em
+from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_chain import (
     ChainFit,
     MarkovChain,
@@ -31,7 +33,7 @@ from pgmpy_dp.plans import chain, chain_gradient
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Number, Schema
 
 __all__ = ["PrivateMarkovChain"]
 
@@ -231,7 +233,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
         graph = nx.Graph()
         graph.add_nodes_from(names)
         graph.add_edges_from(itertools.pairwise(names))
-        states = Schema({name: list(self.states_) for name in names}, texts=names)
+        (declared,) = self.release_.schema.values()
+        states = Schema(dict.fromkeys(names, declared), texts=() if isinstance(declared, Number) else names)
         return MarkovNetwork.from_log_linear(model, graph, states, self.privacy_)
 
     def transition_probabilities(self) -> pd.DataFrame:
@@ -276,7 +279,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
         _, lengths, codes = read_sequences(X, self.release_.schema, **columns)
         return self.chain_.log_probability(np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else [])
 
-    def sample(self, n: int, length: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+    def sample(
+        self, n: int, length: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+    ) -> pd.DataFrame:
         """Synthetic sequences; as private as the release.
 
         Parameters
@@ -287,17 +292,25 @@ class PrivateMarkovChain(BasePrivateEstimator):
             Number of states of each.
         random_state : int, numpy.random.Generator or None
             Only for repeatable draws; it has no part in privacy.
+        labels : bool, default False
+            States instead of numbers and days.
 
         Returns
         -------
         pandas.DataFrame of shape (n, length)
-            One row for each; columns 0 .. length - 1 in order of time.
+            One row for each; columns 0 .. length - 1 in order of time. Numbers and days as in `MarkovNetwork.sample`.
         """
         self.check_is_fitted()
-        codes = self.chain_.sample(n, length, np.random.default_rng(random_state))
-        labels = np.empty(len(self.states_), dtype=object)
-        labels[:] = self.states_
-        return pd.DataFrame(labels[codes], columns=range(length)).infer_objects()
+        rng = np.random.default_rng(random_state)
+        codes = self.chain_.sample(n, length, rng)
+        (declared,) = self.release_.schema.values()
+        if isinstance(declared, Number) and not labels:
+            (stream,) = rng.spawn(1)
+            columns = [values_of(Values(declared), drawn, stream) for drawn in codes.T]
+            return pd.concat(columns, axis=1).set_axis(range(length), axis=1)
+        states = np.empty(len(self.states_), dtype=object)
+        states[:] = self.states_
+        return pd.DataFrame(states[codes], columns=range(length)).infer_objects()
 
     def _check(self) -> None:
         self._check_method()

@@ -51,7 +51,9 @@ class BaseStructureEstimator(BaseGraphEstimator):
                 "pairs, with every variable of the schema"
             )
 
-    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+    def sample(
+        self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+    ) -> pd.DataFrame:
         """Synthetic records from `model_`; as private as the model, however many there are.
 
         Parameters
@@ -59,11 +61,13 @@ class BaseStructureEstimator(BaseGraphEstimator):
         n : int
         random_state : int, numpy.random.Generator or None
             Only for repeatable draws; it has no part in privacy.
+        labels : bool, default False
+            States instead of numbers and days.
 
         Returns
         -------
         pandas.DataFrame
-            n rows; one column of state names for each variable.
+            n rows; one column for each variable, as :meth:`MarkovNetwork.sample` has them.
 
         Raises
         ------
@@ -71,7 +75,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
             Before `fit` or `fit_release`.
         """
         self.check_is_fitted()
-        return self.model_.sample(n, random_state)
+        return self.model_.sample(n, random_state, labels)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

@@ -88,7 +88,7 @@ class Values:
         return self.number.draw(self.refined(codes, generator), generator)
 
     def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
-        """The probability that the number lies in a range, for each of the model's states; see :meth:`Number.shares`."""
+        """The probability that the number lies in a range, given each of the model's states; see `Number.shares`."""
         return self._by_state(self.within * self._of_cells(self.number.shares(low, high, closed)))
 
     def mean(self, probabilities: np.ndarray) -> float:

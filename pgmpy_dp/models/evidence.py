@@ -14,7 +14,9 @@ from pgmpy_dp.schema import Number, Schema, interval_cuts, match_key
 __all__ = ["likelihood", "state_of"]
 
 
-def likelihood(schema: Schema, name: Hashable, given: Any, values: Values | None = None) -> np.ndarray:
+def likelihood(
+    schema: Schema, name: Hashable, given: Any, values: Values | None = None, *, event: bool = False
+) -> np.ndarray:
     """How likely what is known of a variable is in each of its states.
 
     Parameters
@@ -28,6 +30,8 @@ def likelihood(schema: Schema, name: Hashable, given: Any, values: Values | None
         Interval leaves open; an end of None (``"30:"``) is the bound.
     values : Values, optional
         How numbers are distributed within the states; default: uniformly within each cell.
+    event : bool, default False
+        Whether a number is itself, and not the state that it is in.
 
     Returns
     -------
@@ -46,7 +50,13 @@ def likelihood(schema: Schema, name: Hashable, given: Any, values: Values | None
     (array([0., 1., 0., 0., 0.]), array([0.5, 1. , 0.1, 0. , 0. ]))
     """
     declared = schema[name]
-    found = _range(given) if isinstance(declared, Number) and not _is_point(schema, name, given) else None
+    found = None
+    if isinstance(declared, Number):
+        number = declared.reads(schema.reading(name)(match_key(given)))
+        if number is not None and not math.isnan(number):
+            found = (given, given, "both") if event else None
+        elif number is not None and not (isinstance(given, str) and given in schema.states[name]):
+            found = _range(given)
     if found is None:
         weights = np.zeros(schema.cardinality(name))
         weights[state_of(schema, name, given)] = 1.0
@@ -57,7 +67,7 @@ def likelihood(schema: Schema, name: Hashable, given: Any, values: Values | None
         _refuse(name, given, "is a range that ends before it begins; swap its ends")
     weights = (Values(declared) if values is None else values).shares(low, high, closed)
     if not weights.any():
-        _refuse(name, given, "is a range without a value; widen it")
+        _refuse(name, given, "has no value of the variable in it; pass a wider range")
     return weights
 
 
@@ -86,23 +96,15 @@ def state_of(schema: Schema, name: Hashable, given: Any) -> int:
             _refuse(name, given, _remedy(schema, name))
         if number is not None:
             _within_bounds(declared, name, given, number)
-    elif key not in map(schema.reading(name).spelled, map(match_key, states)):
-        # The state of all other values is meant by nothing but its name: what is unknown may be a slip.
-        if not (interval_cuts(states) and key[0] == "number"):
-            _refuse(name, given, _remedy(schema, name))
+    # The state of all other values is meant by nothing but its name: what is unknown may be a slip.
+    elif key not in map(schema.reading(name).spelled, map(match_key, states)) and not (
+        interval_cuts(states) and key[0] == "number"
+    ):
+        _refuse(name, given, _remedy(schema, name))
     code = schema.coder(name)(match_key(given))
     if code < 0:
         _refuse(name, given, f"has no state in the model; use {_states(states)}")
     return code
-
-
-def _is_point(schema: Schema, name: Hashable, given: Any) -> bool:
-    """Whether it is read as a cell is: for texts that are no state and no number, a colon makes a range."""
-    if not isinstance(given, str):
-        return _range(given) is None
-    key = schema.reading(name)(match_key(given))
-    number = schema[name].reads(key)
-    return number is None or not math.isnan(number) or given in schema.states[name] or _range(given) is None
 
 
 def _range(given: Any) -> tuple[Any, Any, str] | None:

@@ -187,7 +187,7 @@ class Number:
 
     @property
     def firsts(self) -> np.ndarray:
-        """Of each cell the number of its first value of the resolution, and behind the last one the number of values."""
+        """Of each cell the number of its first value of the resolution, and behind the last the number of values."""
         return self._first_values(self.edges)
 
     def _first_values(self, edges: tuple[float, ...]) -> np.ndarray:
@@ -338,7 +338,7 @@ class Number:
         Examples
         --------
         >>> Number(0, 40, cuts=[10, 20, 30], resolution=1).shares(5, 20).round(3)
-        array([0.5  , 1.   , 0.1  , 0.   ])
+        array([0.5, 1. , 0.1, 0. ])
         >>> Number(0, 40, cuts=[10, 20, 30]).shares(5, 20)
         array([0.5, 1. , 0. , 0. ])
         """
@@ -354,7 +354,7 @@ class Number:
         return np.maximum(inside, 0) / np.diff(edges)
 
     def within(self, positions: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Numbers at a position from 0 to 1 in each of some cells: of its values in their order, the one behind so many.
+        """Numbers at a position from 0 to 1 in each of some cells: of its values in order, the one behind so many.
 
         Examples
         --------
