@@ -30,7 +30,7 @@ from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans import marginals
-from pgmpy_dp.plans.fine_grids import largest_sizes
+from pgmpy_dp.plans.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -249,7 +249,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         noisy = noisy_marginals(release, tuple(graph.nodes))
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
-        model = MarkovNetwork.from_log_linear(fit.model, graph, release.schema, privacy)
+        model = MarkovNetwork.from_log_linear(fit.model, graph, release.schema, privacy, fine_states(release))
         return {
             "parameters_": model.factors,
             "model_": model,

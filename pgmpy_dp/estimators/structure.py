@@ -17,6 +17,7 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans.fine_grids import fine_states
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -100,7 +101,7 @@ def network_on_edges(
     noisy = _only(noisy, {frozenset(edge) for edge in edges})
     with progress_bar(name) as progress:
         model = _fitted(noisy, progress)
-    return graph, MarkovNetwork.from_log_linear(model, graph, schema, privacy), model
+    return graph, MarkovNetwork.from_log_linear(model, graph, schema, privacy, fine_states(release)), model
 
 
 def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, float]:
