@@ -236,13 +236,24 @@ class Number:
         return dataclasses.replace(self, cuts=tuple(cuts), bins=None)
 
     def fine(self, bins: int = _FINE) -> Number:
-        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins."""
+        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins.
+
+        Where there is a resolution each bound has a cell of its own, for many numbers are clipped to it, or are 0.
+
+        Examples
+        --------
+        >>> Number(0, 99_999, resolution=1, missing="drop").fine(4).states
+        ('[0,1)', '[1,50000)', '[50000,99999)', '[99999,99999]')
+        """
         if self.divided:
             return self
         n_values = self.n_values
-        if n_values is not None and n_values <= max(bins, _EACH):
-            bins = n_values
-        return dataclasses.replace(self, bins=bins)
+        if n_values is None:
+            return dataclasses.replace(self, bins=bins)
+        if n_values <= max(bins, _EACH):
+            return dataclasses.replace(self, bins=n_values)
+        inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
+        return self.with_cuts(self._value(step) for step in inner)
 
     def reads(self, key: tuple) -> float | None:
         """The number that a cell holds; None where it is missing, NaN where it holds no number.
