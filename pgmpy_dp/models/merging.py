@@ -7,6 +7,7 @@ states. Everything is a function of noisy tables and public numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,13 @@ import numpy as np
 from pgmpy_dp.models.noisy_marginals import project_on_simplex
 from pgmpy_dp.schema import Schema
 
-__all__ = ["MOST_BINS", "Merging", "equal_bins", "merge_states", "rare_states", "useful_bins"]
+__all__ = ["MOST_BINS", "Merging", "equal_bins", "likely_proportions", "merge_states", "rare_states", "useful_bins"]
 
 MOST_BINS = 32
 """Of one variable, however much budget there is."""
 
 _ERROR = 0.1
+_SEEN = 1.0  # standard deviations
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,42 @@ class Merging:
 
     schema: Schema
     places: Mapping[Any, tuple[int, ...]]
+
+
+def likely_proportions(counts: np.ndarray, deviation: float, n_cells: int | None = None) -> np.ndarray:
+    """Proportions of the states of a noisy fine table: not negative, and 0 where nothing but noise is seen.
+
+    An interval of m cells whose sum is below ``sqrt(m)`` deviations counts as empty; of others the halves are looked
+    at. What is left is projected on the simplex. Without the first step the positive noise of many empty cells would
+    stay, far from all records.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (k,)
+    deviation : float
+        Standard deviation of the noise in a cell.
+    n_cells : int, optional
+        The first so many states are cells of a grid, others states of their own. Default: all.
+
+    Examples
+    --------
+    >>> likely_proportions(np.array([90.0, -3.0, 4.0, 2.0]), 3.0)
+    array([1., 0., 0., 0.])
+    """
+    k = len(counts) if n_cells is None else n_cells
+    kept = np.concatenate([np.zeros(k, dtype=bool), counts[k:] > 0])
+    intervals = [(0, k)]
+    while intervals:
+        first, end = intervals.pop()
+        if counts[first:end].sum() >= _SEEN * deviation * math.sqrt(end - first):
+            middle = (first + end) // 2
+            intervals += [(first, middle), (middle, end)] if end - first > 1 else []
+            kept[first:end] |= end - first == 1
+    if not kept.any():
+        return np.full(len(counts), 1 / len(counts))
+    proportions = np.zeros(len(counts))
+    proportions[kept] = project_on_simplex(counts[kept] / max(float(counts[kept].sum()), 1.0))
+    return proportions
 
 
 def useful_bins(n_records: float, cell_noise: float, order: int = 2, most: int = MOST_BINS) -> int:
@@ -90,7 +128,12 @@ def rare_states(counts: np.ndarray, least: float) -> np.ndarray:
 
 
 def merge_states(
-    schema: Schema, tables: Mapping[Any, np.ndarray], n_bins: int, least: float, merge_rare: Sequence = ()
+    schema: Schema,
+    tables: Mapping[Any, np.ndarray],
+    n_bins: int,
+    least: float,
+    merge_rare: Sequence = (),
+    deviations: Mapping[Any, float] | None = None,
 ) -> Merging:
     """Bins for the fine grids of some variables, and one state for the rare ones of others.
 
@@ -106,6 +149,8 @@ def merge_states(
         A category with a noisy count below it is rare.
     merge_rare : sequence of names
         Of the categorical variables among `tables`.
+    deviations : mapping of name to float, optional
+        Standard deviation of the noise in a cell of each table.
 
     Returns
     -------
@@ -126,7 +171,7 @@ def merge_states(
         if name in schema.numbers:
             number = schema.numbers[name]
             cells = len(number.cells)
-            proportions = project_on_simplex(table / max(float(table.sum()), 1.0))
+            proportions = likely_proportions(table, (deviations or {}).get(name, 0.0), cells)
             bins = equal_bins(proportions[:cells], n_bins)
             starts = np.flatnonzero(np.diff(bins)) + 1
             changed[name] = number.with_cuts(number.edges[k] for k in starts)

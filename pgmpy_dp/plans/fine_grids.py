@@ -7,14 +7,14 @@ those. Within a merged cell the fine table says how the numbers lie, whatever th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.merging import MOST_BINS, merge_states, useful_bins
-from pgmpy_dp.models.noisy_marginals import project_on_simplex
+from pgmpy_dp.models.merging import MOST_BINS, likely_proportions, merge_states, useful_bins
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.sensitive import Release
@@ -60,7 +60,11 @@ def merge(
         Of the later tables.
     """
     bins = useful_bins(n_records, cell_noise, order=order)
-    merging = merge_states(curator.schema, tables, bins, _SURE * cell_noise, rare)
+    noise = {
+        id(value): item for answer in curator.answers for value, item in zip(answer.values, answer.noise, strict=True)
+    }
+    deviations = {name: math.sqrt(noise[id(table)].variance) for name, table in tables.items()}
+    merging = merge_states(curator.schema, tables, bins, _SURE * cell_noise, rare, deviations)
     curator.merge(merging.schema, merging.places)
 
 
@@ -84,17 +88,18 @@ def merged_values(release: Release) -> tuple[list[np.ndarray], list[np.ndarray] 
 def fine_states(release: Release) -> dict[Hashable, Values]:
     """Of each merged variable of a release, what is within its states; empty where nothing was merged.
 
-    Negative counts of the fine table are removed by projection on the simplex, which keeps its total.
+    Negative counts of the fine table are removed with its total kept (`likely_proportions`).
     """
     fine = release.public.get("fine")
     if fine is None:
         return {}
     schema = Schema.from_dict(fine["schema"])
-    tables = dict(zip(release.scopes[: fine["tables"]], release.values, strict=False))
+    released = zip(release.scopes[: fine["tables"]], release.values, release.noise, strict=False)
+    tables = {scope: (value, math.sqrt(noise.variance)) for scope, value, noise in released if noise is not None}
     found = {}
     for encoded, places in fine["places"]:
         name = decode_label(encoded)
-        table = tables[(name,)]
-        likely = project_on_simplex(table / max(float(table.sum()), 1.0))
-        found[name] = Values(schema.numbers.get(name, schema.states[name]), np.array(places), likely)
+        number = schema.numbers.get(name)
+        likely = likely_proportions(*tables[(name,)], None if number is None else len(number.cells))
+        found[name] = Values(schema.states[name] if number is None else number, np.array(places), likely)
     return found
