@@ -30,6 +30,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.machine import describe_machine, single_thread
@@ -205,13 +206,8 @@ def _declared(frame, numbers, states, epsilon, generator):
 
 def _equal(bins: int) -> Callable:
     def divided(frame, numbers, states, epsilon, generator):
-        cut = {
-            name: n
-            if n.n_values is not None and n.n_values <= bins
-            else Number(n.lower, n.upper, resolution=n.resolution, bins=bins, missing="drop")
-            for name, n in numbers.items()
-        }
-        cut = {name: n.fine() for name, n in cut.items()}
+        few = {name for name, n in numbers.items() if n.n_values is not None and n.n_values <= bins}
+        cut = {name: (n.fine() if name in few else replace(n, bins=bins)) for name, n in numbers.items()}
         return _declared(frame, cut, states, epsilon, generator)
 
     return divided
@@ -281,10 +277,7 @@ def report(rows: list[dict], command: str) -> str:
     }
     for score, title in said.items():
         table = frame.pivot_table(index=["table", "epsilon"], columns="way", values=score)[list(frame["way"].unique())]
-        cells = [
-            [*map(str, index), *(f"{value:.3g}" for value in values)]
-            for index, values in zip(table.index, table.values)
-        ]
+        cells = [[*map(str, place), *(f"{value:.3g}" for value in row)] for place, row in table.iterrows()]
         parts.append(f"\n## {title}\n\n" + markdown_table(["table", "epsilon", *table.columns], cells) + "\n")
     return "\n".join(parts)
 

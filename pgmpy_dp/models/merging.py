@@ -59,8 +59,8 @@ def likely_proportions(counts: np.ndarray, deviation: float, n_cells: int | None
 
     Examples
     --------
-    >>> likely_proportions(np.array([90.0, -3.0, 4.0, 2.0]), 3.0)
-    array([1., 0., 0., 0.])
+    >>> likely_proportions(np.array([96.0, -3.0, 4.0, 2.0]), 3.0).round(2)
+    array([0.96, 0.  , 0.04, 0.  ])
     """
     k = len(counts) if n_cells is None else n_cells
     kept = np.concatenate([np.zeros(k, dtype=bool), counts[k:] > 0])
@@ -129,11 +129,10 @@ def rare_states(counts: np.ndarray, least: float) -> np.ndarray:
 
 def merge_states(
     schema: Schema,
-    tables: Mapping[Any, np.ndarray],
+    tables: Mapping[Any, tuple[np.ndarray, float]],
     n_bins: int,
     least: float,
     merge_rare: Sequence = (),
-    deviations: Mapping[Any, float] | None = None,
 ) -> Merging:
     """Bins for the fine grids of some variables, and one state for the rare ones of others.
 
@@ -141,16 +140,14 @@ def merge_states(
     ----------
     schema : Schema
         With fine states.
-    tables : mapping of name to ndarray
-        Noisy counts of the fine states of the variables to merge.
+    tables : mapping of name to (ndarray, float)
+        Of the variables to merge: noisy counts of their fine states, and the standard deviation of the noise in a cell.
     n_bins : int
         Of each number at most.
     least : float
         A category with a noisy count below it is rare.
     merge_rare : sequence of names
         Of the categorical variables among `tables`.
-    deviations : mapping of name to float, optional
-        Standard deviation of the noise in a cell of each table.
 
     Returns
     -------
@@ -159,19 +156,20 @@ def merge_states(
 
     Examples
     --------
+    >>> from pgmpy_dp.schema import Number
     >>> schema = Schema({"age": Number(0, 8, bins=8, missing="drop"), "job": ["a", "b", "c"]})
-    >>> tables = {"age": np.array([0, 0, 40, 40, 40, 40, 0, 0]), "job": np.array([90, 3, 2])}
+    >>> tables = {"age": (np.array([0, 0, 40, 40, 40, 40, 0, 0]), 1.0), "job": (np.array([90, 3, 2]), 1.0)}
     >>> merged = merge_states(schema, tables, 2, 10.0, ["job"])
     >>> merged.schema.states["age"], merged.schema.states["job"]
     (('[0,4)', '[4,8]'), ('a', 'rare'))
     """
     changed: dict[Any, Any] = {}
     places: dict[Any, tuple[int, ...]] = {}
-    for name, table in tables.items():
+    for name, (table, deviation) in tables.items():
         if name in schema.numbers:
             number = schema.numbers[name]
             cells = len(number.cells)
-            proportions = likely_proportions(table, (deviations or {}).get(name, 0.0), cells)
+            proportions = likely_proportions(table, deviation, cells)
             bins = equal_bins(proportions[:cells], n_bins)
             starts = np.flatnonzero(np.diff(bins)) + 1
             changed[name] = number.with_cuts(number.edges[k] for k in starts)

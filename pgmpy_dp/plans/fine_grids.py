@@ -8,8 +8,7 @@ those. Within a merged cell the fine table says how the numbers lie, whatever th
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def largest_sizes(schema: Schema) -> dict[Hashable, int]:
 
 def merge(
     curator: TableCurator,
-    tables: Mapping[Any, np.ndarray],
+    names: Sequence[Hashable],
     n_records: float,
     cell_noise: float,
     rare: Sequence[Hashable] = (),
@@ -50,21 +49,20 @@ def merge(
     Parameters
     ----------
     curator : TableCurator
-    tables : mapping of name to ndarray
-        Its noisy fine tables.
+        It has released a table of each variable whose states merge.
+    names : sequence of names
+        Numbers to divide.
     n_records, cell_noise : float
         About how many records there are, and the expected size of the noise in a cell of later tables.
     rare : sequence of names
-        Categorical variables among `tables` whose rare states become one.
+        Categorical variables whose rare states become one.
     order : int
         Of the later tables.
     """
+    released = _tables(curator.release("marginals", {}))
+    tables = {name: released[(name,)] for name in (*names, *rare)}
     bins = useful_bins(n_records, cell_noise, order=order)
-    noise = {
-        id(value): item for answer in curator.answers for value, item in zip(answer.values, answer.noise, strict=True)
-    }
-    deviations = {name: math.sqrt(noise[id(table)].variance) for name, table in tables.items()}
-    merging = merge_states(curator.schema, tables, bins, _SURE * cell_noise, rare, deviations)
+    merging = merge_states(curator.schema, tables, bins, _SURE * cell_noise, rare)
     curator.merge(merging.schema, merging.places)
 
 
@@ -94,12 +92,16 @@ def fine_states(release: Release) -> dict[Hashable, Values]:
     if fine is None:
         return {}
     schema = Schema.from_dict(fine["schema"])
-    released = zip(release.scopes[: fine["tables"]], release.values, release.noise, strict=False)
-    tables = {scope: (value, math.sqrt(noise.variance)) for scope, value, noise in released if noise is not None}
-    found = {}
+    tables, found = _tables(release, fine["tables"]), {}
     for encoded, places in fine["places"]:
         name = decode_label(encoded)
         number = schema.numbers.get(name)
         likely = likely_proportions(*tables[(name,)], None if number is None else len(number.cells))
         found[name] = Values(schema.states[name] if number is None else number, np.array(places), likely)
     return found
+
+
+def _tables(release: Release, count: int | None = None) -> dict[tuple, tuple[np.ndarray, float]]:
+    """The first tables of a release, each with the standard deviation of the noise in a cell."""
+    released = zip(release.scopes[:count], release.values, release.noise, strict=False)
+    return {scope: (value, math.sqrt(noise.variance)) for scope, value, noise in released if noise is not None}

@@ -131,11 +131,11 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     )
     with curator.keeping():
         if fine := _fine(table.schema, settings):
-            tables = dict(zip(fine, curator.tables([(name,) for name in fine], settings.fine_share), strict=True))
+            curator.tables([(name,) for name in fine], settings.fine_share)
             n = noisy_marginals(curator.release("marginals", {}), table.schema.variables).n_records
             rest = 1 - Fraction(settings.fine_share)
             noises = table_noise(len(settings.scopes), table.adjacency, cost, rest, settings.weights)
-            merge(curator, tables, n, max(noise.mean_size for noise in noises), order=max(map(len, settings.scopes)))
+            merge(curator, fine, n, max(noise.mean_size for noise in noises), order=max(map(len, settings.scopes)))
         curator.tables(settings.scopes, share=curator.left, weights=settings.weights)
     return curator.release("marginals", {"settings": _public(settings, budget)})
 

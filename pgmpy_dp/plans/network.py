@@ -155,12 +155,11 @@ class _Search:
     def measure_variables(self, merge_rare: bool) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
         weights = one_way_weights(self.shares.sizes, self.shares.cost)
-        tables = self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
+        self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
         fine = undivided(self.curator.declared)
         rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
         if fine or rare:
-            by_name = {name: table for name, table in zip(self.names, tables, strict=True) if name in (*fine, *rare)}
-            merge(self.curator, by_name, self._released().n_records, self.shares.pair_noise, rare)
+            merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
         self.fit = self.refit(self._released(), None)
 
     def measure_required(self) -> None:
