@@ -89,6 +89,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
         columns=table.schema.variables,
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
+        fine=True,
     )
     curator.matched_counts(share=1)
     return curator.release("schema_check", {"settings": {"budget": budget.guarantee.to_dict()}})
