@@ -6,6 +6,7 @@ release merges later. Everything here is public, and a function of the declarati
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -27,6 +28,7 @@ OUTSIDE = "outside"
 _FINE = 64
 _EACH = 128  # so many values or fewer have a fine cell each
 _EPOCH = date(1970, 1, 1).toordinal()
+_SOME_DAY = date(1999, 12, 31)
 
 
 def number_text(number: float) -> str:
@@ -95,6 +97,8 @@ class Number:
                 f"{self._what} lower={self.text(self.lower)} is not below upper={self.text(self.upper)}; "
                 "swap or widen them"
             )
+        if not math.isfinite(self.upper - self.lower):
+            raise ValueError(f"{self._what} lower={self.lower!r}, upper={self.upper!r} is too wide; pass closer bounds")
         if isinstance(self.cuts, str | bytes) or not isinstance(self.cuts, Iterable):
             raise TypeError(f"{self._what} cuts={self.cuts!r} is no list of numbers; pass cuts=[cut, cut, ...]")
         cuts = tuple(self._checked("cuts", cut) for cut in self.cuts)
@@ -111,9 +115,10 @@ class Number:
         self._check_bins()
         # Reading and drawing ask for it cell by cell.
         edges = (self.lower, *(self.cuts or self._equal(self.bins or 1)), self.upper)
-        if any(a >= b for a, b in itertools.pairwise(edges)):
+        if len(set(map(self.text, edges))) < len(edges):
             raise ValueError(
-                f"{self._what} bins={self.bins} are too many for numbers so close to each other; pass fewer"
+                f"{self._what} has bounds, cuts or bins={self.bins} so close to each other that 15 digits do not tell "
+                f"them apart: {[repr(edge) for edge in edges][:5]}; pass fewer, or wider ones"
             )
         if self.resolution is not None and not all(np.diff(self._first_values(edges)) > 0):
             raise ValueError(
@@ -129,9 +134,13 @@ class Number:
     def _checked(self, name: str, value: Any) -> float:
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
             raise TypeError(f"{self._what} {name}={value!r} is not a number; pass a finite number")
-        if not math.isfinite(value):
+        try:
+            number = float(value) + 0.0
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
             raise ValueError(f"{self._what} {name}={value!r} is not finite; pass a bound known without the records")
-        return float(value) + 0.0
+        return number
 
     def _check_resolution(self) -> None:
         if self.resolution is None:
@@ -172,9 +181,11 @@ class Number:
         """How many steps of the resolution lie between the lower bound and a number, rounded up."""
         return math.ceil((Fraction(repr(number)) - Fraction(repr(self.lower))) / Fraction(repr(self.resolution)))
 
-    def _value(self, steps: int) -> float:
-        """The float nearest to a value of the resolution: 0.3, not 0.1 + 0.2."""
-        return float(Fraction(repr(self.lower)) + Fraction(repr(self.resolution)) * steps)
+    def _value(self, steps: Any) -> Any:
+        """The float nearest to a value of the resolution: 0.3, not 0.1 + 0.2. Of an integer, or an array of objects."""
+        lower, step = Fraction(repr(self.lower)), Fraction(repr(self.resolution))
+        below = lower.denominator * step.denominator  # of integers of any size, a quotient is rounded once
+        return (int(lower * below) + int(step * below) * steps) / below
 
     def _equal(self, bins: int) -> tuple[float, ...]:
         """Cuts of bins of equal width, or of equally many values (but for one) where there is a resolution."""
@@ -223,13 +234,24 @@ class Number:
         return dataclasses.replace(self, cuts=tuple(cuts), bins=None)
 
     def fine(self, bins: int = _FINE) -> Number:
-        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins."""
+        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins.
+
+        Where there is a resolution each bound has a cell of its own, for many numbers are clipped to it, or are 0.
+
+        Examples
+        --------
+        >>> Number(0, 99_999, resolution=1, missing="drop").fine(4).states
+        ('[0,1)', '[1,50000)', '[50000,99999)', '[99999,99999]')
+        """
         if self.divided:
             return self
         n_values = self.n_values
-        if n_values is not None and n_values <= max(bins, _EACH):
-            bins = n_values
-        return dataclasses.replace(self, bins=bins)
+        if n_values is None:
+            return dataclasses.replace(self, bins=bins)
+        if n_values <= max(bins, _EACH):
+            return dataclasses.replace(self, bins=n_values)
+        inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
+        return self.with_cuts(self._value(step) for step in inner)
 
     def reads(self, key: tuple) -> float | None:
         """The number that a cell holds; None where it is missing, NaN where it holds no number.
@@ -264,11 +286,10 @@ class Number:
         >>> [code(match_key(cell)) for cell in (17.9, "18", 120, 130, None, "old", "[18,65)")]
         [0, 1, 2, 2, 3, 3, 1]
         """
-        cuts, last = self.edges[1:-1], len(self.edges) - 1
+        cuts, codes = self.pieces(dropped)
         labels = {label: code for code, label in enumerate(self.cells)}
-        missing = last if self.missing == "state" else dropped
-        beyond = {"drop": dropped, "state": last + (self.missing == "state")}
-        unreadable = beyond.get(self.outside, missing)
+        missing = len(self.cells) if self.missing == "state" else dropped
+        unreadable = missing if self.outside == "clip" else codes[0]
 
         def code(key: tuple) -> int:
             number = self.reads(key)
@@ -277,11 +298,23 @@ class Number:
             if math.isnan(number):
                 # What was sampled, or cut elsewhere by the same cuts, is read back.
                 return labels.get(key[1], unreadable) if key[0] == "text" else unreadable
-            if not self.lower <= number <= self.upper and self.outside in beyond:
-                return beyond[self.outside]
-            return bisect_right(cuts, number)
+            return codes[bisect_right(cuts, number)]
 
         return code
+
+    def pieces(self, dropped: int = -1) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        """Cuts, and one code more than cuts: a number counts as the code after as many as the cuts that it reaches.
+
+        Examples
+        --------
+        >>> Number(0, 9, cuts=[5]).pieces(), Number(0, 9, cuts=[5], outside="drop").pieces()
+        (((5.0,), (0, 1)), ((0.0, 5.0, 9.000000000000002), (-1, 0, 1, -1)))
+        """
+        inner, codes = self.edges[1:-1], tuple(range(len(self.cells)))
+        if self.outside == "clip":
+            return inner, codes
+        beyond = dropped if self.outside == "drop" else len(self.states) - 1
+        return (self.lower, *inner, math.nextafter(self.upper, math.inf)), (beyond, *codes, beyond)
 
     def draw(self, codes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Numbers for codes of states, uniform within each cell and in the resolution.
@@ -308,14 +341,13 @@ class Number:
         edges = np.array(self.edges)
         if self.resolution is None:
             low, high = edges[cell], edges[cell + 1]
-            drawn = low + generator.random(codes.shape) * (high - low)
-            # Rounding may reach the upper end, which belongs to the next cell.
-            drawn = np.where(cell < len(edges) - 2, np.minimum(drawn, np.nextafter(high, -np.inf)), drawn)
+            # Rounding may reach the upper end, which belongs to the next cell, or pass it.
+            largest = np.where(cell < len(edges) - 2, np.nextafter(high, -np.inf), high)
+            drawn = np.minimum(low + generator.random(codes.shape) * (high - low), largest)
         else:
             first = self.firsts
             steps = generator.integers(first[cell], first[cell + 1])
-            different, place = np.unique(steps, return_inverse=True)
-            drawn = np.array([self._value(int(step)) for step in different])[place.reshape(codes.shape)]
+            drawn = np.asarray(self._value(steps.astype(object)), dtype=np.float64)
         return np.where(number, drawn, np.nan)
 
     def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
@@ -404,9 +436,9 @@ class Number:
 class Date(Number):
     """A variable of days within public bounds.
 
-    A cell holds a day if it is a date, a time (of which the day counts; of one with a zone the day in UTC), or a text
-    that :meth:`datetime.datetime.fromisoformat` reads, or `format`. Numbers in this class (edges, what is drawn) are
-    days since the beginning of 1970.
+    A cell holds a day if it is a date, a time (of which the day counts; of one with a zone the day in UTC), a text that
+    :meth:`datetime.datetime.fromisoformat` reads, or what `format` reads. Numbers in this class (edges, what is drawn)
+    are days since the beginning of 1970.
 
     Parameters
     ----------
@@ -418,7 +450,8 @@ class Date(Number):
     resolution : float, default 1
         In whole days.
     format : str, optional
-        How texts say a day, for :meth:`datetime.datetime.strptime`: ``"%d.%m.%Y"``.
+        How cells say a day beside ISO's ``2020-01-31``, for :meth:`datetime.datetime.strptime`: ``"%d.%m.%Y"``. With
+        one of digits alone, such as ``"%Y%m%d"``, whole numbers are days too.
 
     Raises
     ------
@@ -443,11 +476,14 @@ class Date(Number):
             if not isinstance(self.format, str):
                 raise TypeError(f"Date format={self.format!r} is not a text such as '%d.%m.%Y'")
             try:
-                again = datetime.strptime(datetime(1999, 12, 31).strftime(self.format), self.format)
+                again = datetime.strptime(_SOME_DAY.strftime(self.format), self.format)
             except ValueError as error:
                 raise ValueError(f"Date format={self.format!r} says no day: {error}") from None
-            if again.date() != date(1999, 12, 31):
+            if again.date() != _SOME_DAY:
                 raise ValueError(f"Date format={self.format!r} says no whole day; it needs year, month and day")
+            with contextlib.suppress(ValueError):
+                if datetime.strptime("1999-11-12", self.format) != datetime(1999, 11, 12):
+                    raise TypeError(f"Date format={self.format!r} reads 1999-11-12 as another day than ISO; drop it")
         super().__post_init__()
 
     def _checked(self, name: str, value: Any) -> float:
@@ -476,15 +512,28 @@ class Date(Number):
         """
         if key[0] == "missing":
             return None
-        if key[0] == "text":
-            for read in (datetime.fromisoformat, lambda text: datetime.strptime(text, self.format or "%Y-%m-%d")):
-                try:
-                    moment = read(key[1].strip())
-                    moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
-                    return float(moment.toordinal() - _EPOCH)
-                except Exception:
-                    continue
-        return math.nan
+        try:
+            if key[0] == "number":  # as are texts of digits
+                moment = datetime.strptime(f"{int(key[1]):0{self.digits}d}", self.format) if self.digits else None
+                return float(moment.toordinal() - _EPOCH) if moment and key[1].is_integer() else math.nan
+            text = key[1].strip()
+            moment = self._moment(text)
+            return float((moment if moment.tzinfo is None else moment.astimezone(UTC)).toordinal() - _EPOCH)
+        except Exception:  # no text, or no day
+            return math.nan
+
+    def _moment(self, text: str) -> datetime:
+        """Cells that are times have texts of ISO, whatever the format."""
+        if self.format is None or text[4:5] == "-":
+            with contextlib.suppress(ValueError):
+                return datetime.fromisoformat(text)
+        return datetime.strptime(text, self.format)
+
+    @property
+    def digits(self) -> int:
+        """How many digits say a day, where `format` has nothing else; else 0."""
+        text = "" if self.format is None else _SOME_DAY.strftime(self.format)
+        return len(text) if text.isdecimal() else 0
 
     def text(self, number: float) -> str:
         """A day as labels and files say it."""

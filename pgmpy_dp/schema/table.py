@@ -34,6 +34,15 @@ def _cells(option: str, cells: Any) -> list:
     return [decode_label(encode_label(cell)) for cell in cells]
 
 
+def _recoded(name: Hashable, recoded: Mapping, key: Callable[[Any], tuple]) -> dict[tuple, tuple]:
+    """Keys of cells and of what they are read as; ValueError where one cell would be two things."""
+    found: dict[tuple, tuple] = {}
+    for cell, state in recoded.items():
+        if found.setdefault(key(cell), key(state)) != key(state):
+            raise ValueError(f"recode[{name!r}] reads {cell!r} as two things, for its cells are compared as the same")
+    return found
+
+
 def _encoded(said: Any) -> Any:
     """JSON form of an option of reading: a truth value, a label or a list of labels, or pairs of a label and such."""
     if isinstance(said, Mapping):
@@ -67,7 +76,8 @@ class Schema(Mapping):
         Cells that are read as missing, in all variables or in those that are named: ``["?", "NA"]``,
         ``{"age": [-9, 999]}``.
     strip, casefold : bool or list of names, default False
-        Where blanks around a text, and upper and lower case, make no difference.
+        Where blanks around a text, and upper and lower case, make no difference. With `strip`, a text of blanks alone
+        is missing, unless the empty text is a state or recoded.
     recode : mapping of name to {cell: state}, optional
         Cells that are read as another: ``{"sex": {"Male": "M", "1": "M"}}``. A state None, declared or not, is missing.
         On each cell come strip, casefold, missing and recode, in this order, then the states.
@@ -173,73 +183,77 @@ class Schema(Mapping):
             if meant is not None:
                 raise ValueError(
                     f"variable {name!r} has the states {_short(states)}, which look like intervals but would be "
-                    f"compared as texts, so that no number is counted in them; for a column of numbers declare what "
-                    f"interval_states gives, here {_short(meant)}, and no other state; for a column of such texts pass "
-                    f"Schema(..., texts=[{name!r}])"
+                    f"compared as texts, so that no number is counted in them; for a column of numbers declare "
+                    f"{name!r}: Number(lower, upper, cuts={interval_cuts(meant)}), which has states for missing and "
+                    f"outside numbers, or what interval_states gives, here {_short(meant)}, and no other state; for a "
+                    f"column of such texts pass Schema(..., texts=[{name!r}])"
                 )
 
     def _checked_readings(
         self, missing: Any, strip: Any, casefold: Any, recode: Any
     ) -> tuple[dict[Hashable, Reading], dict[str, Any]]:
         """How each variable is read, and what says so, as it is written down."""
-        said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode or {}}
+        said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold}
         for option in ("strip", "casefold"):
             if not isinstance(said[option], bool):
                 said[option] = self._known(option, said[option])
-        if not isinstance(said["recode"], Mapping) or not all(isinstance(m, Mapping) for m in said["recode"].values()):
-            raise TypeError(f"recode={_short(recode)} is no mapping of mappings; pass recode={{name: {{cell: state}}}}")
-        self._known("recode", said["recode"])
         if isinstance(missing, Mapping):
-            self._known("missing", missing)
-            said["missing"] = {name: _cells("missing", cells) for name, cells in missing.items()}
+            names = self._known("missing", missing)
+            said["missing"] = {name: _cells("missing", missing[name]) for name in names}
         else:
             said["missing"] = _cells("missing", missing)
+        recode = {} if recode is None else recode
+        if not isinstance(recode, Mapping) or not all(isinstance(pairs, Mapping) for pairs in recode.values()):
+            raise TypeError(f"recode={_short(recode)} is no mapping of mappings; pass recode={{name: {{cell: state}}}}")
+        said["recode"] = {
+            name: dict(zip(_cells("recode", recode[name]), _cells("recode", recode[name].values()), strict=True))
+            for name in self._known("recode", recode)
+        }
         readings = {}
         for name in self._variables:
-            strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
-            plain = Reading(strip, casefold)
+            spelled = Reading(*(v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"])))
             cells = said["missing"].get(name, ()) if isinstance(missing, Mapping) else said["missing"]
-            recoded = said["recode"].get(name, {})
             made = dataclasses.replace(
-                plain,
-                missing=frozenset(plain.spelled(match_key(cell)) for cell in cells),
-                recode={plain.spelled(match_key(a)): plain.spelled(match_key(b)) for a, b in recoded.items()},
+                spelled,
+                missing=frozenset(spelled.spelled(match_key(cell)) for cell in cells),
+                recode=_recoded(name, said["recode"].get(name, {}), lambda cell: spelled.spelled(match_key(cell))),
             )
             if made.changes:
-                readings[name] = made
-                self._check_reading(name, made, recoded)
+                readings[name] = self._checked_reading(name, made)
         return readings, said
 
-    def _check_reading(self, name: Hashable, reading: Reading, recoded: Mapping) -> None:
-        if name in self._numbers:
-            code = self._numbers[name].fine().coder()
-            bad = [cell for cell, as_ in recoded.items() if as_ is not None and code(match_key(as_)) < 0]
-        else:
-            spelled: dict[tuple, Any] = {}
-            for state in self._states[name]:
-                key = reading.spelled(match_key(state))
-                if key in spelled:
-                    raise ValueError(
-                        f"variable {name!r} has the states {spelled[key]!r} and {state!r}, which strip or casefold "
-                        "make the same; remove one, or leave this variable out of these options"
-                    )
-                spelled[key] = state
-            # Among interval states a number is read too.
-            taken = [s for k, s in spelled.items() if k in reading.missing or reading.recode.get(k, k) != k]
-            if taken:
-                raise ValueError(f"variable {name!r} has the states {taken}, which missing or recode read as another")
-            known = {*spelled, MISSING}
-            cuts = interval_cuts(self._states[name])
-            bad = [
-                cell
-                for cell, as_ in recoded.items()
-                if (key := reading.spelled(match_key(as_))) not in known and not (cuts and key[0] == "number")
-            ]
+    def _checked_reading(self, name: Hashable, reading: Reading) -> Reading:
+        number, states = self._numbers.get(name), self._states.get(name, ())
+        spelled: dict[tuple, Any] = {}
+        for state in states:
+            key = reading.spelled(match_key(state))
+            if key in spelled:
+                raise ValueError(
+                    f"variable {name!r} has the states {spelled[key]!r} and {state!r}, which strip or casefold make "
+                    "the same; remove one, or leave this variable out of these options"
+                )
+            spelled[key] = state
+        blank = ("text", "")
+        if reading.strip and blank not in spelled and blank not in reading.recode:
+            reading = dataclasses.replace(reading, missing=reading.missing | {blank})
+        taken = [s for k, s in spelled.items() if k in reading.missing or reading.recode.get(k, k) != k]
+        if taken:
+            raise ValueError(
+                f"variable {name!r} has the states {taken}, which missing or recode read as another; remove them, or "
+                "name the variables in missing: {name: [cells]}"
+            )
+        if number is not None:
+            code = dataclasses.replace(number, missing="drop", outside="drop").coder()
+            known = {key for key in reading.recode.values() if code(key) >= 0}
+        else:  # among interval states a number is read too
+            known = {key for key in reading.recode.values() if key[0] == "number" and interval_cuts(states)}
+        bad = [key for key in reading.recode.values() if key not in {*known, *spelled, MISSING}]
         if bad:
             raise ValueError(
-                f"recode[{name!r}] reads {bad[0]!r} as {recoded[bad[0]]!r}, which is none of its states; "
-                "recode to a state, or to None for missing"
+                f"recode[{name!r}] reads cells as {bad[0][-1]!r}, which is none of its states"
+                f"{' nor a number within its bounds' if number else ''}; recode to a state, or to None for missing"
             )
+        return reading
 
     def _known(self, option: str, names: Any) -> list[Hashable]:
         if isinstance(names, str | bytes) or not isinstance(names, Iterable):
@@ -306,6 +320,17 @@ class Schema(Mapping):
 
         return interval
 
+    def pieces(self, name: Hashable, dropped: int = -1) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
+        """As :meth:`Number.pieces`, also for interval states; None where cells that are numbers are not in intervals.
+
+        Cells that :meth:`reading` reads as others are not minded.
+        """
+        number = self._numbers.get(name)
+        if number is not None:
+            return number.pieces(dropped) if number.kind == "number" else None
+        cuts = interval_cuts(self._states[name])
+        return None if cuts is None else (tuple(cuts), tuple(range(len(cuts) + 1)))
+
     def fine(self) -> Schema:
         """The schema in which undivided numbers are divided finely (:meth:`Number.fine`)."""
         return self.replaced({name: number.fine() for name, number in self._numbers.items()})
@@ -314,7 +339,7 @@ class Schema(Mapping):
         """The schema with other declarations for some variables, cells read as before."""
         content = {name: variables.get(name, self[name]) for name in self._variables}
         kept = {name: state for name, state in self._other.items() if name not in variables}
-        texts = [name for name in content if name not in variables and name in self._states]
+        texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
         return Schema(content, other=kept, texts=texts, **self._said)
 
     @property
@@ -405,9 +430,8 @@ class Schema(Mapping):
         numeric = [name for name in wanted if name not in self._states]
         if numeric:
             raise ValueError(
-                f"{argument} declares bounds for {numeric}, but contingency tables need states; "
-                "declare the states of these variables or divide their numbers (cuts= or bins= of Number), or leave "
-                "them out"
+                f"{argument} declares bounds for {numeric}, but contingency tables need states; divide these numbers by "
+                "cuts= or bins= of Number, or declare states, or leave them out"
             )
 
     def __getitem__(self, name: Any) -> tuple | Number:
@@ -570,7 +594,7 @@ def _checked_states(name: Hashable, declared: Any) -> tuple:
     if isinstance(declared, str | bytes | Mapping | set | frozenset) or not isinstance(declared, Iterable):
         raise TypeError(
             f"the states of variable {name!r} are {_short(declared)}, a {type(declared).__name__}; "
-            "pass a list of states in a fixed order, or Bounds(lower, upper)"
+            "pass a list of states in a fixed order, or Number(lower, upper)"
         )
     states = tuple(decode_label(encode_label(state)) for state in declared)
     seen: dict[tuple, Hashable] = {}
