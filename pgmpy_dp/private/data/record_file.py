@@ -57,7 +57,9 @@ class _Batches(Source):
         missing.
         """
         spelled = [
-            frozenset([s for s in schema.states[name] if isinstance(s, str)] + [s for s, _ in coding(schema, name).texts])
+            frozenset(
+                [s for s in schema.states[name] if isinstance(s, str)] + [s for s, _ in coding(schema, name).texts]
+            )
             for name in schema.variables
         ]
         for columns in self._columns(schema.variables, spelled):
