@@ -420,7 +420,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         table = self.query(list(event), evidence).values
         schema = self._readable()
-        for name, given in reversed(event.items()):
+        for name, given in reversed(list(event.items())):
             table = table @ likelihood(schema, name, given, self.within.get(name), event=True)
         return float(table)
 

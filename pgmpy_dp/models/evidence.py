@@ -122,11 +122,12 @@ def _range(given: Any) -> tuple[Any, Any, str] | None:
 
 
 def _end(schema: Schema, name: Hashable, end: Any, given: Any) -> float:
-    number = schema[name].reads(schema.reading(name)(match_key(end)))
+    declared = schema.numbers[name]
+    number = declared.reads(schema.reading(name)(match_key(end)))
     if number is None or math.isnan(number):
-        _refuse(name, given, f"is a range whose end {end!r} is no {schema[name].kind}; write low:high, or (low, high)")
-    if not schema[name].lower <= number <= schema[name].upper:
-        _refuse(name, given, f"is a range beyond {_bounds(schema[name])}; leave an end out for the bound")
+        _refuse(name, given, f"is a range whose end {end!r} is no {declared.kind}; write low:high, or (low, high)")
+    if not declared.lower <= number <= declared.upper:
+        _refuse(name, given, f"is a range beyond {_bounds(declared)}; leave an end out for the bound")
     return number
 
 
@@ -138,7 +139,7 @@ def _remedy(schema: Schema, name: Hashable) -> str:
     states = _states(schema.states[name])
     if name not in schema.numbers:
         return f"is no state of it; use {states}"
-    kind = schema[name].kind
+    kind = schema.numbers[name].kind
     return f"is no {kind}, range or state of it; use a {kind}, a range low:high, or {states}"
 
 
