@@ -119,10 +119,10 @@ def variable_named(text: str, names: Iterable[Hashable], option: str) -> Any:
     return found[0]
 
 
-def parse_assignment(text: str, option: str) -> tuple[str, str]:
-    """The two sides of ``name=value``."""
+def parse_assignment(text: str, option: str, empty: bool = False) -> tuple[str, str]:
+    """The two sides of ``name=value``; `empty` allows a value to be."""
     name, sign, value = text.partition("=")
-    if not sign or not name.strip() or not value:
+    if not sign or not name.strip() or not (value or empty):
         ask_for(option, text, 'write name=value, in quotation marks where it has blanks, < or >: "age=<25"')
     return name.strip(), value
 

@@ -420,7 +420,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         table = self.query(list(event), evidence).values
         schema = self._readable()
-        for name, given in reversed(event.items()):
+        for name, given in reversed(list(event.items())):
             table = table @ likelihood(schema, name, given, self.within.get(name), event=True)
         return float(table)
 
@@ -451,14 +451,13 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             As `query`, and for a variable without numbers.
         """
         (name,) = self._as_names([variable])
-        schema = self._readable()
-        if name not in schema.numbers:
+        if name not in self.numbers:
             raise ValueError(f"variable={variable!r} has states and no numbers; use query")
         if not all(0 <= level <= 1 for level in quantiles):
             raise ValueError(f"quantiles={quantiles!r} must be from 0 to 1")
-        values, table = self.within.get(name) or Values(schema[name]), self.query(name, evidence).values
+        values, table = self.within.get(name) or Values(self.numbers[name]), self.query(name, evidence).values
         found = np.array([values.mean(table), *values.quantiles(table, quantiles)])
-        return as_column(schema.numbers[name], found, whole=False).set_axis(["mean", *quantiles])
+        return as_column(self.numbers[name], found, whole=False).set_axis(["mean", *quantiles])
 
     def sample(
         self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
@@ -510,6 +509,12 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         # An Index of tuples would become a MultiIndex.
         frame.columns = pd.Index(order, tupleize_cols=False)
         return frame
+
+    @property
+    def numbers(self) -> Mapping[Hashable, Number]:
+        """The variables whose values are numbers or days, divided as the model's states are."""
+        schema = self._own_schema()
+        return {} if schema is None else schema.numbers
 
     def _own_schema(self) -> Schema | None:
         """The schema, while it is one of this model's variables and states."""

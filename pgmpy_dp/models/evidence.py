@@ -94,8 +94,8 @@ def state_of(schema: Schema, name: Hashable, given: Any) -> int:
             if key[0] == "text" and key[1] in states:
                 return states.index(key[1])
             _refuse(name, given, _remedy(schema, name))
-        if number is not None:
-            _within_bounds(declared, name, given, number)
+        if number is not None and declared.outside != "state" and not declared.lower <= number <= declared.upper:
+            _refuse(name, given, f"is outside {_bounds(declared)}")
     # The state of all other values is meant by nothing but its name: what is unknown may be a slip.
     elif key not in map(schema.reading(name).spelled, map(match_key, states)) and not (
         interval_cuts(states) and key[0] == "number"
@@ -122,26 +122,25 @@ def _range(given: Any) -> tuple[Any, Any, str] | None:
 
 
 def _end(schema: Schema, name: Hashable, end: Any, given: Any) -> float:
-    number = schema[name].reads(schema.reading(name)(match_key(end)))
+    declared = schema.numbers[name]
+    number = declared.reads(schema.reading(name)(match_key(end)))
     if number is None or math.isnan(number):
-        _refuse(name, given, f"is a range whose end {end!r} is no {schema[name].kind}; write low:high, or (low, high)")
-    declared = schema[name]
+        _refuse(name, given, f"is a range whose end {end!r} is no {declared.kind}; write low:high, or (low, high)")
     if not declared.lower <= number <= declared.upper:
-        bounds = f"{declared.text(declared.lower)} to {declared.text(declared.upper)}"
-        _refuse(name, given, f"is a range beyond the bounds {bounds}; leave an end out for the bound")
+        _refuse(name, given, f"is a range beyond {_bounds(declared)}; leave an end out for the bound")
     return number
 
 
-def _within_bounds(declared: Number, name: Hashable, given: Any, number: float) -> None:
-    if declared.outside != "state" and not declared.lower <= number <= declared.upper:
-        bounds = f"{declared.text(declared.lower)} to {declared.text(declared.upper)}"
-        _refuse(name, given, f"is outside the bounds {bounds}")
+def _bounds(declared: Number) -> str:
+    return f"the bounds {declared.text(declared.lower)} to {declared.text(declared.upper)}"
 
 
 def _remedy(schema: Schema, name: Hashable) -> str:
-    kind = f"no {schema[name].kind}, range or state" if name in schema.numbers else "no state"
-    also = f" use a {schema[name].kind}, a range low:high, or" if name in schema.numbers else " use"
-    return f"is {kind} of the variable;{also} {_states(schema.states[name])}"
+    states = _states(schema.states[name])
+    if name not in schema.numbers:
+        return f"is no state of it; use {states}"
+    kind = schema.numbers[name].kind
+    return f"is no {kind}, range or state of it; use a {kind}, a range low:high, or {states}"
 
 
 def _states(states: tuple) -> str:
@@ -151,4 +150,4 @@ def _states(states: tuple) -> str:
 
 
 def _refuse(name: Hashable, given: Any, what: str) -> NoReturn:
-    raise ValueError(f"evidence {name!r}: {given!r} {what}")
+    raise ValueError(f"variable {name!r} is given as {given!r}, which {what}")

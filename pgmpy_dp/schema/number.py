@@ -388,6 +388,14 @@ class Number:
     def within(self, positions: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """Numbers at a position from 0 to 1 in each of some cells: of its values in order, the one behind so many.
 
+        Parameters
+        ----------
+        positions, cells : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
         Examples
         --------
         >>> Number(0, 40, cuts=[10], resolution=1).within(np.array([0.5, 1.0]), np.array([0, 1]))
