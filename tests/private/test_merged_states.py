@@ -10,7 +10,15 @@ import pytest
 
 from pgmpy_dp import Budget, Number, PrivateTable, Schema
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
+from pgmpy_dp.estimators import (
+    CollectiveMAP,
+    NaiveMLE,
+    PrivateChowLiu,
+    PrivateIsing,
+    PrivateNetwork,
+    PrivatePairwise,
+    PrivateSGD,
+)
 from pgmpy_dp.models import merging
 from pgmpy_dp.plans import fine_grids
 from pgmpy_dp.plans.marginals import noisy_marginals
@@ -82,11 +90,20 @@ def test_places_that_lead_elsewhere_are_refused_and_nothing_is_spent(schema, pla
     assert curator.left == 1
 
 
-def test_learners_that_cannot_merge_say_what_to_pass():
-    ledger_spent = PrivateTable(records(), SCHEMA, ledger=Budget(epsilon=1.0))
-    with pytest.raises(ValueError, match=r"declares bounds for \['x', 'z'\].*cuts= or bins="):
-        PrivateChowLiu(epsilon=1.0).fit(ledger_spent)
-    assert str(ledger_spent.ledger.spent) == "0-DP"
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda table: PrivateChowLiu(epsilon=1.0).fit(table),
+        lambda table: PrivateSGD(epsilon=1.0, delta=1e-6).fit(nx.Graph([("x", "y")]), table),
+        lambda table: PrivateIsing(2.0, epsilon=1.0).fit(table),
+        lambda table: PrivatePairwise(2.0, epsilon=1.0).fit(table),
+    ],
+)
+def test_learners_that_cannot_merge_say_what_to_pass(fit):
+    table = PrivateTable(records(), SCHEMA, ledger=Budget(epsilon=1.0, delta=1e-6))
+    with pytest.raises(ValueError, match=r"declares bounds for \['x'.*cuts= or bins="):
+        fit(table)
+    assert str(table.ledger.spent) == "0-DP"
 
 
 class TestFits:
