@@ -40,6 +40,8 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.rules import Box, Column, Rule, leave_something, read_rule
+
 __all__ = [
     "Bounds",
     "Schema",
@@ -425,6 +427,10 @@ class Schema(Mapping):
     texts : iterable of hashable, optional
         Discrete variables whose states are written like intervals and are texts all the same, as in a column that
         pandas or R has cut already: ``"[18, 30)"``. The schema is not refused for them; cells are read as always.
+    impossible : iterable of str or mapping, optional
+        Rules about what cannot be, from public knowledge, see `pgmpy_dp.rules`: ``"age < 15 -> marital = never"``, or
+        ``{"sex": ["M"], "pregnant": ["yes"]}``, states that cannot be together. Models obey them; records that break
+        one are counted as always.
 
     Attributes
     ----------
@@ -435,6 +441,9 @@ class Schema(Mapping):
     bounds : mapping of name to Bounds
         Numeric variables only.
     other : mapping of name to state
+    impossible : tuple of str
+    zeros : list of dict of name to frozenset of int
+        What the rules forbid: numbers of states that cannot be together.
     cardinalities : mapping of name to int
         Discrete variables only.
 
@@ -443,16 +452,19 @@ class Schema(Mapping):
     TypeError, ValueError
         For an empty schema, a variable with fewer than two states, repeated or indistinguishable states (see the
         module's docstring), an other-state that is not among the states, or states that look like intervals of numbers
-        and are not read as such (`almost_intervals`), so that no number would be counted in them.
+        and are not read as such (`almost_intervals`), so that no number would be counted in them; for rules that cannot
+        be read, name what is not in the schema, cut through an interval, forbid nothing, or leave no record possible.
 
     Examples
     --------
     >>> schema = Schema({"smoker": ["no", "yes"], "age": Bounds(0, 120)})
     >>> schema["smoker"], schema.cardinality("smoker")
     (('no', 'yes'), 2)
+    >>> Schema({"sex": ["F", "M"], "pregnant": [0, 1]}, impossible=["sex = M -> pregnant != 1"]).zeros
+    [{'sex': frozenset({1}), 'pregnant': frozenset({1})}]
     """
 
-    __slots__ = ("_bounds", "_identity", "_other", "_states", "_variables")
+    __slots__ = ("_bounds", "_identity", "_other", "_rules", "_states", "_variables", "_zeros")
 
     def __init__(
         self,
@@ -460,6 +472,7 @@ class Schema(Mapping):
         *,
         other: Mapping[Any, Any] | None = None,
         texts: Iterable[Hashable] = (),
+        impossible: Iterable[str | Mapping] = (),
     ) -> None:
         if not isinstance(variables, Mapping):
             raise TypeError(
@@ -483,6 +496,7 @@ class Schema(Mapping):
         self._bounds = bounds
         self._other = self._checked_other(other)
         self._refuse_almost_intervals(texts)
+        self._rules, self._zeros = self._read_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._identity = json.dumps(self.to_dict())
 
@@ -521,6 +535,41 @@ class Schema(Mapping):
                     f"Schema(..., texts=[{name!r}])"
                 )
 
+    def _read_rules(self, impossible: Iterable[str | Mapping]) -> tuple[tuple[Rule, ...], list[Box]]:
+        if isinstance(impossible, str | bytes | Mapping) or not isinstance(impossible, Iterable):
+            raise TypeError(f"impossible={_short(impossible)} is no list of rules; pass impossible=[rule]")
+        listed, rules, zeros = list(impossible), [], []
+        columns = {name: self._column(name) for name in self._variables} if listed else {}
+        for given in listed:
+            try:
+                rules.append(read_rule(given, columns))
+                zeros += rules[-1].boxes(columns)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"impossible: the rule {_short(given)} {error}") from None
+        if zeros and not leave_something(zeros, columns):
+            raise ValueError(f"impossible={_short([*map(str, rules)])} leaves no record possible; correct or remove a rule")
+        return tuple(rules), zeros
+
+    def _column(self, name: Hashable) -> Column:
+        """What a rule has to know of a variable."""
+
+        def number(word: str) -> float | None:
+            kind, *value = match_key(word)
+            return float(value[0]) if kind == "number" else None
+
+        if name in self._bounds:
+            return Column(name, None, match_key, number)
+        states = self._states[name]
+        unknown = {None, self._other[name]} if name in self._other else {None}
+        cuts = interval_cuts(states)
+        if cuts is None:
+            own = (number(state) for state in states)
+            spans = tuple(None if value is None else (value, value, True) for value in own)
+        else:
+            spans = tuple((low, high, False) for low, high in itertools.pairwise((-math.inf, *cuts, math.inf)))
+        other = frozenset(code for code, state in enumerate(states) if state in unknown)
+        return Column(name, states, match_key, number, spans, other)
+
     @property
     def variables(self) -> tuple:
         """Names of all variables, in order."""
@@ -540,6 +589,16 @@ class Schema(Mapping):
     def other(self) -> Mapping[Any, Any]:
         """State that takes outside values, for the variables that have one."""
         return MappingProxyType(self._other)
+
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """Rules about what cannot be, as texts."""
+        return tuple(map(str, self._rules))
+
+    @property
+    def zeros(self) -> list[Box]:
+        """What the rules forbid: for some variables the numbers of states that they cannot have together."""
+        return list(self._zeros)
 
     @property
     def cardinalities(self) -> dict[Any, int]:
@@ -580,7 +639,7 @@ class Schema(Mapping):
         Returns
         -------
         Schema
-            In the order given.
+            In the order given. Rules that name a variable which is left out are left out too.
 
         Raises
         ------
@@ -592,6 +651,7 @@ class Schema(Mapping):
             {name: self[name] for name in names},
             other={n: self._other[n] for n in names if n in self._other},
             texts=[name for name in names if name in self._states],
+            impossible=[str(rule) for rule in self._rules if rule.names <= set(names)],
         )
 
     def require_discrete(self, names: Iterable[Hashable] | None = None, argument: str = "state_names") -> None:
@@ -640,7 +700,8 @@ class Schema(Mapping):
         return hash(self._identity)
 
     def __repr__(self) -> str:
-        return f"Schema({len(self)} variables: {_short(self._variables)})"
+        rules = f", impossible={_short(list(self.impossible))}" if self._rules else ""
+        return f"Schema({len(self)} variables: {_short(self._variables)}{rules})"
 
     def __reduce__(self) -> tuple:
         return (Schema.from_dict, (self.to_dict(),))
@@ -662,7 +723,10 @@ class Schema(Mapping):
                 if name in self._other:
                     entry["other"] = encode_label(self._other[name])
             variables.append(entry)
-        return {"format": "pgmpy_dp.schema", "version": 1, "variables": variables}
+        if not self._rules:
+            return {"format": "pgmpy_dp.schema", "version": 1, "variables": variables}
+        # Another version, because a reader that does not know of rules would leave them out.
+        return {"format": "pgmpy_dp.schema", "version": 2, "variables": variables, "impossible": list(self.impossible)}
 
     @classmethod
     def from_dict(cls, content: Mapping) -> Schema:
@@ -685,14 +749,14 @@ class Schema(Mapping):
         """
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
-            return cls(states, other=content.get("other"), texts=states)
+            return cls(states, other=content.get("other"), texts=states, impossible=content.get("impossible", ()))
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
             raise ValueError(
                 f"{_short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
                 "'domain' of {name: [states]}"
             )
-        if content.get("version") != 1:
-            raise ValueError(f"schema version {content.get('version')!r} is unknown; this release reads version 1")
+        if content.get("version") not in (1, 2):
+            raise ValueError(f"schema version {content.get('version')!r} is unknown; this release reads 1 and 2")
         variables: dict[Hashable, Any] = {}
         other: dict[Hashable, Any] = {}
         for entry in content["variables"]:
@@ -704,7 +768,10 @@ class Schema(Mapping):
             if "other" in entry:
                 other[name] = decode_label(entry["other"])
         return cls(
-            variables, other=other, texts=[name for name in variables if not isinstance(variables[name], Bounds)]
+            variables,
+            other=other,
+            texts=[name for name in variables if not isinstance(variables[name], Bounds)],
+            impossible=content.get("impossible", ()),
         )
 
     def to_json(self, path: str | Path) -> None:

@@ -33,6 +33,7 @@ def info(model: ModelFile, as_json: Json = False) -> None:
         "model": str(model),
         "variables": {str(name): [encode_label(state) for state in states[name]] for name in network.nodes},
         "edges": [[encode_label(u), encode_label(v)] for u, v in network.edges],
+        "impossible": list(network.impossible),
         "privacy": None if privacy is None else privacy.to_dict(),
     }
     lines = [
@@ -42,6 +43,7 @@ def info(model: ModelFile, as_json: Json = False) -> None:
     for name in network.nodes:
         neighbours = ", ".join(sorted(map(str, network.neighbors(name)))) or "none"
         lines.append(f"  {name} ({len(states[name])} states): {neighbours}")
+    lines += ["Rules that it obeys:", *(f"  {rule}" for rule in network.impossible)] if network.impossible else []
     show(document, "\n".join(lines), as_json)
 
 
@@ -61,7 +63,7 @@ def query(
     as_json: Json = False,
 ) -> None:
     """The probability of each combination of states of some variables, given others."""
-    from pgmpy_dp.models.conditioning import conditioned
+    from pgmpy_dp.models.conditioning import ImpossibleEvidence, conditioned
     from pgmpy_dp.schema import encode_label
 
     network = load_model(model)
@@ -78,7 +80,10 @@ def query(
     if both or len(set(asked)) < len(asked):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
     own = network.to_log_linear()
-    table = (conditioned(own, known) if known else own).marginal(asked)
+    try:
+        table = (conditioned(own, known) if known else own).marginal(asked)
+    except ImpossibleEvidence:
+        ask_for("--evidence", ", ".join(evidence or ()), "the model gives it the probability 0: ask about what can be")
     given = {str(name): encode_label(states[name][k]) for name, k in known.items()}
     cells = list(itertools.product(*(states[name] for name in asked)))
     rows = [

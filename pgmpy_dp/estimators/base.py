@@ -25,10 +25,11 @@ from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import PrivateFit
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference import Inference, require_inference
+from pgmpy_dp.models.inference import Inference, choose_inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans import marginals
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
@@ -230,7 +231,11 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 f"cliques: no table covers the nodes or edges {absent} of the model; add one that does (cliques=None "
                 "takes one for each edge), or remove them from the graph"
             )
-        require_inference(cliques, self.inference, self.memory_limit)
+        # What "auto" is settled by is the fit, which does not know of rules; the model that obeys them has to fit too.
+        chosen = choose_inference(cliques, self.inference, self.memory_limit)
+        zeros = schema.subset(graph.nodes).zeros
+        for layout in (cliques, with_zeros(cliques, zeros)):
+            require_inference(layout, chosen, self.memory_limit)
         return cliques
 
     def _settings(self, cliques: Cliques) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 from collections.abc import Hashable, Iterable, Sequence
@@ -19,6 +20,7 @@ from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.inference import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.data.frame import encode, n_rows
 from pgmpy_dp.private.files import write_atomically
 from pgmpy_dp.schema import Schema, decode_label, encode_label
@@ -55,6 +57,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         The potentials. After a fit their product sums to 1.
     privacy : Privacy or None
         The guarantee under which the factors were learned; None where they were set by hand.
+    impossible : tuple of str
+        Public rules that the factors obey: what breaks one has the probability 0, and is never drawn.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         # A set of its own: pgmpy's default is one list shared by all models.
         self.latents = set() if latents is None else set(latents)
         self.privacy: Privacy | None = None
+        self.impossible: tuple[str, ...] = ()
         self.memory_limit = memory_limit
         self.inference = inference
 
@@ -170,7 +175,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
-        clone.privacy = self.privacy
+        clone.privacy, clone.impossible = self.privacy, self.impossible
         return clone
 
     def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
@@ -221,7 +226,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Returns
         -------
         MarkovNetwork
-            This model. If the fit fails it is left as it was.
+            This model. If the fit fails it is left as it was. It gets the edges that the schema's rules about what is
+            impossible need.
 
         Raises
         ------
@@ -236,7 +242,10 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         # Assigned only now: an exception above leaves this model as it was.
         self.factors = [factor.copy() for factor in estimator.parameters_]
         self.privacy = getattr(estimator, "privacy_", None)
-        self.inference = getattr(getattr(estimator, "model_", None), "inference", "exact")
+        learned = getattr(estimator, "model_", None)
+        self.inference = getattr(learned, "inference", "exact")
+        self.impossible = getattr(learned, "impossible", ())
+        self.add_edges_from(getattr(learned, "edges", ()))
         return self
 
     # -- exact inference -----------------------------------------------------------------------
@@ -265,6 +274,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
     ) -> MarkovNetwork:
         """Model on `graph` with the distribution of `model`, whose scopes must be cliques of the graph.
 
+        Where the schema has rules about what is impossible, the distribution is conditioned on what is possible, and
+        the graph gets an edge between any two variables of a rule; see `pgmpy_dp.models.structural_zeros.obeying`.
+
         Parameters
         ----------
         model : LogLinearModel
@@ -278,10 +290,19 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Returns
         -------
         MarkovNetwork
+
+        Raises
+        ------
+        InferenceTooLarge
+            If inference with the tables of the rules would exceed the model's memory limit.
         """
+        schema = Schema.coerce(state_names).subset(graph.nodes)
+        model = obeying(model, schema.zeros)
         network = cls(graph, memory_limit=model.memory_limit, inference=model.inference)
-        network.factors = log_linear_to_factors(model, network, Schema.coerce(state_names))
-        network.privacy = privacy
+        for box in schema.zeros:
+            network.add_edges_from(itertools.combinations(box, 2))
+        network.factors = log_linear_to_factors(model, network, schema)
+        network.privacy, network.impossible = privacy, schema.impossible
         return network
 
     def marginal(self, variables: Hashable | Sequence[Hashable]) -> DiscreteFactor:
@@ -402,6 +423,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             ],
             "scopes": [[encode_label(name) for name in factor.variables] for factor in self.factors],
             "inference": inference_to_dict(self.inference),
+            "impossible": list(self.impossible),
             "privacy": None if self.privacy is None else self.privacy.to_dict(),
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
@@ -440,7 +462,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
             for entry in header["states"]
         }
-        # Files from before loopy inference have no such entry.
+        # Files from before loopy inference, and before rules, have no such entries.
         inference = inference_from_dict(header.get("inference", "exact"))
         model = cls(latents=[decode_label(name) for name in header["latents"]], inference=inference)
         model.add_nodes_from([decode_label(name) for name in header["nodes"]])
@@ -451,6 +473,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
                 DiscreteFactor(names, list(array.shape), array, state_names={name: states[name] for name in names})
             )
         model.privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
+        model.impossible = tuple(header.get("impossible", ()))
         return model
 
     def _as_names(self, variables: Any) -> list[Hashable]:
