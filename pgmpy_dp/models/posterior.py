@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -33,10 +33,12 @@ import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior_target import Case, DenseMetric, IterativeMetric, Metric, Target
+from pgmpy_dp.models.structural_zeros import forbidden_cells, with_zeros
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
 __all__ = ["DENSE_LIMIT", "METHODS", "Interval", "Posterior", "sample_posterior"]

@@ -19,18 +19,22 @@ What is forbidden are boxes: for some variables a set of states each, which cann
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+from pgmpy_dp.schema.cells import match_key
+from pgmpy_dp.schema.intervals import interval_cuts
+from pgmpy_dp.schema.number import Number, number_text
 
 __all__ = ["Box", "Column", "Rule", "leave_something", "read_rule"]
 
 Box = dict[Hashable, frozenset[int]]
 """States, by their numbers, that some variables cannot have together."""
-
-Range = tuple[float, float, bool]
-"""Lowest and highest number of a state, and whether the highest belongs to it."""
 
 _QUOTED = r"`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'"
 _BARE = r"(?:-(?!>)|[^-&<>=!{}`\"'\s])(?:-(?!>)|[^-&<>=!{}])*?"
@@ -49,22 +53,62 @@ class Column:
     ----------
     name : hashable
     states : tuple, or None for numbers that are not divided
-    key : callable
-        From a value to what tells states apart.
-    number : callable
-        From a word to the number that it is for this variable; None for another word.
-    ranges : tuple of (float, float, bool) or None, one for each state
-        Numbers that the state stands for.
-    other : frozenset of int
-        States that stand for what is not known: missing, outside, other values.
+    declared : Number, optional
+    other : hashable
+        The state that takes other values.
     """
 
     name: Hashable
     states: tuple | None
-    key: Callable[[object], Hashable]
-    number: Callable[[str], float | None]
-    ranges: tuple[Range | None, ...] = ()
-    other: frozenset[int] = frozenset()
+    declared: Number | None = None
+    other: Hashable = None
+
+    def number(self, word: object) -> float | None:
+        """The number, or day, that is written so; None for another word."""
+        key = match_key(word)
+        if self.declared is not None:
+            number = self.declared.reads(key)
+            return None if number is None or math.isnan(number) else number
+        return float(key[1]) if key[0] == "number" else None
+
+    def value_above(self, number: float, or_at: bool) -> float | None:
+        """The first number above one, or at it; None where there is no first one."""
+        if self.declared is not None:
+            return self.declared.value_above(number, or_at)
+        return number if or_at else None
+
+    def divided(self, cuts: Iterable[float]) -> Column:
+        """Numbers that are not divided as a fine grid would divide them."""
+        if self.states is not None or self.declared is None:
+            return self
+        fine = self.declared.fine(cuts=cuts)
+        return Column(self.name, fine.states, fine)
+
+    def text(self, number: float) -> str:
+        """A number, or day, as messages say it."""
+        return number_text(number) if self.declared is None else self.declared.text(number)
+
+    @cached_property
+    def keys(self) -> list[tuple]:
+        """Of each state."""
+        return [match_key(state) for state in self.states or ()]
+
+    @cached_property
+    def spans(self) -> list[tuple[float, float, bool] | None]:
+        """Of each state the lowest and the highest number, and whether the highest belongs to it; None for none."""
+        states = self.states or ()
+        if self.declared is not None:
+            cells = self.declared.spans()
+            return [*cells, *(None for _ in states[len(cells) :])]
+        if cuts := interval_cuts(states):
+            return [(low, high, False) for low, high in itertools.pairwise((-math.inf, *cuts, math.inf))]
+        numbers = (self.number(state) for state in states)
+        return [None if number is None else (number, number, True) for number in numbers]
+
+    def is_known(self, code: int) -> bool:
+        """Whether a state without a number lacks one for certain."""
+        assert self.states is not None
+        return self.declared is None and self.states[code] not in (None, self.other)
 
 
 @dataclass(frozen=True)
@@ -95,21 +139,23 @@ class Condition:
         if self.sign in ("=", "!=", "in"):
             assert column.states is not None
             named = {code for word in self.words for code in _named(word, column)}
-            unknown = {code for code in column.other if column.states[code] is None} - named
-            met = [None if code in unknown else code in named for code in range(len(column.states))]
+            met = [None if s is None and code not in named else code in named for code, s in enumerate(column.states)]
             return [None if known is None else not known for known in met] if self.sign == "!=" else met
         number = self._threshold(column)
         return [self._compared(number, code, column) for code in range(len(column.states or ()))]
 
-    def check(self, column: Column) -> None:
-        """ValueError for a condition that numbers which are not divided cannot be compared by."""
+    def cuts(self, column: Column) -> list[float]:
+        """Where it divides numbers, as far as that is known: of a value, at it and at the next one."""
         if self.sign in ("=", "!=", "in"):
-            raise ValueError(f"compares {column.name!r}, a variable of numbers, by {self.sign!r}; use <, <=, > or >=")
-        self._threshold(column)
+            numbers = [number for word in self.words if (number := column.number(word.text)) is not None]
+            found = [column.value_above(number, or_at) for number in numbers for or_at in (True, False)]
+            return [] if None in found else [cut for cut in found if cut is not None]
+        cut = column.value_above(self._threshold(column), self.sign in ("<", ">="))
+        return [] if cut is None else [cut]
 
     def _threshold(self, column: Column) -> float:
         (word,) = self.words
-        if column.states is not None and not any(column.ranges):
+        if column.states is not None and not any(column.spans):
             raise ValueError(
                 f"compares {column.name!r} with {word}, but its states {_short(column.states)} are no numbers and no "
                 "intervals; name states, with =, != or in {...}"
@@ -121,14 +167,14 @@ class Condition:
 
     def _compared(self, number: float, code: int, column: Column) -> bool | None:
         """Whether all numbers of a state meet the condition (True), or none does (False)."""
-        span = column.ranges[code]
+        span = column.spans[code]
         assert column.states is not None
         state = column.states[code]
         if span is None:
-            if code in column.other:
+            if not column.is_known(code):
                 return None
             raise ValueError(
-                f"compares {column.name!r} with {number:.15g}, but its state {state!r} is no number and no interval; "
+                f"compares {column.name!r} with {column.text(number)}, but its state {state!r} is no number and no interval; "
                 "name states, with =, != or in {...}"
             )
         low, high, closed = span
@@ -136,8 +182,11 @@ class Condition:
         above = low > number or (low == number and self.sign in ("<", ">="))
         if below or above:
             return below == (self.sign in ("<", "<="))
-        remedy = f"cut at {number:.15g}" if self.sign in ("<", ">=") else "intervals begin with their cut: use < or >="
-        raise ValueError(f"compares {column.name!r} with {number:.15g}, which lies within its state {state!r}; {remedy}")
+        cuts = self.cuts(column)
+        remedy = f"cut at {column.text(cuts[0])}" if cuts else "intervals begin with their cut: use < or >="
+        raise ValueError(
+            f"compares {column.name!r} with {column.text(number)}, which is inside its state {state!r}; {remedy}"
+        )
 
 
 @dataclass(frozen=True)
@@ -155,23 +204,24 @@ class Rule:
         sides = [" & ".join(map(str, side)) for side in (self.given, self.implied) if side]
         return " -> ".join(sides)
 
+    def cuts(self, column: Column) -> list[float]:
+        """Where its comparisons divide the numbers of a variable."""
+        return [
+            cut for part in (*self.given, *self.implied) if part.name == column.name for cut in part.cuts(column)
+        ]
+
     def boxes(self, columns: Mapping[Hashable, Column]) -> list[Box]:
         """What the rule forbids; nothing while one of its variables is not divided into states.
 
         Raises
         ------
         ValueError
-            For conditions that the states do not decide, and for a rule that forbids nothing.
+            For conditions that the states do not decide (of numbers that are not divided: not those of a fine grid),
+            and for a rule that forbids nothing.
         """
-        parts = (*self.given, *self.implied)
-        if any(columns[name].states is None for name in self.names):
-            for part in parts:
-                if columns[part.name].states is None:
-                    part.check(columns[part.name])
-                else:
-                    part.truth(columns[part.name])
-            return []
-        known = [part.truth(columns[part.name]) for part in parts]
+        divided = all(columns[name].states is not None for name in self.names)
+        columns = {name: columns[name].divided(self.cuts(columns[name])) for name in self.names}
+        known = [part.truth(columns[part.name]) for part in (*self.given, *self.implied)]
         start: Box = {}
         for part, met in zip(self.given, known, strict=False):
             _narrow(start, part.name, met, True)
@@ -182,7 +232,7 @@ class Rule:
         found = [box for box in found if all(box.values())]
         if not found:
             raise ValueError("forbids nothing: no states meet its conditions and break it; correct or remove it")
-        return found
+        return found if divided else []
 
 
 def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
@@ -205,11 +255,11 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
         listed = [states] if isinstance(states, str) or not isinstance(states, Iterable) else list(states)
         if column.states is None or not listed:
             raise ValueError(f"has no states of {name!r}; name at least one")
-        known = {column.key(state): state for state in column.states}
-        unknown = [state for state in listed if column.key(state) not in known]
+        known = dict(zip(column.keys, column.states, strict=True))
+        unknown = [state for state in listed if match_key(state) not in known]
         if unknown:
             raise ValueError(f"has {unknown}, which are no states of {name!r}; it has {_short(column.states)}")
-        words = tuple(_word_of(known[column.key(state)]) for state in listed)
+        words = tuple(_word_of(known[match_key(state)]) for state in listed)
         given.append(Condition(column.name, "in" if len(words) > 1 else "=", words))
     return Rule(tuple(given))
 
@@ -243,17 +293,16 @@ def _narrow(box: Box, name: Hashable, met: Sequence[bool | None], wanted: bool) 
 def _named(word: Word, column: Column) -> list[int]:
     """Numbers of the states that a word names: one, or those that a number is."""
     states = column.states or ()
-    keys = [column.key(state) for state in states]
     if word == Word("missing") and None in states:
         return [states.index(None)]
-    if column.key(word.text) in keys:
-        return [keys.index(column.key(word.text))]
+    if match_key(word.text) in column.keys:
+        return [column.keys.index(match_key(word.text))]
     spelled = [code for code, state in enumerate(states) if str(state) == word.text and state is not None]
     if len(spelled) == 1:
         return spelled
-    number = column.number(word.text) if any(column.ranges) else None
+    number = column.number(word.text) if any(column.spans) else None
     if number is not None:
-        for code, span in enumerate(column.ranges):
+        for code, span in enumerate(column.spans):
             if span is None or not (span[0] <= number < span[1] or (number == span[1] and span[2])):
                 continue
             if span[0] < span[1]:
