@@ -61,7 +61,9 @@ def forbidden_cells(cliques: Cliques, boxes: Sequence[Box]) -> np.ndarray:
         for box in boxes:
             if set(box) <= set(scope):
                 sizes = (range(size) for size in table.shape)
-                axes = [sorted(box[name]) if name in box else list(all_) for name, all_ in zip(scope, sizes, strict=True)]
+                axes = [
+                    sorted(box[name]) if name in box else list(all_) for name, all_ in zip(scope, sizes, strict=True)
+                ]
                 table[np.ix_(*axes)] = True
     return flat
 

@@ -206,9 +206,7 @@ class Rule:
 
     def cuts(self, column: Column) -> list[float]:
         """Where its comparisons divide the numbers of a variable."""
-        return [
-            cut for part in (*self.given, *self.implied) if part.name == column.name for cut in part.cuts(column)
-        ]
+        return [cut for part in (*self.given, *self.implied) if part.name == column.name for cut in part.cuts(column)]
 
     def boxes(self, columns: Mapping[Hashable, Column]) -> list[Box]:
         """What the rule forbids; nothing while one of its variables is not divided into states.
@@ -270,17 +268,17 @@ def leave_something(boxes: Sequence[Box], columns: Mapping[Hashable, Column]) ->
     Depth first: a box that is still open is left by one of its variables, or else by one of those after it.
     """
     sizes = {name: len(columns[name].states or ()) for box in boxes for name in box}
-    waiting = [{name: frozenset(range(size)) for name, size in sizes.items()}]
+    waiting = [({name: frozenset(range(size)) for name, size in sizes.items()}, list(boxes))]
     while waiting:
-        left = waiting.pop()
-        if any(all(left[name] <= codes for name, codes in box.items()) for box in boxes):
-            continue
-        unsettled = [box for box in boxes if all(left[name] & codes for name, codes in box.items())]
+        left, unsettled = waiting.pop()
+        unsettled = [box for box in unsettled if all(left[name] & codes for name, codes in box.items())]
         if not unsettled:
             return True
+        if any(all(left[name] <= codes for name, codes in box.items()) for box in unsettled):
+            continue
         for name, codes in min(unsettled, key=len).items():
             if outside := left[name] - codes:
-                waiting.append({**left, name: outside})
+                waiting.append(({**left, name: outside}, unsettled))
             left = {**left, name: left[name] & codes}
     return False
 
