@@ -73,7 +73,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     parameters_ : list of DiscreteFactor
         One for each maximal clique of the graph; their product sums to 1.
     model_ : MarkovNetwork
-        The graph with these parameters.
+        The graph with these parameters, and with the edges that rules about what is impossible need.
     release_
     privacy_
     n_records_, n_records_sd_ : float
@@ -184,6 +184,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
         """Learn again from tables that were released before; needs no records and costs nothing.
 
+        If `state_names` is a `Schema`, its rules about what is impossible count, not the release's.
+
         Parameters
         ----------
         model : MarkovNetwork, or any undirected graph
@@ -208,8 +210,13 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             different = [name for name in graph if name in given and given[name] != release.schema.get(name)]
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
-        self._checked_cliques(graph, release.schema, release.scopes)
+        self._checked_cliques(graph, self._schema(release, graph), release.scopes)
         return self._take(release, graph=graph)
+
+    def _schema(self, release: Release, graph: nx.Graph) -> Schema:
+        """Of the model: that of `state_names` where there is one, whose rules may be others than the release's."""
+        given = None if self.state_names is None else Schema.coerce(self.state_names)
+        return release.schema if given is None or any(name not in given for name in graph) else given
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
@@ -255,7 +262,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         noisy = noisy_marginals(release, tuple(graph.nodes))
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
-        model = MarkovNetwork.from_log_linear(fit.model, graph, release.schema, privacy)
+        model = MarkovNetwork.from_log_linear(fit.model, graph, self._schema(release, graph), privacy)
         return {
             "parameters_": model.factors,
             "model_": model,

@@ -301,7 +301,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         network = cls(graph, memory_limit=model.memory_limit, inference=model.inference)
         for box in schema.zeros:
             network.add_edges_from(itertools.combinations(box, 2))
-        network.factors = log_linear_to_factors(model, network, schema)
+        network.factors = log_linear_to_factors(model, network, schema.states)
         network.privacy, network.impossible = privacy, schema.impossible
         return network
 

@@ -56,4 +56,4 @@ class BaseTableEstimator(BasePrivateEstimator):
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
         if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:
-            raise ValueError("state_names and the release have other variables or states; drop state_names")
+            raise ValueError("state_names and the release have other variables, states or rules; drop state_names")
