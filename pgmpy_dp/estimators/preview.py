@@ -183,10 +183,11 @@ def preview(
     -----
     Privacy: it takes no records and no ledger, and costs nothing; the verdict is as public as its arguments.
 
-    A simulation draws n records from the public model, conditioned on what the schema's rules leave possible (above 10^6, their expected counts: the error is against the
-    records' own tables, into which their sampling does not enter), adds noise to their tables by the code of the
-    release, learns by the estimator's ``fit_release``, and compares its tables with the drawn records' own. Where exact
-    inference does not fit the estimator's memory limit there are no simulations, and the verdict says so.
+    A simulation draws n records from the public model, conditioned on what the schema's rules leave possible (above
+    10^6, their expected counts: the error is against the records' own tables, into which their sampling does not
+    enter), adds noise to their tables by the code of the release, learns by the estimator's ``fit_release``, and
+    compares its tables with the drawn records' own. Where exact inference does not fit the estimator's memory limit
+    there are no simulations, and the verdict says so.
 
     docs/preview.md has predictions against measurements.
 

@@ -138,7 +138,16 @@ class Number:
         return all(map(self.divides, edges[1:-1])) and all(a < b for a, b in itertools.pairwise(edges[:-1]))
 
     def divides(self, cut: float) -> bool:
-        """Whether there can be numbers below a cut, and at it or above."""
+        """Whether there can be numbers below a cut, and at it or above.
+
+        Parameters
+        ----------
+        cut : float
+
+        Returns
+        -------
+        bool
+        """
         return self.lower < cut < self.upper or (self.resolution is not None and cut == self.upper)
 
     def _check_resolution(self) -> None:
@@ -224,6 +233,10 @@ class Number:
     def spans(self) -> list[tuple[float, float, bool]]:
         """Of each cell its lowest and highest number, and whether the highest belongs to it: values of the resolution.
 
+        Returns
+        -------
+        list of (float, float, bool)
+
         Examples
         --------
         >>> Number(0, 9, cuts=[5]).spans(), Number(0, 9, cuts=[5], resolution=1).spans()
@@ -236,7 +249,19 @@ class Number:
         return [(self._value(first), self._value(behind - 1), True) for first, behind in steps]
 
     def value_above(self, number: float, or_at: bool) -> float | None:
-        """The first value of the resolution above a number, or at it; without a resolution: the number, or None."""
+        """The first value above a number.
+
+        Parameters
+        ----------
+        number : float
+        or_at : bool
+            Whether the number itself may be it.
+
+        Returns
+        -------
+        float or None
+            A value of the resolution. Without one: the number if it may be, else None.
+        """
         if self.resolution is None:
             return number if or_at else None
         steps = self._steps(number)
@@ -247,7 +272,18 @@ class Number:
         return dataclasses.replace(self, cuts=tuple(cuts), bins=None)
 
     def fine(self, bins: int = _FINE, cuts: Iterable[float] = ()) -> Number:
-        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins and `cuts`."""
+        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins.
+
+        Parameters
+        ----------
+        bins : int
+        cuts : iterable of float
+            Where it is divided too.
+
+        Returns
+        -------
+        Number
+        """
         if self.divided:
             return self
         if self.n_values is not None and self.n_values <= max(bins, _EACH):

@@ -6,13 +6,13 @@ A rule is a text, an implication or a combination that does not occur::
     sex = M & pregnant = yes
     job in {student, retired} & income >= 5000 -> age >= 18
 
-Conditions are ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` and ``in {...}``, joined by ``&``. A name or state that has one of
-these signs, a comma, or a quotation mark at its beginning stands in quotation marks or backticks: ``"<25"``. The word
-``missing`` without marks is the state None, where there is one. A rule may also be a mapping from variables to the
+Conditions are ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` and ``in {...}``, joined by ``&``. A name or state that has
+one of these signs, a comma, or a quotation mark at its beginning stands in quotation marks or backticks: ``"<25"``. The
+word ``missing`` without marks is the state None, where there is one. A rule may also be a mapping from variables to the
 states that cannot be together: ``{"sex": ["M"], "pregnant": ["yes"]}``.
 
-A rule forbids what contradicts it for certain. A missing value neither has nor lacks a property: the state None, and the
-state that takes other values where numbers are compared, are forbidden only where a rule names them.
+A rule forbids what contradicts it for certain. A missing value neither has nor lacks a property: the state None, and
+the state that takes other values where numbers are compared, are forbidden only where a rule names them.
 
 What is forbidden are boxes: for some variables a set of states each, which cannot be together.
 """
@@ -174,8 +174,8 @@ class Condition:
             if not column.is_known(code):
                 return None
             raise ValueError(
-                f"compares {column.name!r} with {column.text(number)}, but its state {state!r} is no number and no interval; "
-                "name states, with =, != or in {...}"
+                f"compares {column.name!r} with {column.text(number)}, but its state {state!r} is no number and no "
+                "interval; name states, with =, != or in {...}"
             )
         low, high, closed = span
         below = high < number or (high == number and (self.sign in ("<=", ">") or not closed))
@@ -349,8 +349,8 @@ def _next_word(text: str, at: int) -> tuple[Word, int]:
     found = _WORD.match(text, at)
     if not found:
         raise ValueError(
-            f"cannot be read from {text[at:].strip()!r} on; write conditions such as age < 15, and quotation marks around "
-            'names and states with signs: "<25"'
+            f"cannot be read from {text[at:].strip()!r} on; write conditions such as age < 15, and quotation marks "
+            'around names and states with signs: "<25"'
         )
     return _word(found[1]), found.end()
 

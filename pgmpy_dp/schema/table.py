@@ -372,6 +372,15 @@ class Schema(Mapping):
     def rule_cuts(self, name: Hashable) -> tuple[float, ...]:
         """Where the rules divide a variable of numbers: cells that are merged across these cannot obey them.
 
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        tuple of float
+            Ascending, inside the bounds.
+
         Examples
         --------
         >>> Schema({"age": Number(0, 120, resolution=1), "job": ["no", "yes"]},

@@ -196,7 +196,7 @@ def test_noise_that_says_that_only_the_impossible_happens_breaks_nothing():
 
 
 WIDE = {f"x{i}": [*range(10)] for i in range(12)}
-TOO_WIDE = Schema(WIDE, impossible=[{name: 0 for name in WIDE}])
+TOO_WIDE = Schema(WIDE, impossible=[dict.fromkeys(WIDE, 0)])
 
 
 @pytest.mark.parametrize(
