@@ -192,7 +192,7 @@ conditions = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(conditions, min_size=1, max_size=3), st.lists(conditions, max_size=2), st.booleans())
 def test_rules_over_numbers_say_what_python_says(given_, implied, blanks):
     table = {"x": [0, 1, 2, 3], "y": [3, 1, 2, 0], "z": Number(0, 3, bins=4, resolution=1, missing="drop")}

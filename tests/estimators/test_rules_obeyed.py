@@ -22,6 +22,7 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
+from pgmpy_dp.models import structural_zeros
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.inference import InferenceUnavailable
@@ -214,6 +215,18 @@ def test_tables_that_are_too_large_cost_nothing(estimator, graph):
     with pytest.raises(ValueError, match=r"exact inference needs|rules \(impossible\) need a clique"):
         estimator.fit(table) if graph is None else estimator.fit(graph, table)
     assert not table.ledger.entries
+
+
+def test_a_tree_whose_model_is_too_large_is_not_lost(monkeypatch):
+    def too_large(*_):
+        raise InferenceTooLarge("too large")
+
+    estimator = PrivateChowLiu(epsilon=5.0, state_names=SCHEMA)
+    monkeypatch.setattr(structural_zeros, "require_inference", too_large)
+    with pytest.raises(InferenceTooLarge) as failed:
+        estimator.fit(records())
+    monkeypatch.undo()
+    assert estimator.fit_release(failed.value.release).model_.impossible == SCHEMA.impossible
 
 
 def test_what_a_search_may_choose_leaves_room_for_the_rules():
