@@ -279,6 +279,27 @@ def test_a_check_fails_where_states_match_nothing(folder):
     assert public.stdout.count("match next to nothing") == 3
 
 
+def test_what_is_impossible(folder):
+    young, office = "age < 25 -> income = low", 'age >= 65 & job in {"office"}'
+    rules = f"--impossible '{young}' --impossible '{office}'"
+    columns = '--variable "job=office,field" --variable "income=low,high" --cuts "age=25,45,65"'
+    run(f"schema {columns} {rules} --out rules.json")
+    assert Schema.from_json("rules.json").impossible == (young, "age >= 65 & job in {office}")
+    run("fit records.csv --schema rules.json --epsilon 2 --out model.npz")
+    assert young in run("info model.npz").stdout
+    assert json.loads(run("info model.npz --json").stdout)["impossible"][0] == young
+    run("sample model.npz --n 5000 --out synthetic.csv")
+    drawn = pd.read_csv("synthetic.csv")
+    assert not ((drawn["age"] == "<25") & (drawn["income"] == "high")).any()
+    assert not ((drawn["age"] == ">=65") & (drawn["job"] == "office")).any()
+    told = json.loads(run("query model.npz --variables income --evidence age=20 --json").stdout)
+    assert [row["probability"] for row in told["table"]] == [1.0, 0.0]
+    refused = run("query model.npz --variables job --evidence age=20 --evidence income=high", 2).stderr
+    assert "--evidence is 'age=20, income=high': the model gives it the probability 0" in " ".join(refused.split())
+    refused = run(f'schema {columns} --impossible "age < 20 -> income = low"', 2).stderr
+    assert "cut at 20" in " ".join(refused.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

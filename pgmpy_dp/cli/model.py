@@ -34,6 +34,7 @@ def info(model: ModelFile, as_json: Json = False) -> None:
         "variables": {str(name): [encode_label(state) for state in states[name]] for name in network.nodes},
         "numbers": {str(name): {"kind": number.kind, **number.to_dict()} for name, number in network.numbers.items()},
         "edges": [[encode_label(u), encode_label(v)] for u, v in network.edges],
+        "impossible": list(network.impossible),
         "privacy": None if privacy is None else privacy.to_dict(),
     }
     lines = [
@@ -45,6 +46,7 @@ def info(model: ModelFile, as_json: Json = False) -> None:
         number = network.numbers.get(name)
         what = "" if number is None else f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, "
         lines.append(f"  {name} ({what}{len(states[name])} states): {neighbours}")
+    lines += ["Rules that it obeys:", *(f"  {rule}" for rule in network.impossible)] if network.impossible else []
     show(document, "\n".join(lines), as_json)
 
 
@@ -73,6 +75,7 @@ def query(
     A number or a date counts as the interval that it is in. Both ends belong to a range; an interval that it cuts
     through counts by the share of its values. Of one variable of numbers, mean and quartiles are told too.
     """
+    from pgmpy_dp.models.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
 
     network = load_model(model)
@@ -95,7 +98,10 @@ def query(
     both = [name for name in asked if name in known]
     if both or len(set(asked)) < len(asked):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
-    table = network.query(asked, known).values
+    try:
+        table = network.query(asked, known).values
+    except ImpossibleEvidence:
+        ask_for("--evidence", ", ".join(evidence or ()), "the model gives it the probability 0: ask about what can be")
     cells = list(itertools.product(*(states[name] for name in asked)))
     rows = [
         {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}

@@ -45,6 +45,10 @@ def schema(
         list[str] | None,
         typer.Option("--texts", help="A column that holds intervals as texts, having been cut already."),
     ] = None,
+    impossible: Annotated[
+        list[str] | None,
+        typer.Option("--impossible", help='What cannot be, for example "age < 15 -> marital = never".'),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -58,6 +62,10 @@ def schema(
 
     Values are compared as texts, "30-59" too: numbers are counted in the intervals of --cuts alone. Values that are
     almost such intervals, "[30, 60)" for one, are refused, unless --texts says that the column holds them as they are.
+
+    --impossible, which may be repeated, says what is known to be impossible: an implication such as
+    "age < 15 -> marital = never", or a combination such as "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >,
+    >= and in {a, b}, joined by &. Learned models obey it: synthetic records never break it.
     """
     from pgmpy_dp.schema import Schema, almost_intervals, interval_states
 
@@ -83,7 +91,7 @@ def schema(
             note(
                 f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; --cuts is for numbers"
             )
-    found = Schema(states, other=others, texts=texts or ())
+    found = Schema(states, other=others, texts=texts or (), impossible=impossible or ())
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

@@ -25,10 +25,11 @@ from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import PrivateFit
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference import Inference, require_inference
+from pgmpy_dp.models.inference import Inference, choose_inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans import marginals
 from pgmpy_dp.plans.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.plans.marginals import noisy_marginals
@@ -73,7 +74,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     parameters_ : list of DiscreteFactor
         One for each maximal clique of the graph; their product sums to 1.
     model_ : MarkovNetwork
-        The graph with these parameters.
+        The graph with these parameters, and with the edges that rules about what is impossible need.
     release_
     privacy_
     n_records_, n_records_sd_ : float
@@ -183,6 +184,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
         """Learn again from tables that were released before; needs no records and costs nothing.
 
+        If `state_names` is a `Schema`, its rules about what is impossible count, not the release's.
+
         Parameters
         ----------
         model : MarkovNetwork, or any undirected graph
@@ -207,8 +210,15 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             different = given.matches(release.schema, [name for name in graph if name in given])
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
-        self._checked_cliques(graph, release.schema, release.scopes)
+        self._checked_cliques(graph, self._schema(release, graph), release.scopes)
         return self._take(release, graph=graph)
+
+    def _schema(self, release: Release, graph: nx.Graph) -> Schema:
+        """Of the model: that of `state_names` where there is one, whose rules may be others than the release's."""
+        given = None if self.state_names is None else Schema.coerce(self.state_names)
+        if given is None or any(name not in given for name in graph):
+            return release.schema
+        return release.schema.replaced({}, given.subset(graph.nodes).impossible)
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
@@ -229,7 +239,11 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 f"cliques: no table covers the nodes or edges {absent} of the model; add one that does (cliques=None "
                 "takes one for each edge), or remove them from the graph"
             )
-        require_inference(cliques, self.inference, self.memory_limit)
+        # What "auto" is settled by is the fit, which does not know of rules; the model that obeys them has to fit too.
+        chosen = choose_inference(cliques, self.inference, self.memory_limit)
+        zeros = schema.subset(graph.nodes).zeros
+        for layout in (cliques, with_zeros(cliques, zeros)):
+            require_inference(layout, chosen, self.memory_limit)
         return cliques
 
     def _settings(self, cliques: Cliques) -> Any:
@@ -249,7 +263,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         noisy = noisy_marginals(release, tuple(graph.nodes))
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
-        model = MarkovNetwork.from_log_linear(fit.model, graph, release.schema, privacy, fine_states(release))
+        schema = self._schema(release, graph)
+        model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
         return {
             "parameters_": model.factors,
             "model_": model,

@@ -164,7 +164,9 @@ class CollectiveMAP(BaseMarginalsEstimator):
         draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
-        return ParameterPosterior(draws, self.release_.schema, graph, self.privacy_)
+        schema = self._schema(self.release_, graph)
+        draws = draws.obeying(schema.subset(graph.nodes).zeros)
+        return ParameterPosterior(draws, schema, graph, self.privacy_)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

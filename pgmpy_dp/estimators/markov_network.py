@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from pgmpy_dp.models.evidence import likelihood
 from pgmpy_dp.models.inference import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.data.frame import encode, n_rows
 from pgmpy_dp.private.files import write_atomically
 from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
@@ -234,7 +236,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Returns
         -------
         MarkovNetwork
-            This model. If the fit fails it is left as it was.
+            This model. If the fit fails it is left as it was. It gets the edges that the schema's rules about what is
+            impossible need.
 
         Raises
         ------
@@ -252,6 +255,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         learned = getattr(estimator, "model_", None)
         self.inference = getattr(learned, "inference", "exact")
         self.schema, self.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
+        self.add_edges_from(getattr(learned, "edges", ()))
         return self
 
     # -- exact inference -----------------------------------------------------------------------
@@ -281,6 +285,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
     ) -> MarkovNetwork:
         """Model on `graph` with the distribution of `model`, whose scopes must be cliques of the graph.
 
+        Where the schema has rules about what is impossible, the distribution is conditioned on what is possible, and
+        the graph gets an edge between any two variables of a rule; see `pgmpy_dp.models.structural_zeros.obeying`.
+
         Parameters
         ----------
         model : LogLinearModel
@@ -296,11 +303,22 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Returns
         -------
         MarkovNetwork
+
+        Raises
+        ------
+        InferenceTooLarge
+            If inference with the tables of the rules would exceed the model's memory limit.
         """
+        declared = Schema.coerce(state_names)
+        schema = declared.subset(name for name in declared if name in graph)
+        model = obeying(model, schema.zeros)
         network = cls(graph, memory_limit=model.memory_limit, inference=model.inference)
-        schema = Schema.coerce(state_names)
+        for box in schema.zeros:
+            network.add_edges_from(itertools.combinations(box, 2))
         network.factors = log_linear_to_factors(model, network, schema.states)
-        network.schema = schema.subset(name for name in schema if name in network)
+        network.schema = Schema.coerce(state_names).subset(
+            name for name in Schema.coerce(state_names) if name in network
+        )
         network.privacy, network.within = privacy, dict(within or {})
         return network
 
@@ -516,6 +534,12 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         schema = self._own_schema()
         return {} if schema is None else schema.numbers
 
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """Public rules that the factors obey: what breaks one has the probability 0, and is never drawn."""
+        schema = self._own_schema()
+        return () if schema is None else schema.impossible
+
     def _own_schema(self) -> Schema | None:
         """The schema, while it is one of this model's variables and states."""
         states = self.states
@@ -636,7 +660,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
             for entry in header["states"]
         }
-        # Files from before loopy inference have no such entry.
+        # Files from before loopy inference, and before rules, have no such entries.
         inference = inference_from_dict(header.get("inference", "exact"))
         model = cls(latents=[decode_label(name) for name in header["latents"]], inference=inference)
         model.add_nodes_from([decode_label(name) for name in header["nodes"]])

@@ -144,7 +144,7 @@ class PrivateSGD(BaseMarginalsEstimator):
         variables = tuple(graph.nodes)
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
         learned = LogLinearModel(cliques, gradient.parameters(release), self.memory_limit)
-        model = MarkovNetwork.from_log_linear(learned, graph, schema, privacy)
+        model = MarkovNetwork.from_log_linear(learned, graph, self._schema(release, graph), privacy)
         count_noise = release.noise[1] if release.n_records is None else None
         n_steps = release.public["path"]["n_steps"]
         n_records = release.n_records if count_noise is None else release.values[1][0]

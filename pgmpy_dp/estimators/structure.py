@@ -15,8 +15,11 @@ from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.inference import require_inference
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import fine_states
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
@@ -41,6 +44,9 @@ class BaseStructureEstimator(BaseGraphEstimator):
     def _check_schema(self, schema: Schema) -> None:
         self._settings()
         schema.require_discrete(argument="state_names")
+        if schema.zeros:  # the least that a model which obeys the rules needs
+            alone = Cliques(schema.variables, tuple(schema.cardinalities.values()), ())
+            require_inference(with_zeros(alone, schema.zeros), "exact", DEFAULT_MEMORY_LIMIT)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)

@@ -57,4 +57,4 @@ class BaseTableEstimator(BasePrivateEstimator):
         super()._check_release(release)
         given = None if self.state_names is None else Schema.coerce(self.state_names)
         if given is not None and (given.variables != release.schema.variables or given.matches(release.schema)):
-            raise ValueError("state_names and the release have other variables or states; drop state_names")
+            raise ValueError("state_names and the release have other variables, states or rules; drop state_names")

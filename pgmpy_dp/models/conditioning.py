@@ -10,7 +10,11 @@ import numpy as np
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
 
-__all__ = ["conditioned"]
+__all__ = ["ImpossibleEvidence", "conditioned"]
+
+
+class ImpossibleEvidence(ValueError):
+    """What is known cannot be, under the model."""
 
 
 def conditioned(model: LogLinearModel, evidence: Mapping[Hashable, int | np.ndarray]) -> LogLinearModel:
@@ -34,7 +38,9 @@ def conditioned(model: LogLinearModel, evidence: Mapping[Hashable, int | np.ndar
     Raises
     ------
     ValueError
-        For unknown variables or states, if no variable is left, and for evidence that is impossible by one table.
+        For unknown variables or states, and if no variable is left.
+    ImpossibleEvidence
+        If the model gives the evidence the probability 0 (under loopy inference: if one of its tables does).
 
     Examples
     --------
@@ -62,18 +68,20 @@ def conditioned(model: LogLinearModel, evidence: Mapping[Hashable, int | np.ndar
     left = [(name, k) for name, k in zip(cliques.variables, cliques.cardinalities, strict=True) if name not in known]
     if not left:
         raise ValueError("evidence has the states of all variables; leave out those that are asked about")
-    scopes, tables = [], []
+    scopes, tables, possible = [], [], True
     for scope, table in zip(cliques.scopes, cliques.split(model.theta), strict=True):
         kept = tuple(name for name in scope if name not in known)
-        sliced = table[tuple(known.get(name, slice(None)) for name in scope)]
-        if np.isneginf(sliced).all():
-            raise ValueError(f"evidence has a probability of 0 in the model, by its table of {list(scope)}")
+        part = table[tuple(known.get(name, slice(None)) for name in scope)]
+        possible &= bool(np.any(part > -np.inf))
         if kept:  # a table of evidence alone is a constant
             scopes.append(kept)
-            tables.append(sliced)
+            tables.append(part)
     with np.errstate(divide="ignore"):
         scopes += [(name,) for name in likely]
         tables += [np.log(weights / weights.max()) for weights in likely.values()]
     names, cardinalities = zip(*left, strict=True)
     smaller = Cliques(names, cardinalities, tuple(scopes))
-    return replace(model, cliques=smaller, theta=smaller.join(tables) if tables else np.zeros(0))
+    found = replace(model, cliques=smaller, theta=smaller.join(tables) if tables else np.zeros(0))
+    if not possible or (found.inference == "exact" and not found.is_possible):
+        raise ImpossibleEvidence(f"evidence has the states {dict(evidence)!r}, which the model gives the probability 0")
+    return found

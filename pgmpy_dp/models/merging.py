@@ -147,7 +147,7 @@ def merge_states(
     least : float
         A category with a noisy count below it is rare.
     merge_rare : sequence of names
-        Of the categorical variables among `tables`.
+        Of the categorical variables among `tables`. Those that rules about what is impossible name keep their states.
 
     Returns
     -------
@@ -172,9 +172,17 @@ def merge_states(
             proportions = likely_proportions(table, deviation, cells)
             bins = equal_bins(proportions[:cells], n_bins)
             starts = np.flatnonzero(np.diff(bins)) + 1
+            # Rules about what is impossible compare there.
+            needed = [number.edges.index(cut) for cut in schema.rule_cuts(name)]
+            starts = np.union1d(starts, needed).astype(int)
+            bins = np.searchsorted(starts, np.arange(cells), side="right")
             changed[name] = number.with_cuts(number.edges[k] for k in starts)
             places[name] = (*bins.tolist(), *range(int(bins[-1]) + 1, int(bins[-1]) + 1 + len(table) - cells))
-        elif name in merge_rare and (rare := rare_states(table, least)).any():
+        elif (
+            name in merge_rare
+            and not any(name in box for box in schema.zeros)
+            and (rare := rare_states(table, least)).any()
+        ):
             kept = [state for state, is_rare in zip(schema.states[name], rare, strict=True) if not is_rare]
             changed[name] = [*kept, _name_of_rare(kept)]
             places[name] = tuple(np.where(rare, len(kept), np.cumsum(~rare) - 1).tolist())

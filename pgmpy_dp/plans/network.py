@@ -13,6 +13,7 @@ import numpy as np
 
 from pgmpy_dp.models.network_estimate import NetworkEstimate, Pair, admissible_pairs, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.plans.network_shares import (
@@ -172,7 +173,8 @@ class _Search:
         """One round: select a pair, measure it, refit. Whether that changed its table by more than noise would."""
         shares = self.shares
         # What was too large once stays so: the model only grows.
-        allowed = admissible_pairs(self.fit.noisy.cliques, self.candidates, self.asked["max_clique_cells"])
+        grown = with_zeros(self.fit.noisy.cliques, self.curator.schema.zeros)
+        allowed = admissible_pairs(grown, self.candidates, self.asked["max_clique_cells"])
         self.unavailable |= dict.fromkeys(set(self.candidates) - set(allowed), number - 1)
         self.candidates = allowed
         measuring, selecting = share * (1 - shares.selection), share * shares.selection

@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.network_estimate import Pair, largest_clique
+from pgmpy_dp.models.network_estimate import Pair, admissible_pairs, largest_clique
+from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import largest_sizes
 from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph
 from pgmpy_dp.plans.settings import SeededSettings, by, share, whole
@@ -151,15 +152,20 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
     forbidden = set(_positions(schema, "forbidden_edges", settings.forbidden))
     sizes = [largest_sizes(schema)[name] for name in schema.variables]
     fine = [schema.fine().cardinality(name) for name in schema.variables]
-    cliques = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
+    single = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
+    cliques = with_zeros(single, schema.zeros)
     cells = largest_clique(cliques, required)
-    if cells > settings.max_clique_cells and required:
+    if cells > settings.max_clique_cells and (required or schema.zeros):
+        asking = (("required_edges", required), ("the schema's rules (impossible)", schema.zeros))
         raise ValueError(
-            f"required_edges need a clique of {cells} cells in the junction tree, more than "
-            f"max_clique_cells={settings.max_clique_cells}; require fewer edges, or raise max_clique_cells"
+            f"{' and '.join(name for name, given in asking if given)} need a clique of {cells} cells in the junction "
+            f"tree, more than max_clique_cells={settings.max_clique_cells}; require fewer edges, leave out rules, or "
+            "raise max_clique_cells"
         )
     pairs = [pair for pair in itertools.combinations(range(len(sizes)), 2) if pair not in forbidden]
     candidates = tuple(pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= settings.max_clique_cells)
+    if schema.zeros:
+        candidates = tuple(admissible_pairs(cliques, candidates, settings.max_clique_cells))
     total = sum(sizes[i] * sizes[j] for i, j in candidates)
     if total > _MOST_CELLS:
         raise ValueError(
