@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.plans.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.plans.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, share, whole
@@ -26,7 +27,6 @@ from pgmpy_dp.private.curator.field_moments import (
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.plans.parities import (
     ParitySettings,
     ask_parities,
@@ -38,7 +39,6 @@ from pgmpy_dp.private.data.parities import (
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.private import audit

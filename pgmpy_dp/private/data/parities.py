@@ -24,7 +24,6 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
@@ -213,7 +212,7 @@ def parity_sums_and_count(
     Returns
     -------
     Sensitive
-        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes`, or of
+        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.models.field_scopes.field_scopes`, or of
         the family.
     """
     sums = parity_sums(codes, family) if isinstance(family, int) else family_sums(codes, family)
@@ -271,7 +270,7 @@ def parity_sums(codes: np.ndarray, order: int) -> np.ndarray:
     Returns
     -------
     ndarray of int64, shape (m,)
-        In the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes`.
+        In the order of :func:`~pgmpy_dp.models.field_scopes.field_scopes`.
 
     Examples
     --------
@@ -349,4 +348,5 @@ def _by_transform(codes: np.ndarray, order: int) -> np.ndarray:
     for j in range(p):
         cells |= codes[:, j].astype(np.int64) << j
     histogram = np.bincount(cells, minlength=1 << p)
-    return np.rint(parities_of_cells(histogram, masks_of(field_scopes(p, order)))).astype(np.int64)
+    subsets = [subset for size in range(1, order + 1) for subset in itertools.combinations(range(p), size)]
+    return np.rint(parities_of_cells(histogram, masks_of(subsets))).astype(np.int64)
