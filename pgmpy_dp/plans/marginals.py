@@ -13,16 +13,15 @@ import numpy as np
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.plans.least_noise import NOISES, least_noise
 from pgmpy_dp.plans.settings import SeededSettings, by, one_of, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import (
-    NOISES,
     TableCurator,
     checked_scopes,
     rehearsed_tables,
     require_scopes,
-    table_cost,
     table_noise,
 )
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -243,7 +242,13 @@ def _public(settings: MarginalSettings, budget: Budget) -> dict[str, Any]:
 
 def _cost(schema: Schema, adjacency: Adjacency, settings: MarginalSettings, budget: Budget) -> PureDP | ZCDP:
     """The guarantee to release under, from public numbers; its type tells the noise. Refuses impossible scales."""
-    return table_cost(_table_sizes(schema, settings), adjacency, budget, settings.noise, settings.weights)
+    sizes = _table_sizes(schema, settings)
+    return least_noise(
+        lambda cost: table_noise(len(sizes), adjacency, cost, Fraction(1), settings.weights),
+        sizes,
+        budget,
+        settings.noise,
+    )
 
 
 def _table_sizes(schema: Schema, settings: MarginalSettings) -> list[int]:

@@ -59,7 +59,7 @@ class TestRelease:
     def test_check_charge_count_noise_in_this_order(self, monkeypatch):
         events = []
         for place, name in (
-            (chain, "pair_table_cost"),
+            (chain, "pair_table_noise"),
             (curators, "chain_tables"),
             (samplers, "discrete_laplace"),
         ):
@@ -68,7 +68,7 @@ class TestRelease:
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
         run(private(), ChainSettings(), Budget(epsilon=1.0))
-        assert events == ["pair_table_cost", "charge", "chain_tables", *["discrete_laplace"] * 2]
+        assert events == ["pair_table_noise", "charge", "chain_tables", *["discrete_laplace"] * 2]
 
     def test_a_refusal_changes_nothing(self):
         data = private(ledger=Budget(epsilon=1.0))

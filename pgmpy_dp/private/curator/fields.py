@@ -12,7 +12,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.base import Curator, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax, additive_scales
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.regressions import (
@@ -129,10 +129,7 @@ class FieldCurator(Curator):
             raise ValueError(
                 f"adjacency={str(self.adjacency)!r} has a public number of records; declare n_records instead"
             )
-        additive_scales([(1.0, 1.0)], self.cost, checked_share(share))
-        (noisy,) = self._answer(
-            "record_count", {}, share, lambda cost, s: AdditiveNoise.of([record_count(self._data)], cost, s)
-        )
+        (noisy,) = self._additive("record_count", {}, share, [(1.0, 1.0)], lambda: [record_count(self._data)])
         return int(noisy[0])
 
     def regression_path(self, layout: Any, reach: int) -> RegressionPath:

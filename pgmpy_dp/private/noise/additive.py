@@ -16,27 +16,22 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.checks import exact_fraction
-from pgmpy_dp.private import accounting
-from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
     "LARGEST_SCALE",
-    "NOISES",
     "additive_release",
     "gaussian_release",
     "gaussian_scales",
     "laplace_release",
     "laplace_scales",
-    "noise_and_cost",
     "root_down",
     "root_up",
     "round_up",
 ]
 
-NOISES = ("auto", "laplace", "gaussian")
 
 LARGEST_SCALE = 2.0**48  # leaves int64 room for any noise that has a chance above exp(-16000)
 _SMALLEST_SCALE = (
@@ -156,50 +151,6 @@ def additive_release(
     if isinstance(cost, ZCDP):
         return gaussian_release(tables, exact_fraction(share) * Fraction(cost.rho), weights, seed)
     return laplace_release(tables, exact_fraction(share) * Fraction(cost.epsilon), weights, seed)
-
-
-def noise_and_cost(
-    l1: Sequence[float],
-    l2: Sequence[float],
-    sizes: Sequence[int],
-    noise: str,
-    weights: Sequence[float] | None,
-    budget: Budget,
-) -> PureDP | ZCDP:
-    """The guarantee under which to release tables of these sensitivities and numbers of cells, which tells the noise.
-
-    Laplace for `PureDP`, Gaussian for `ZCDP`; where `budget` allows both and `noise` is "auto", the one of smaller
-    total variance. Public numbers alone decide. ValueError for noise that cannot give the budget, and for impossible
-    scales.
-    """
-    if noise == "gaussian" and budget.rho is None and not budget.delta:
-        raise ValueError(
-            f"noise='gaussian' cannot give {budget}: Gaussian noise has no pure guarantee; "
-            "pass rho, or a delta above 0, or noise='laplace'"
-        )
-    if noise == "laplace" and budget.rho is not None:
-        raise ValueError(
-            f"noise='laplace' is for an epsilon, but the budget is {budget}; pass epsilon, or noise='gaussian', "
-            "which is more accurate for any rho"
-        )
-    costs: list[tuple[float, PureDP | ZCDP]] = []
-    if budget.epsilon is not None and noise != "gaussian":
-        scales = laplace_scales(l1, budget.epsilon, weights)
-        variance = math.fsum(
-            size * Noise("discrete_laplace", b).variance for size, b in zip(sizes, scales, strict=True)
-        )
-        costs.append((variance, PureDP(budget.epsilon)))
-    if noise != "laplace" and (budget.rho is not None or budget.delta):
-        rho = budget.rho
-        if rho is None:
-            assert budget.epsilon is not None
-            rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
-        scales = gaussian_scales(l2, rho, weights)
-        variance = math.fsum(
-            size * Noise("discrete_gaussian", s).variance for size, s in zip(sizes, scales, strict=True)
-        )
-        costs.append((variance, ZCDP(rho)))
-    return min(costs, key=lambda item: item[0])[1]
 
 
 def _shares(count: int, weights: Sequence[float] | None) -> list[Fraction]:
