@@ -21,7 +21,7 @@ from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["ClippingGrid", "bounded_sum", "clipped_sum", "record_count", "sampled_gradient_sum", "sensitivity"]
+__all__ = ["ClippingGrid", "bounded_sum", "clipped_sum", "record_count", "sampled_gradient_sum"]
 
 _WEIGHT_BITS = 10
 _FINEST_BITS = 24
@@ -200,8 +200,3 @@ def record_count(table: PrivateTable) -> Sensitive:
     if changed_records(table.adjacency) != 1 and table.n_records is not None:
         raise ValueError(f"adjacency={str(table.adjacency)!r} has a public number of records; use table.n_records")
     return Sensitive(np.array([len(table._codes)], dtype=np.int64), table.adjacency, 1.0, 1.0, 1.0)
-
-
-def sensitivity(grid: ClippingGrid, adjacency: Adjacency) -> int:
-    """l2 sensitivity of the clipped sum, in units: each changed record counts with ``bound``."""
-    return changed_records(adjacency) * grid.bound
