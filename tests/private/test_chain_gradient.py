@@ -19,7 +19,7 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator import gradients as curators
 from pgmpy_dp.private.curator import schedule
-from pgmpy_dp.private.data import chain_gradients
+from pgmpy_dp.private.data import chain_gradients, gradients
 from pgmpy_dp.private.data.chain_gradients import (
     ChainGrid,
     UserShares,
@@ -196,7 +196,7 @@ class TestClippedSum:
     def test_clamped_sums_are_those_of_unlimited_integers(self, limit, monkeypatch):
         grid = ChainGrid(0.6, K, 0.25)
         true = whole_sum(USERS, logits(1.0), grid).value
-        monkeypatch.setattr(chain_gradients, "_LIMIT", limit)
+        monkeypatch.setattr(gradients, "_LIMIT", limit)
         assert (whole_sum(USERS, logits(1.0), grid).value == np.clip(true, -limit, limit)).all()
 
     @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 1e300])

@@ -30,7 +30,7 @@ from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 
-__all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_share", "cost_of", "observed"]
+__all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_eta", "checked_share", "cost_of", "observed"]
 
 
 Step = TypeVar("Step")
@@ -196,6 +196,14 @@ def checked_share(share: Fraction | float) -> Fraction:
     exact = exact_fraction(share)
     if exact <= 0:
         raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
+    return exact
+
+
+def checked_eta(eta: Fraction | float) -> Fraction:
+    """A part of the reserve as an exact fraction; ValueError if it is not in (0, 1)."""
+    exact = exact_fraction(eta)
+    if not 0 < exact < 1:
+        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
     return exact
 
 

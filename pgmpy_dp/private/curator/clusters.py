@@ -12,7 +12,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.base import checked_share
+from pgmpy_dp.private.curator.base import checked_eta, checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.mechanism import StableCells, WeightedNoise, additive_scales
 from pgmpy_dp.private.curator.vectors import VectorCurator
@@ -133,10 +133,9 @@ def stable_histogram(
     >>> stable_histogram(1, ZCDP(0.5), 1, 1e-6)
     StabilityHistogram(scale=1.4142135623730951, threshold=9)
     """
-    if not 0 < eta < 1:
-        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
+    failing = float(checked_eta(eta))
     # The threshold's own margin is above what rounding eta to a float can add.
-    return stability_histogram(n_marks, checked_share(share) * Fraction(_rho(cost).rho), float(eta))
+    return stability_histogram(n_marks, checked_share(share) * Fraction(_rho(cost).rho), failing)
 
 
 def log_scale_noise(cost: PureDP | ZCDP, share: Fraction | float) -> Noise:

@@ -25,7 +25,7 @@ from pgmpy_dp.private.data.regressions import (
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
-from pgmpy_dp.private.noise.additive import gaussian_scales
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise
 
@@ -42,7 +42,6 @@ __all__ = [
     "vertex_scale",
 ]
 
-_LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
 
 LARGEST_REACH = 1 << 20
 """Largest absolute value of integer logits: a table of residuals has six times as many entries."""
@@ -80,7 +79,7 @@ def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> fl
     4.0
     """
     multiplier = gaussian_scales([float(changed_records(adjacency))], share * Fraction(cost.rho))[0]
-    if multiplier * LARGEST_BOUND > _LARGEST_SCALE:
+    if multiplier * LARGEST_BOUND > LARGEST_SCALE:
         raise ValueError(
             f"a budget of {cost} leaves each step 1/{float(1 / share):.3g} of it, which needs noise of "
             f"{multiplier:.3g} times the clip norm and would bury any gradient; raise the budget, or take fewer steps "

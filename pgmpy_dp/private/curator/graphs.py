@@ -14,13 +14,13 @@ import scipy.sparse as sp
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales, pure_epsilon
 from pgmpy_dp.private.curator.solutions import SolutionCurator
 from pgmpy_dp.private.data.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import bulk
-from pgmpy_dp.private.noise.additive import root_down, root_up
+from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.noise.choice import exponential_below, flip_rate
 from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.noise.subsampling import poisson_sample
@@ -65,11 +65,7 @@ def response_rate(cost: PureDP | ZCDP, share: Fraction | float) -> float:
     >>> response_rate(PureDP(2.0), Fraction(1, 2)), response_rate(ZCDP(0.5), 1)
     (0.268951416015625, 0.268951416015625)
     """
-    part = checked_share(share)
-    # What is epsilon-DP is epsilon**2/2-zCDP.
-    return flip_rate(
-        root_down(2 * part * Fraction(cost.rho)) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
-    )
+    return flip_rate(pure_epsilon(cost, checked_share(share)))
 
 
 def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | float) -> SignLaw:
@@ -88,10 +84,7 @@ def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | 
     >>> law.agree / law.disagree <= math.e, law.sizes[0] < law.sizes[2]
     (True, True)
     """
-    part = checked_share(share)
-    epsilon = (
-        Fraction(root_down(8 * part * Fraction(cost.rho))) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
-    )
+    epsilon = pure_epsilon(cost, checked_share(share), 8)  # the exponential mechanism is epsilon**2/8-zCDP
     agree = (exponential_below(epsilon) * _POINT).__floor__()
     exponents = [float(epsilon) * degree * (n - 2 * c) ** 2 / (4.0 * n) for c in range(n + 1)]
     sizes = tuple(max(1, int(math.exp(max(-700.0, _SIZE_POINT - x)))) for x in exponents)

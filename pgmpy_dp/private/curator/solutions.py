@@ -39,6 +39,7 @@ from pgmpy_dp.private.data.moments import TraceSensitivity
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.noise.additive import round_down
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
 from pgmpy_dp.private.noise.matrix import MatrixNoise, plan_matrix_noise
 from pgmpy_dp.private.sensitive import Sensitive
@@ -219,8 +220,10 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
     if isinstance(cost, ZCDP):
         if eta:
             raise ValueError(f"eta={float(eta)!r} is for a curator of epsilon; with rho Gaussian noise needs no delta")
-        return Budget(rho=_down(exact_fraction(share) * Fraction(cost.rho)))
-    return Budget(epsilon=_down(exact_fraction(share) * Fraction(cost.epsilon)), delta=_down(exact_fraction(eta)))
+        return Budget(rho=round_down(exact_fraction(share) * Fraction(cost.rho)))
+    return Budget(
+        epsilon=round_down(exact_fraction(share) * Fraction(cost.epsilon)), delta=round_down(exact_fraction(eta))
+    )
 
 
 def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:
@@ -403,8 +406,3 @@ def _moved(program: Any) -> float:
             raise ValueError(f"program.{name}={value!r} is not a positive finite number")
     checked_number("program.failure", program.failure, positive=False, below_one=True)
     return float(program.sensitivity + 2.0 * program.distance) * _UP
-
-
-def _down(exact: Fraction) -> float:
-    rounded = float(exact)
-    return rounded if Fraction(rounded) <= exact else math.nextafter(rounded, 0.0)

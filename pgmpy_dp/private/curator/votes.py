@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, exact_fraction
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.private.curator.base import Curator, checked_eta, checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
-from pgmpy_dp.private.curator.mechanism import StableMode, additive_scales
+from pgmpy_dp.private.curator.mechanism import StableMode, additive_scales, pure_epsilon
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import root_down, root_up
+from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -93,15 +93,8 @@ def agreement_test(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction |
     >>> agreement_test(PureDP(1.0), 1, 1e-6), agreement_test(ZCDP(0.5), 1, 1e-6)
     (DistanceTest(scale=1.0, threshold=14), DistanceTest(scale=1.0, threshold=14))
     """
-    part, failing = checked_share(share), exact_fraction(eta)
-    if not 0 < failing < 1:
-        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
-    if isinstance(cost, ZCDP):
-        epsilon = Fraction(root_down(2 * part * Fraction(cost.rho)))
-    else:
-        epsilon = part * Fraction(cost.epsilon)
-    delta = float(failing)
-    return distance_test(epsilon, delta if Fraction(delta) <= failing else math.nextafter(delta, 0.0))
+    epsilon = pure_epsilon(cost, checked_share(share))
+    return distance_test(epsilon, round_down(checked_eta(eta)))
 
 
 class VotingCurator(Curator):

@@ -21,6 +21,7 @@ __all__ = [
     "laplace_scales",
     "root_down",
     "root_up",
+    "round_down",
     "round_up",
 ]
 
@@ -108,6 +109,12 @@ def round_up(exact: Fraction) -> float:
     except OverflowError:
         return math.inf
     return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)
+
+
+def round_down(exact: Fraction) -> float:
+    """The largest float that is not above a non-negative fraction."""
+    rounded = float(exact)
+    return rounded if Fraction(rounded) <= exact else math.nextafter(rounded, 0.0)
 
 
 def root_up(exact: Fraction) -> float:
