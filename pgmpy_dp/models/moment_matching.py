@@ -31,9 +31,9 @@ import networkx as nx
 import numpy as np
 
 from pgmpy_dp.models.contrasts import Contrasts
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.models.moment_fit import ContrastFit, fit_contrasts
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 
 __all__ = ["MomentFit", "match_interactions", "match_ising", "match_parities"]
 

@@ -28,10 +28,10 @@ from scipy.special import expit, xlogy
 
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import edge_scores
+from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.plans.settings import Settings, by, number, one_of, whole
 from pgmpy_dp.private.curator.blocks import block_function
 from pgmpy_dp.private.data.regressions import feature_rows
-from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.solvers.proximal import minimize_proximal
 

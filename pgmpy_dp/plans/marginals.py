@@ -14,16 +14,15 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans.fine_grids import largest_sizes, merge, merged_values, undivided
+from pgmpy_dp.plans.least_noise import NOISES, least_noise
 from pgmpy_dp.plans.settings import SeededSettings, by, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import (
-    NOISES,
     TableCurator,
     checked_scopes,
     rehearsed_tables,
     require_scopes,
-    table_cost,
     table_noise,
 )
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -267,7 +266,9 @@ def _cost(schema: Schema, adjacency: Adjacency, settings: MarginalSettings, budg
         each = settings.fine_share / (1 - settings.fine_share) * sum(own) / len(fine)
         weights = (*[each] * len(fine), *own)
     cells = [schema.fine().cardinality(name) for name in fine] + sizes
-    return table_cost(cells, adjacency, budget, settings.noise, weights)
+    return least_noise(
+        lambda cost: table_noise(len(cells), adjacency, cost, Fraction(1), weights), cells, budget, settings.noise
+    )
 
 
 def _fine(schema: Schema, settings: MarginalSettings) -> list[Hashable]:

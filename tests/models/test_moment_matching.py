@@ -14,11 +14,12 @@ from scipy.optimize import minimize
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.models.contrasts import Contrasts, all_states
 from pgmpy_dp.models.exact_moments import Enumeration, JunctionTreeMoments, elimination_cells
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.models.moment_matching import match_interactions, match_ising, match_parities
 from pgmpy_dp.models.persistent_gibbs import PairwiseChains, ParityChains, make_chains
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.models.support import grow_support
-from pgmpy_dp.private.mathematics.field_design import field_scopes, helmert
+from pgmpy_dp.private.mathematics.field_design import helmert
 
 EXACT = {"noise_sd": 0.0, "n": 10**12}  # a standard error of 1e-6: L-BFGS stops at a gradient of 1e-8
 

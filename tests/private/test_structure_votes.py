@@ -160,7 +160,7 @@ class TestBlockLearners:
         """Against scipy on the split into positive and negative parts, with an active constraint."""
         from scipy.optimize import minimize
 
-        from pgmpy_dp.private.mathematics.regression_layout import regression_layout
+        from pgmpy_dp.models.regression_layout import regression_layout
 
         layout = regression_layout("ising", [2] * 4)
         ours = block_graphs._regressions(CODES[:300], layout, 0.7)

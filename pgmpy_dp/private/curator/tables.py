@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,59 +25,21 @@ from pgmpy_dp.private.data.table import (
     require_table_and_budget,
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
 __all__ = [
-    "NOISES",
     "TableCurator",
     "checked_scopes",
-    "match_cost",
     "match_noise",
     "misfit_scale",
     "rehearsed_tables",
     "require_scopes",
-    "table_cost",
     "table_noise",
 ]
 
 Scope = tuple[Hashable, ...]
-
-
-def table_cost(
-    sizes: Sequence[int],
-    adjacency: Adjacency,
-    budget: Budget,
-    noise: str = "auto",
-    weights: Sequence[float] | None = None,
-) -> PureDP | ZCDP:
-    """The cost under which tables of these numbers of cells have the least noise, where a budget leaves the choice.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-    adjacency : Adjacency
-    budget : Budget
-        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
-    noise : {"auto", "laplace", "gaussian"}
-        "auto" takes the smaller total variance.
-    weights : sequence of float, optional
-        As in :meth:`TableCurator.tables`, for all of the budget.
-
-    Raises
-    ------
-    ValueError
-        For noise that cannot give the budget, or that would bury any count.
-
-    Examples
-    --------
-    >>> table_cost([2], Adjacency.ADD_REMOVE, Budget(epsilon=1.0, delta=1e-6))
-    PureDP(epsilon=1.0)
-    """
-    l1, l2, _ = table_sensitivity(adjacency)
-    return noise_and_cost([l1] * len(sizes), [l2] * len(sizes), sizes, noise, weights, budget)
 
 
 def rehearsed_tables(
@@ -119,30 +81,6 @@ def table_noise(
     return additive_scales([(l1, l2)] * count, cost, share, weights)
 
 
-def match_cost(n_counts: int, budget: Budget) -> PureDP | ZCDP:
-    """The cost under which :meth:`TableCurator.matched_counts` has the least noise, where a budget leaves the choice.
-
-    Parameters
-    ----------
-    n_counts : int
-        One for each column, one for all, and one more where the number of records is not public.
-    budget : Budget
-        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
-
-    Raises
-    ------
-    ValueError
-        Where the noise would bury any count.
-
-    Examples
-    --------
-    >>> match_cost(3, Budget(epsilon=0.05)), match_cost(3, Budget(rho=0.1))
-    (PureDP(epsilon=0.05), ZCDP(rho=0.1))
-    """
-    l1, l2, _ = match_sensitivity(n_counts)
-    return noise_and_cost([l1], [l2], [n_counts], "auto", None, budget)
-
-
 def match_noise(n_counts: int, cost: PureDP | ZCDP, share: Fraction) -> Noise:
     """The noise of :meth:`TableCurator.matched_counts`, from public numbers; ValueError where it buries any count.
 
@@ -180,9 +118,17 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         require_table_and_budget(data, budget)
         if not fine:
             data.schema.require_discrete(argument="schema")
+        super().__init__(data, budget, **facts)
+
+    def _start(self, *facts: Any) -> None:
+        super()._start(*facts)
         self._kept: dict[Scope, Sensitive] = {}
         self._fine: dict[str, Any] | None = None
-        super().__init__(data, budget, **facts)
+
+    def _child(self, data: Any) -> Self:
+        child = super()._child(data)
+        child._fine = self._fine
+        return child
 
     @property
     def schema(self) -> Schema:
@@ -279,13 +225,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         """
         checked = self._checked(scopes)
         weights = None if weights is None else tuple(weights)
-        table_noise(len(checked), self.adjacency, self.cost, checked_share(share), weights)
-        return self._answer(
-            "tables",
-            {"scopes": checked, "weights": weights, **self._places},
-            share,
-            lambda cost, s: AdditiveNoise.of(self._exact(checked), cost, s, weights),
-        )
+        norms = [table_sensitivity(self.adjacency)] * len(checked)
+        arguments = {"scopes": checked, "weights": weights, **self._places}
+        return self._additive("tables", arguments, share, norms, lambda: self._exact(checked), weights)
 
     def matched_counts(self, share: Fraction | float) -> np.ndarray:
         """How many records there are, and how many match the schema in all columns and in each column, with noise.
@@ -326,10 +268,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         """
         if self._data._is_part:
             raise ValueError("a random part has no records outside the schema; ask before the table is split")
-        match_noise(1 + len(self.schema) + (self.n_records is None), self.cost, checked_share(share))
-        (noisy,) = self._answer(
-            "matched_counts", {}, share, lambda cost, s: AdditiveNoise.of([matched_records(self._data)], cost, s)
-        )
+        norms = [match_sensitivity(1 + len(self.schema) + (self.n_records is None))]
+        (noisy,) = self._additive("matched_counts", {}, share, norms, lambda: [matched_records(self._data)])
         return noisy
 
     def worst_fit(
@@ -395,8 +335,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         arguments = {"scopes": checked, "expected": public, "offsets": floors, **self._places}
         return self._answer("worst_fit", arguments, share, mechanism)
 
-    @contextmanager
-    def split(self, n_parts: int) -> Iterator[list[TableCurator]]:
+    def split(self, n_parts: int) -> AbstractContextManager[list[TableCurator]]:
         """Curators of disjoint random parts of the records, each with all that this one has left.
 
         This one answers nothing until the block ends, and then loses the largest share that one of them used.
@@ -431,18 +370,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
             other, B by A's output.
         """
-        self._require_open()  # before records are read and coins drawn that nobody would use
-
-        def made() -> list[TableCurator]:
-            codes = self._data._codes
-            part = self._random_parts(codes, n_parts)
-            return [self._child(self._data._of_codes(codes[part == k])) for k in range(n_parts)]
-
-        parts = self._reading(made)
-        for child in parts:
-            child._kept, child._fine = {}, self._fine
-        with self._lending(list(parts)):
-            yield parts
+        return self._parted(n_parts, lambda: self._data._codes, self._data._of_codes)
 
     def _public(self) -> dict[str, Any]:
         scopes = [
