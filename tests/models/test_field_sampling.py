@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from pgmpy_dp.models.field_sampling import DoesNotCouple, _from_the_past, sample_field
-from pgmpy_dp.models.glauber import BinaryGlauber, PairwiseGlauber, half_logistic
-from pgmpy_dp.models.junction_tree import InferenceTooLarge
-from pgmpy_dp.models.mixing import dobrushin_burn_in, gibbs_burn_in, influences
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.models.random_graphs import (
+from benchmarks.random_graphs import (
     named_graph,
     random_binary_field,
     random_hyperedges,
     random_ising,
     random_pairwise,
 )
+from pgmpy_dp.models.field_sampling import DoesNotCouple, _from_the_past, sample_field
+from pgmpy_dp.models.glauber import BinaryGlauber, PairwiseGlauber, half_logistic
+from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.mixing import dobrushin_burn_in, gibbs_burn_in, influences
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
 
 from .test_random_fields import all_codes, joint
 
