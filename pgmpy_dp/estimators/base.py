@@ -11,6 +11,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -41,6 +42,7 @@ __all__ = ["BaseMarginalsEstimator", "private_table", "progress_bar", "schema_an
 Progress = Callable[[], None] | None
 
 
+@dataclass(repr=False, eq=False)
 class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
@@ -99,34 +101,19 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        cliques: list[tuple] | None = None,
-        noise: str = "auto",
-        weights: list[float] | None = None,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        random_state: int | None = None,
-        inference: Inference = "exact",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.cliques = cliques
-        self.noise = noise
-        self.weights = weights
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.inference = inference
-        super().__init__()
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    cliques: list[tuple] | None = None
+    noise: str = "auto"
+    weights: list[float] | None = None
+    _: KW_ONLY
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    random_state: int | None = None
+    inference: Inference = "exact"
 
     @abstractmethod
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.models.collective_em import collective_em
-from pgmpy_dp.models.inference import Inference
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveEM"]
 
 
+@dataclass(repr=False, eq=False)
 class CollectiveEM(BaseMarginalsEstimator):
     """Private parameters by expectation-maximisation for collective graphical models.
 
@@ -75,35 +74,12 @@ class CollectiveEM(BaseMarginalsEstimator):
     0.7
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        cliques: list[tuple] | None = None,
-        noise: str = "auto",
-        weights: list[float] | None = None,
-        e_step: str = "dual",
-        n_iter: int | None = None,
-        step: float | None = None,
-        stop: str | None = "risk",
-        damping: float | None = None,
-        n_propagations: int | None = None,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        random_state: int | None = None,
-        inference: Inference = "exact",
-    ) -> None:
-        self.e_step = e_step
-        self.n_iter = n_iter
-        self.step = step
-        self.stop = stop
-        self.damping = damping
-        self.n_propagations = n_propagations
-        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
-        super().__init__(*data, memory_limit, random_state, inference)
+    e_step: str = "dual"
+    n_iter: int | None = None
+    step: float | None = None
+    stop: str | None = "risk"
+    damping: float | None = None
+    n_propagations: int | None = None
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._given("e_step", "n_iter", "step", "stop", "damping", "n_propagations", "memory_limit", "inference")

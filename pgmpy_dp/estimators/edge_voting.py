@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["EdgeVoting"]
 
 
+@dataclass(repr=False, eq=False)
 class EdgeVoting(BaseBlockVotes):
     """The edges that more than half of many disjoint blocks of records have in their graphs, by noisy counts.
 
@@ -80,34 +82,21 @@ class EdgeVoting(BaseBlockVotes):
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("edge_votes",)
 
-    def __init__(
-        self,
-        width: float,
-        min_edge_weight: float,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        max_edges: int | None = None,
-        n_blocks: int | None = None,
-        noise: str = "auto",
-        learner: str = "auto",
-        order: int = 2,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        n_workers: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.width = width
-        self.min_edge_weight = min_edge_weight
-        self.max_edges = max_edges
-        self.n_blocks = n_blocks
-        self.noise = noise
-        self.learner = learner
-        self.order = order
-        self.n_workers = n_workers
-        self.random_state = random_state
-        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
+    width: float
+    min_edge_weight: float
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    max_edges: int | None = None
+    n_blocks: int | None = None
+    noise: str = "auto"
+    learner: str = "auto"
+    order: int = 2
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    n_workers: int | None = None
+    random_state: int | None = None
 
     def _blocks(self) -> BlockSettings:
         return dataclasses.replace(super()._blocks(), max_edges=self.max_edges)

@@ -39,6 +39,7 @@ _METHODS = ("auto", "moments", "frank-wolfe", "gradient")
 _DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class BaseFieldEstimator(BaseGraphEstimator):
     """Parameters and graph of a Markov random field; abstract, see the three estimators.
 
@@ -50,34 +51,21 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     _family: ClassVar[str]
 
-    def __init__(
-        self,
-        width: float,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        method: str = "auto",
-        graph: Any = None,
-        n_iter: int | None = None,
-        sparse: bool = True,
-        min_edge_weight: float | None = None,
-        inference: Inference = "auto",
-        memory_limit: int = FIELD_MEMORY_LIMIT,
-        random_state: int | None = None,
-    ) -> None:
-        self.width = width
-        self.method = method
-        self.graph = graph
-        self.n_iter = n_iter
-        self.sparse = sparse
-        self.min_edge_weight = min_edge_weight
-        self.inference = inference
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
+    width: float
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    method: str = "auto"
+    graph: Any = None
+    n_iter: int | None = None
+    sparse: bool = True
+    min_edge_weight: float | None = None
+    inference: Inference = "auto"
+    memory_limit: int = FIELD_MEMORY_LIMIT
+    random_state: int | None = None
 
     @abstractmethod
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ __all__ = ["PrivateMarkovChain"]
 _METHODS = ("map", "em", "naive", "sgd")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateMarkovChain(BasePrivateEstimator):
     """First-order, time-homogeneous Markov chain of users' sequences under user-level differential privacy.
 
@@ -148,58 +150,30 @@ class PrivateMarkovChain(BasePrivateEstimator):
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("chain", "chain_logits")
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_users: int | None = None,
-        unit: Hashable = "user",
-        sequence: Hashable = "sequence",
-        order: Hashable | None = None,
-        separator: str | None = None,
-        segment_length: int | None = None,
-        max_segments: int | None = None,
-        initial_share: float = 0.25,
-        method: str = "map",
-        stay: bool = True,
-        noise: str = "auto",
-        n_steps: int = 200,
-        batch_rate: float | None = None,
-        clip_norm: float | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        average_share: float = 0.5,
-        count_share: float = 0.05,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_users = n_users
-        self.unit = unit
-        self.sequence = sequence
-        self.order = order
-        self.separator = separator
-        self.segment_length = segment_length
-        self.max_segments = max_segments
-        self.initial_share = initial_share
-        self.method = method
-        self.stay = stay
-        self.noise = noise
-        self.n_steps = n_steps
-        self.batch_rate = batch_rate
-        self.clip_norm = clip_norm
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.average_share = average_share
-        self.count_share = count_share
-        self.random_state = random_state
-        super().__init__()
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_users: int | None = None
+    unit: Hashable = "user"
+    sequence: Hashable = "sequence"
+    order: Hashable | None = None
+    separator: str | None = None
+    segment_length: int | None = None
+    max_segments: int | None = None
+    initial_share: float = 0.25
+    method: str = "map"
+    stay: bool = True
+    noise: str = "auto"
+    n_steps: int = 200
+    batch_rate: float | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    momentum: float = 0.9
+    average_share: float = 0.5
+    count_share: float = 0.05
+    random_state: int | None = None
 
     def to_markov_network(self, length: int) -> MarkovNetwork:
         """The chain's first `length` states as a pgmpy model, with nodes ``(variable, 0)``, ``(variable, 1)``, ...

@@ -61,6 +61,9 @@ class PrivateFit:
         if doc := cls.__dict__.get("__doc__"):
             cls.__doc__ = re.sub(r"^[a-z_]+(, [a-z_]+)*$", text, inspect.cleandoc(doc), flags=re.MULTILINE)
 
+    def __post_init__(self) -> None:
+        super().__init__()  # scikit-base's, of estimators whose constructors dataclass writes
+
     def _budget(self) -> Budget:
         """Of one fit."""
         return Budget(**{name: getattr(self, name) for name in ("epsilon", "delta", "rho") if hasattr(self, name)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -20,6 +21,7 @@ __all__ = ["METHODS", "PrivateBlockModel"]
 METHODS = ("auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateBlockModel(BasePrivateEstimator):
     """Communities of a stochastic block model, learned with differential privacy for the edges.
 
@@ -91,28 +93,15 @@ class PrivateBlockModel(BasePrivateEstimator):
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("communities",)
 
-    def __init__(
-        self,
-        n_communities: int = 2,
-        method: str = "auto",
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        degree: float | None = None,
-        bias: float | None = None,
-        vote: bool = True,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_communities = n_communities
-        self.method = method
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.degree = degree
-        self.bias = bias
-        self.vote = vote
-        self.random_state = random_state
-        super().__init__()
+    n_communities: int = 2
+    method: str = "auto"
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    degree: float | None = None
+    bias: float | None = None
+    vote: bool = True
+    random_state: int | None = None
 
     def fit(self, graph: Any, nodes: Iterable[Hashable] | None = None) -> PrivateBlockModel:
         """Find communities under the budget.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = ["PrivateGaussianMixture"]
 _METHODS = ("blocks", "sdp")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateGaussianMixture(BasePrivateEstimator):
     """Centres, weights and scale of k spherical Gaussians, with no bound on where the centres are.
 
@@ -117,40 +119,21 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("mixture",)
 
-    def __init__(
-        self,
-        n_components: int,
-        separation: float | None = None,
-        scale: float | None = None,
-        method: str = "blocks",
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        columns: Sequence[Hashable] | None = None,
-        n_blocks: int | None = None,
-        block_size: int | None = None,
-        n_steps: int = 3,
-        block_solver: str = "kmeans",
-        device: str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.separation = separation
-        self.scale = scale
-        self.method = method
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.columns = columns
-        self.n_blocks = n_blocks
-        self.block_size = block_size
-        self.n_steps = n_steps
-        self.block_solver = block_solver
-        self.device = device
-        self.random_state = random_state
-        super().__init__()
+    n_components: int
+    separation: float | None = None
+    scale: float | None = None
+    method: str = "blocks"
+    epsilon: float | None = None
+    delta: float = 0.0
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    columns: Sequence[Hashable] | None = None
+    n_blocks: int | None = None
+    block_size: int | None = None
+    n_steps: int = 3
+    block_solver: str = "kmeans"
+    device: str | None = None
+    random_state: int | None = None
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of each record.

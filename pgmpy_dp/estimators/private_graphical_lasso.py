@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = ["PrivateGraphicalLasso"]
 _PERTURB = ("covariance", "output")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateGraphicalLasso(BasePrivateEstimator):
     """Sparse inverse covariance under differential privacy (Wang, Huai and Xu 2018, with corrected mechanisms).
 
@@ -124,44 +126,23 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("covariance", "precision")
 
-    def __init__(
-        self,
-        row_norm: float | None = None,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        mechanism: str = "auto",
-        perturb: str = "covariance",
-        penalty: float | str = "noise-aware",
-        refit: bool = True,
-        center: Sequence[float] | str | None = None,
-        center_radius: float | None = None,
-        center_start: Sequence[float] | None = None,
-        max_eigenvalue: float | None = None,
-        columns: Sequence[Hashable] | None = None,
-        unit: Hashable | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.row_norm = row_norm
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.mechanism = mechanism
-        self.perturb = perturb
-        self.penalty = penalty
-        self.refit = refit
-        self.center = center
-        self.center_radius = center_radius
-        self.center_start = center_start
-        self.max_eigenvalue = max_eigenvalue
-        self.columns = columns
-        self.unit = unit
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.random_state = random_state
-        super().__init__()
+    row_norm: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    mechanism: str = "auto"
+    perturb: str = "covariance"
+    penalty: float | str = "noise-aware"
+    refit: bool = True
+    center: Sequence[float] | str | None = None
+    center_radius: float | None = None
+    center_start: Sequence[float] | None = None
+    max_eigenvalue: float | None = None
+    columns: Sequence[Hashable] | None = None
+    unit: Hashable | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    random_state: int | None = None
 
     def partial_correlations(self) -> np.ndarray:
         """Correlation of each pair of columns given all others.

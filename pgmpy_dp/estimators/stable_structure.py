@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["StableStructure"]
 
 
+@dataclass(repr=False, eq=False)
 class StableStructure(BaseBlockVotes):
     """The graph that most of many disjoint blocks of records agree on, if a test finds it stable.
 
@@ -89,29 +91,18 @@ class StableStructure(BaseBlockVotes):
     _tags: ClassVar[dict[str, Any]] = {**BaseBlockVotes._tags, "guarantees": ("approximate",)}
     _release_kinds: ClassVar[tuple[str, ...]] = ("stable_structure",)
 
-    def __init__(
-        self,
-        width: float,
-        min_edge_weight: float,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        n_blocks: int | None = None,
-        learner: str = "auto",
-        order: int = 2,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        n_workers: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.width = width
-        self.min_edge_weight = min_edge_weight
-        self.n_blocks = n_blocks
-        self.learner = learner
-        self.order = order
-        self.n_workers = n_workers
-        self.random_state = random_state
-        super().__init__(epsilon, delta, None, state_names, adjacency, n_records)
+    width: float
+    min_edge_weight: float
+    epsilon: float | None = None
+    delta: float = 0.0
+    n_blocks: int | None = None
+    learner: str = "auto"
+    order: int = 2
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    n_workers: int | None = None
+    random_state: int | None = None
 
     def _budget(self) -> Budget:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["BaseStructureEstimator", "edge_strengths", "network_on_edges"]
 
 
+@dataclass(repr=False, eq=False)
 class BaseStructureEstimator(BaseGraphEstimator):
     """Graph of discrete variables, learned from noisy tables.
 
@@ -32,6 +34,13 @@ class BaseStructureEstimator(BaseGraphEstimator):
     """
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
 
     @abstractmethod
     def _settings(self) -> Any:
