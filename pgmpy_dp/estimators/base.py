@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
-from pgmpy_dp.estimators.private_base import PrivateFit
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES, PrivateFit
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import Inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
@@ -100,6 +100,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     }
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "noise": "gaussian"})
 
     epsilon: float | None = None
     delta: float = 0.0
@@ -251,15 +252,6 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             "inference_status_": fit.details["inference"],
             "_fit": fit,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        return [
-            {"epsilon": 1.0, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100, "noise": "gaussian"},
-        ]
 
 
 def private_table(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
@@ -74,6 +74,8 @@ class CollectiveEM(BaseMarginalsEstimator):
     0.7
     """
 
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "e_step": "nlbp", "n_iter": 2, "n_propagations": 3})
+
     e_step: str = "dual"
     n_iter: int | None = None
     step: float | None = None
@@ -84,9 +86,3 @@ class CollectiveEM(BaseMarginalsEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._given("e_step", "n_iter", "step", "stop", "damping", "n_propagations", "memory_limit", "inference")
         return collective_em(noisy, **how, callback=progress)
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        first, second = super().get_test_params(parameter_set)
-        return [first, {**second, "e_step": "nlbp", "n_iter": 2, "n_propagations": 3}]

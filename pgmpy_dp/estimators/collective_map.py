@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior import ParameterPosterior
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL
 from pgmpy_dp.models.maximum_likelihood import Fit
@@ -83,6 +83,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
     0.7
     """
 
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "n_rounds": 1, "max_iter": 10})
+
     entropy_share: float = 0.3
     margin_share: float = 0.5
     n_rounds: int = 3
@@ -141,9 +143,3 @@ class CollectiveMAP(BaseMarginalsEstimator):
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
         return ParameterPosterior(draws, self.release_.schema, graph, self.privacy_)
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        first, second = super().get_test_params(parameter_set)
-        return [first, {**second, "n_rounds": 1, "max_iter": 10}]

@@ -11,6 +11,7 @@ import numpy as np
 from pgmpy_dp.estimators.block_votes import BaseBlockVotes
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.plans import edge_voting
 from pgmpy_dp.plans.block_graphs import BlockSettings
 from pgmpy_dp.plans.edge_voting import VotingSettings, edge_frequencies
@@ -81,6 +82,10 @@ class EdgeVoting(BaseBlockVotes):
     """
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("edge_votes",)
+    _examples = (
+        {"width": 2.0, "min_edge_weight": 0.4, **TABLE_EXAMPLES[0]},
+        {"width": 2.0, "min_edge_weight": 0.4, "max_edges": 1, **TABLE_EXAMPLES[1]},
+    )
 
     width: float
     min_edge_weight: float
@@ -117,13 +122,3 @@ class EdgeVoting(BaseBlockVotes):
             "edge_scores_": shares.copy(),
             "n_blocks_": int(release.public["n_blocks"]),
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        given = {"width": 2.0, "min_edge_weight": 0.4, "state_names": states}
-        return [
-            {**given, "epsilon": 1.0},
-            {**given, "rho": 0.1, "max_edges": 1, "adjacency": "replace_one", "n_records": 100},
-        ]

@@ -18,6 +18,7 @@ from pgmpy_dp.estimators.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import RandomField, edge_scores
 from pgmpy_dp.plans import frank_wolfe, pseudo_likelihood
@@ -50,6 +51,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
     _tags: ClassVar[dict[str, Any]] = {**BaseGraphEstimator._tags, "task": "parameters and graph"}
 
     _family: ClassVar[str]
+    _examples = ({"width": 2.0, **TABLE_EXAMPLES[0]}, {"width": 1.0, **TABLE_EXAMPLES[1]})
 
     width: float
     epsilon: float | None = None

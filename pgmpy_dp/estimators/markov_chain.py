@@ -141,14 +141,16 @@ class PrivateMarkovChain(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "sequences",
         "model_kind": "chain",
         "data_kind": "sequences",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("chain", "chain_logits")
+    _examples = (
+        {"epsilon": 1.0, "state_names": {"page": ["a", "b"]}},
+        {"rho": 0.1, "state_names": {"page": ["a", "b"]}, "adjacency": "replace_one", "n_users": 9, "method": "naive"},
+        {"epsilon": 1.0, "delta": 1e-3, "state_names": {"page": ["a", "b"]}, "method": "sgd", "n_steps": 20},
+    )
 
     epsilon: float | None = None
     delta: float = 0.0
@@ -367,13 +369,3 @@ class PrivateMarkovChain(BasePrivateEstimator):
             "converged_": converged,
             "status_": status,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"page": ["a", "b"]}
-        return [
-            {"epsilon": 1.0, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_users": 100, "method": "naive"},
-            {"epsilon": 1.0, "delta": 1e-3, "state_names": states, "method": "sgd", "n_steps": 20},
-        ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.maximum_likelihood import Fit, naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 
@@ -61,6 +61,8 @@ class NaiveMLE(BaseMarginalsEstimator):
     0.7
     """
 
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "l2": 0.01, "max_iter": 50})
+
     l2: float | None = None
     max_iter: int = 1000
     tol: float = 1e-5
@@ -68,9 +70,3 @@ class NaiveMLE(BaseMarginalsEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._given("l2", "max_iter", "tol", "memory_limit", "inference")
         return naive_mle(noisy, **how, callback=progress)
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        first, second = super().get_test_params(parameter_set)
-        return [first, {**second, "l2": 0.01, "max_iter": 50}]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import BinaryField, RandomField
 from pgmpy_dp.plans import halves, parities
@@ -114,6 +115,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
 
     _family: ClassVar[str] = "binary"
     _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood", "halves")
+    _examples = ({"width": 2.0, "order": 2, **TABLE_EXAMPLES[0]}, {"width": 1.0, "order": 2, **TABLE_EXAMPLES[1]})
 
     def __init__(
         self,
@@ -180,12 +182,3 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         named = {tuple(variables[i] for i in scope): value for scope, value in field.coefficients.items()}
         fields = {name: named.get((name,), 0.0) for name in variables}
         return {scope: value for scope, value in named.items() if len(scope) > 1}, fields
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        return [
-            {"width": 2.0, "order": 2, "epsilon": 1.0, "state_names": states},
-            {"width": 1.0, "order": 2, "rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100},
-        ]

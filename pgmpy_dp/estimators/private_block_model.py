@@ -84,14 +84,13 @@ class PrivateBlockModel(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "communities",
         "model_kind": "undirected",
         "data_kind": "graph",
-        "guarantees": ("pure", "zcdp", "approximate"),
         "adjacency": ("edge",),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("communities",)
+    _examples = ({"epsilon": 1.0}, {"rho": 0.5, "n_communities": 3, "method": "noisy-power", "degree": 10.0})
 
     n_communities: int = 2
     method: str = "auto"
@@ -216,11 +215,6 @@ class PrivateBlockModel(BasePrivateEstimator):
             "method_": release.public["settings"]["method"],
             "degree_": found.degree,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        return [{"epsilon": 1.0}, {"rho": 0.5, "n_communities": 3, "method": "noisy-power", "degree": 10.0}]
 
 
 def _automatic(n: int, vote: bool, budget: Budget) -> str:

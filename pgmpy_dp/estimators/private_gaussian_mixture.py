@@ -110,14 +110,17 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "clusters",
         "model_kind": "mixture",
         "data_kind": "continuous",
         "guarantees": ("approximate",),
-        "adjacency": ("add_remove", "replace_one"),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("mixture",)
+    _examples = (
+        {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6},
+        {"n_components": 2, "separation": 8.0, "epsilon": 1.0, "delta": 1e-6, "adjacency": "replace_one"}
+        | {"n_records": 100},
+    )
 
     n_components: int
     separation: float | None = None
@@ -299,12 +302,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         if not np.isfinite(points).all():
             raise ValueError("X has values that are not finite; drop those records")
         return points
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        given = {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6}
-        return [given, {**given, "scale": None, "adjacency": "replace_one", "n_records": 100}]
 
 
 def _too_many_records(settings: MixtureSettings, n_features: int, budget: Budget) -> str:

@@ -117,14 +117,16 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "covariance",
         "model_kind": "undirected",
         "data_kind": "continuous",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("covariance", "precision")
+    _examples = (
+        {"row_norm": 2.0, "epsilon": 1.0},
+        {"row_norm": 2.0, "rho": 0.1, "adjacency": "replace_one", "n_records": 100, "penalty": 0.1},
+        {"row_norm": 2.0, "epsilon": 1.0, "perturb": "output", "penalty": 0.2, "n_records": 100},
+    )
 
     row_norm: float | None = None
     epsilon: float | None = None
@@ -283,12 +285,3 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             "n_iter_": fit.n_iter,
             "converged_": fit.converged,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        return [
-            {"row_norm": 2.0, "epsilon": 1.0},
-            {"row_norm": 2.0, "rho": 0.1, "adjacency": "replace_one", "n_records": 100, "penalty": 0.1},
-            {"row_norm": 2.0, "epsilon": 1.0, "perturb": "output", "penalty": 0.2, "n_records": 100},
-        ]

@@ -11,6 +11,7 @@ import networkx as nx
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, steps_taken
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -96,6 +97,7 @@ class PrivateSGD(BaseMarginalsEstimator):
 
     _tags: ClassVar[dict[str, Any]] = {"guarantees": ("zcdp", "approximate")}
     _release_kinds: ClassVar[tuple[str, ...]] = ("log_potentials",)
+    _examples = ({**TABLE_EXAMPLES[0], "delta": 1e-3}, {**TABLE_EXAMPLES[1], "n_steps": 20})
 
     n_steps: int = 200
     batch_rate: float | None = None
@@ -142,12 +144,3 @@ class PrivateSGD(BaseMarginalsEstimator):
             "n_iter_": n_steps,
             "objective_": math.nan,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        return [
-            {"epsilon": 1.0, "delta": 1e-3, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100, "n_steps": 20},
-        ]

@@ -10,6 +10,7 @@ import numpy as np
 from pgmpy_dp.estimators.block_votes import BaseBlockVotes
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.plans import stable_structure
 from pgmpy_dp.plans.stable_structure import StableSettings, stable_graph
 from pgmpy_dp.private.budget import Budget
@@ -90,6 +91,11 @@ class StableStructure(BaseBlockVotes):
 
     _tags: ClassVar[dict[str, Any]] = {**BaseBlockVotes._tags, "guarantees": ("approximate",)}
     _release_kinds: ClassVar[tuple[str, ...]] = ("stable_structure",)
+    _examples = (
+        {"width": 2.0, "min_edge_weight": 0.4, "delta": 1e-3, **TABLE_EXAMPLES[0]},
+        {"width": 2.0, "min_edge_weight": 0.4, "delta": 1e-3, **TABLE_EXAMPLES[0]}
+        | {"adjacency": "replace_one", "n_records": 100, "learner": "chow-liu"},
+    )
 
     width: float
     min_edge_weight: float
@@ -131,10 +137,3 @@ class StableStructure(BaseBlockVotes):
             "threshold_": found.threshold,
             "n_blocks_": found.n_blocks,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        given = {"width": 2.0, "min_edge_weight": 0.4, "epsilon": 1.0, "delta": 1e-3, "state_names": states}
-        return [given, {**given, "adjacency": "replace_one", "n_records": 100, "learner": "chow-liu"}]
