@@ -14,13 +14,7 @@ import numpy as np
 from pgmpy_dp.models.network_estimate import NetworkEstimate, Pair, admissible_pairs, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.plans.network_shares import (
-    NetworkSettings,
-    NetworkShares,
-    network_shares,
-    one_way_weights,
-    select_and_measure,
-)
+from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -152,8 +146,7 @@ class _Search:
 
     def measure_variables(self) -> None:
         """One table of each variable."""
-        weights = one_way_weights(self.shares.sizes, self.shares.cost)
-        self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
+        self.curator.tables([(name,) for name in self.names], self.shares.one_way, self.shares.one_way_weights)
         self.fit = self.refit(self._released(), None)
 
     def measure_required(self) -> None:
