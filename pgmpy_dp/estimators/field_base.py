@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, require_choice, require_flag
 from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
@@ -94,8 +94,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
+        require_choice("method", self.method, _METHODS)
         schema.require_discrete(argument="state_names")
         if len(schema) < 2:
             raise ValueError(f"state_names has {len(schema)} variable; interactions need at least two")
@@ -111,8 +110,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
             raise ValueError(f"order={settings.order!r} is more than the {len(schema)} variables; pass at most as many")
         if settings.graph is not None:
             edge_positions(schema, settings.graph)
-        if not isinstance(self.sparse, bool | np.bool_):
-            raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
+        require_flag("sparse", self.sparse)
         if self.min_edge_weight is not None:
             checked_number("min_edge_weight", self.min_edge_weight, positive=True)
         checked_integer("memory_limit", self.memory_limit, 1)

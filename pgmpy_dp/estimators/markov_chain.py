@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_softmax
 
+from pgmpy_dp.checks import require_choice, require_flag
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement, steps_taken
@@ -304,10 +305,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
             )
 
     def _check_method(self) -> None:
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
-        if not isinstance(self.stay, bool | np.bool_):
-            raise TypeError(f"stay={self.stay!r} is a {type(self.stay).__name__}; pass True or False")
+        require_choice("method", self.method, _METHODS)
+        require_flag("stay", self.stay)
 
     def _settings(self) -> chain.ChainSettings | chain_gradient.ChainGradientSettings:
         """Of the release; ValueError for what does not go with the method."""

@@ -56,7 +56,7 @@ class PrivateFit:
     """
 
     _release_kinds: ClassVar[tuple[str, ...]]
-    _examples: ClassVar[tuple[dict[str, Any], ...]]
+    _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
+from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
@@ -153,9 +154,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
 
     def _check_schema(self, schema: Schema) -> None:
         super()._check_schema(schema)
-        for name, allowed in (("objective", _OBJECTIVES), ("queries", _QUERIES)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r} is not supported; use one of {allowed}")
+        require_choice("objective", self.objective, _OBJECTIVES)
+        require_choice("queries", self.queries, _QUERIES)
         if self.objective == "linf" and self._chosen_method() != "frank-wolfe":
             raise ValueError(
                 f"objective='linf' with method={self.method!r}, which has no regressions; use method='frank-wolfe'"

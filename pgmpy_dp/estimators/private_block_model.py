@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.plans import block_exponential, noisy_power, randomised_response
@@ -172,8 +173,7 @@ class PrivateBlockModel(BasePrivateEstimator):
         return X
 
     def _check(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {METHODS}")
+        require_choice("method", self.method, METHODS)
         if not isinstance(self.vote, bool):
             raise TypeError(f"vote={self.vote!r} is a {type(self.vote).__name__}; pass True or False")
         if self.bias is not None and not self.method.startswith("sdp"):

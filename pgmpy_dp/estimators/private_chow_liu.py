@@ -10,6 +10,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from pgmpy_dp.checks import require_choice, require_flag
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_on_edges
@@ -94,13 +95,9 @@ class PrivateChowLiu(BaseStructureEstimator):
     random_state: int | None = None
 
     def _settings(self) -> tree.TreeSettings:
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
+        require_choice("method", self.method, _METHODS)
         for name in ("prune", "fit_parameters"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise TypeError(
-                    f"{name}={getattr(self, name)!r} is a {type(getattr(self, name)).__name__}; pass a bool"
-                )
+            require_flag(name, getattr(self, name))
         return tree.TreeSettings(self.n_edges, self.one_way_share, self.selection_share, random_state=self.random_state)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:

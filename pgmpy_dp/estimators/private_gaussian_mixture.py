@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
@@ -259,8 +260,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         return mixture.run(data, settings, budget)
 
     def _settings(self) -> MixtureSettings:
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
+        require_choice("method", self.method, _METHODS)
         if self.method == "sdp" and (self.separation is None or self.scale is None):
             raise ValueError(
                 f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pgmpy.models import LinearGaussianBayesianNetwork
 
+from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.precision_fits import fit_covariance, fit_precision
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
@@ -202,8 +203,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         return linear_gaussian_network(self.location_, self.precision_, self.columns_)
 
     def _settings(self) -> CovarianceSettings | PrecisionSettings:
-        if self.perturb not in _PERTURB:
-            raise ValueError(f"perturb={self.perturb!r} is not supported; use one of {_PERTURB}")
+        require_choice("perturb", self.perturb, _PERTURB)
         self._checked_penalty("covariance" if self.perturb == "covariance" else "precision")
         if self.perturb == "covariance":
             if self.max_eigenvalue is not None:
