@@ -62,8 +62,8 @@ def test_the_mathematics_of_the_boundary_know_nothing_of_the_rest():
     assert not offenders(part(MATHEMATICS), lambda i: own(i, MATHEMATICS))
 
 
-def test_theory_imports_only_the_schema_conversions_of_costs_and_itself():
-    assert not offenders(part("theory"), lambda i: own(i, "schema", "theory", "private.accounting"))
+def test_theory_imports_only_the_schema_checks_conversions_of_costs_and_itself():
+    assert not offenders(part("theory"), lambda i: own(i, "schema", "checks", "theory", "private.accounting"))
 
 
 def test_solvers_import_only_mathematics():
