@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, show
-from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment, variable_named
+from pgmpy_dp.cli.arguments import parse_assignment, variable_named
 from pgmpy_dp.cli.files import load_model, require_writable
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit
 
 
 @command(app, "info", "what a model file holds", "info model.npz")
-def info(model: ModelFile, as_json: Json = False) -> None:
+def info(model: ModelFile, as_json: option.Json = False) -> None:
     """What a model file holds: variables, edges, and the guarantee under which it was learned."""
     from pgmpy_dp.schema import encode_label
 
@@ -68,7 +69,7 @@ def query(
             "May be repeated.",
         ),
     ] = None,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """The probability of each combination of states of some variables, given others.
 
@@ -131,8 +132,8 @@ def sample(
     labels: Annotated[
         bool, typer.Option("--labels", help='States of numbers and dates, "[18,65)", instead of values within them.')
     ] = False,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
 ) -> None:
     """Draw synthetic records. They are as private as the model, however many there are.
 

@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
+from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
-from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment, parse_states
+from pgmpy_dp.cli.arguments import parse_assignment, parse_states
 from pgmpy_dp.cli.files import require_writable
 
 __all__ = ["schema"]
@@ -50,8 +51,8 @@ def schema(
         typer.Option("--impossible", help='What cannot be, for example "age < 15 -> marital = never".'),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
 ) -> None:
     """Write the public schema of a table: its columns and their possible values.
 
@@ -71,12 +72,12 @@ def schema(
 
     require_writable(overwrite, (codebook,), out=out)
     states: dict[str, list[str]] = {} if codebook is None else _read_codebook(codebook)
-    for option, given in (("--variable", variable or []), ("--cuts", cuts or [])):
+    for flag, given in (("--variable", variable or []), ("--cuts", cuts or [])):
         for text in given:
-            name, parts = parse_states(text, option)
+            name, parts = parse_states(text, flag)
             if name in states:
-                ask_for(option, text, f"{name} was described before; describe each variable once")
-            states[name] = interval_states(_numbers(text, parts)) if option == "--cuts" else parts
+                ask_for(flag, text, f"{name} was described before; describe each variable once")
+            states[name] = interval_states(_numbers(text, parts)) if flag == "--cuts" else parts
     if not states:
         ask_for("--variable", None, 'describe a column with --variable "sex=F,M", --cuts "age=25,45" or --codebook')
     others = dict(parse_assignment(text, "--other") for text in other or [])

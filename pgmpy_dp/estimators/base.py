@@ -11,6 +11,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -23,7 +24,7 @@ from tqdm.auto import tqdm
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
-from pgmpy_dp.estimators.private_base import PrivateFit
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES, PrivateFit
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import Inference, choose_inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
@@ -43,6 +44,7 @@ __all__ = ["BaseMarginalsEstimator", "private_table", "progress_bar", "schema_an
 Progress = Callable[[], None] | None
 
 
+@dataclass(repr=False, eq=False)
 class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
@@ -100,35 +102,21 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     }
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "noise": "gaussian"})
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        cliques: list[tuple] | None = None,
-        noise: str = "auto",
-        weights: list[float] | None = None,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        random_state: int | None = None,
-        inference: Inference = "exact",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.cliques = cliques
-        self.noise = noise
-        self.weights = weights
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.inference = inference
-        super().__init__()
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    cliques: list[tuple] | None = None
+    noise: str = "auto"
+    weights: list[float] | None = None
+    _: KW_ONLY
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    random_state: int | None = None
+    inference: Inference = "exact"
 
     @abstractmethod
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
@@ -278,15 +266,6 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             "inference_status_": fit.details["inference"],
             "_fit": fit,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        return [
-            {"epsilon": 1.0, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100, "noise": "gaussian"},
-        ]
 
 
 def private_table(

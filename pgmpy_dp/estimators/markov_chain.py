@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_softmax
 
+from pgmpy_dp.checks import require_choice, require_flag
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.columns import values_of
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
@@ -40,6 +42,7 @@ __all__ = ["PrivateMarkovChain"]
 _METHODS = ("map", "em", "naive", "sgd")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateMarkovChain(BasePrivateEstimator):
     """First-order, time-homogeneous Markov chain of users' sequences under user-level differential privacy.
 
@@ -141,67 +144,41 @@ class PrivateMarkovChain(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "sequences",
         "model_kind": "chain",
         "data_kind": "sequences",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("chain", "chain_logits")
+    _examples = (
+        {"epsilon": 1.0, "state_names": {"page": ["a", "b"]}},
+        {"rho": 0.1, "state_names": {"page": ["a", "b"]}, "adjacency": "replace_one", "n_users": 9, "method": "naive"},
+        {"epsilon": 1.0, "delta": 1e-3, "state_names": {"page": ["a", "b"]}, "method": "sgd", "n_steps": 20},
+    )
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_users: int | None = None,
-        unit: Hashable = "user",
-        sequence: Hashable = "sequence",
-        order: Hashable | None = None,
-        separator: str | None = None,
-        segment_length: int | None = None,
-        max_segments: int | None = None,
-        initial_share: float = 0.25,
-        method: str = "map",
-        stay: bool = True,
-        noise: str = "auto",
-        n_steps: int = 200,
-        batch_rate: float | None = None,
-        clip_norm: float | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        average_share: float = 0.5,
-        count_share: float = 0.05,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_users = n_users
-        self.unit = unit
-        self.sequence = sequence
-        self.order = order
-        self.separator = separator
-        self.segment_length = segment_length
-        self.max_segments = max_segments
-        self.initial_share = initial_share
-        self.method = method
-        self.stay = stay
-        self.noise = noise
-        self.n_steps = n_steps
-        self.batch_rate = batch_rate
-        self.clip_norm = clip_norm
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.average_share = average_share
-        self.count_share = count_share
-        self.random_state = random_state
-        super().__init__()
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_users: int | None = None
+    unit: Hashable = "user"
+    sequence: Hashable = "sequence"
+    order: Hashable | None = None
+    separator: str | None = None
+    segment_length: int | None = None
+    max_segments: int | None = None
+    initial_share: float = 0.25
+    method: str = "map"
+    stay: bool = True
+    noise: str = "auto"
+    n_steps: int = 200
+    batch_rate: float | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    momentum: float = 0.9
+    average_share: float = 0.5
+    count_share: float = 0.05
+    random_state: int | None = None
 
     def to_markov_network(self, length: int) -> MarkovNetwork:
         """The chain's first `length` states as a pgmpy model, with nodes ``(variable, 0)``, ``(variable, 1)``, ...
@@ -341,10 +318,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
             )
 
     def _check_method(self) -> None:
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
-        if not isinstance(self.stay, bool | np.bool_):
-            raise TypeError(f"stay={self.stay!r} is a {type(self.stay).__name__}; pass True or False")
+        require_choice("method", self.method, _METHODS)
+        require_flag("stay", self.stay)
 
     def _settings(self) -> chain.ChainSettings | chain_gradient.ChainGradientSettings:
         """Of the release; ValueError for what does not go with the method."""
@@ -406,13 +381,3 @@ class PrivateMarkovChain(BasePrivateEstimator):
             "converged_": converged,
             "status_": status,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"page": ["a", "b"]}
-        return [
-            {"epsilon": 1.0, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_users": 100, "method": "naive"},
-            {"epsilon": 1.0, "delta": 1e-3, "state_names": states, "method": "sgd", "n_steps": 20},
-        ]

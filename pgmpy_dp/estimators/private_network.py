@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from pgmpy_dp.schema import Schema, decode_label
 __all__ = ["PrivateNetwork", "learn"]
 
 
+@dataclass(repr=False, eq=False)
 class PrivateNetwork(BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
@@ -107,32 +109,14 @@ class PrivateNetwork(BaseStructureEstimator):
     ['rain', 'wet', 'coin']
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        required_edges: list[tuple] | None = None,
-        forbidden_edges: list[tuple] | None = None,
-        max_clique_cells: int = 50_000,
-        n_rounds: int | None = None,
-        one_way_share: float = 0.1,
-        selection_share: float = 0.1,
-        random_state: int | None = None,
-        merge_rare: bool = False,
-    ) -> None:
-        self.required_edges = required_edges
-        self.forbidden_edges = forbidden_edges
-        self.max_clique_cells = max_clique_cells
-        self.n_rounds = n_rounds
-        self.one_way_share = one_way_share
-        self.selection_share = selection_share
-        self.merge_rare = merge_rare
-        self.random_state = random_state
-        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
+    required_edges: list[tuple] | None = None
+    forbidden_edges: list[tuple] | None = None
+    max_clique_cells: int = 50_000
+    n_rounds: int | None = None
+    one_way_share: float = 0.1
+    selection_share: float = 0.1
+    random_state: int | None = None
+    merge_rare: bool = False
 
     def _settings(self) -> network.NetworkSettings:
         how = self._given(

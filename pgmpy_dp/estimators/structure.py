@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.inference import require_inference
@@ -28,6 +30,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["BaseStructureEstimator", "edge_strengths", "network_on_edges"]
 
 
+@dataclass(repr=False, eq=False)
 class BaseStructureEstimator(BaseGraphEstimator):
     """Graph of discrete variables, learned from noisy tables.
 
@@ -36,6 +39,14 @@ class BaseStructureEstimator(BaseGraphEstimator):
     """
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
+    _examples = TABLE_EXAMPLES
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
 
     @abstractmethod
     def _settings(self) -> Any:
@@ -83,15 +94,6 @@ class BaseStructureEstimator(BaseGraphEstimator):
         """
         self.check_is_fitted()
         return self.model_.sample(n, random_state, labels)
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
-        return [
-            {"epsilon": 1.0, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100},
-        ]
 
 
 def network_on_edges(

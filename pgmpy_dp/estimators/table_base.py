@@ -28,11 +28,7 @@ class BaseTableEstimator(BasePrivateEstimator):
     n_records
     """
 
-    _tags: ClassVar[dict[str, Any]] = {
-        "data_kind": "discrete",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
-    }
+    _tags: ClassVar[dict[str, Any]] = {"data_kind": "discrete"}
 
     def __init__(
         self,

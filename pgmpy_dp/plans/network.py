@@ -16,13 +16,7 @@ from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.plans.network_shares import (
-    NetworkSettings,
-    NetworkShares,
-    network_shares,
-    one_way_weights,
-    select_and_measure,
-)
+from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -155,8 +149,7 @@ class _Search:
 
     def measure_variables(self, merge_rare: bool) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
-        weights = one_way_weights(self.shares.sizes, self.shares.cost)
-        self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
+        self.curator.tables([(name,) for name in self.names], self.shares.one_way, self.shares.one_way_weights)
         fine = undivided(self.curator.declared)
         rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
         if fine or rare:

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, require_flag
 from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.plans.ascent import PARAMETER_UNIT, parameter_integers, released_parameters
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
@@ -83,8 +83,7 @@ class PseudoLikelihoodSettings(SeededSettings):
         checked = FrankWolfeSettings(self.width, self.family, self.order, self.graph)
         for name in ("width", "order", "graph"):
             object.__setattr__(self, name, getattr(checked, name))
-        if not isinstance(self.sparse, bool | np.bool_):
-            raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
+        require_flag("sparse", self.sparse)
         if self.sparse:
             checked_integer("n_steps", self.n_steps, 2)
 

@@ -24,8 +24,6 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_catalogue import replay_catalogue
 from pgmpy_dp.private import curator as curators
 from pgmpy_dp.private.curator import clusters, fields, graphs, votes
 from pgmpy_dp.private.curator.base import Curator
@@ -36,6 +34,8 @@ from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import distance_test, matrix
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing import test_replay_clusters
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_catalogue import replay_catalogue
 from tests.auditing.test_replay_clusters import asking as every_question
 
 # For each operator: how the names of cases begin that ask it.

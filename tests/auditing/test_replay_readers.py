@@ -29,14 +29,14 @@ from pgmpy import config
 
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
-from pgmpy_dp.auditing.replay_gradients import gradient_cases
-from pgmpy_dp.auditing.replay_tables import table_cases
 from pgmpy_dp.private.curator.sequences import SequenceCurator
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.curator.vectors import VectorCurator
 from pgmpy_dp.private.data import frame, query_text, sql
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from tests.auditing.replay_gradients import gradient_cases
+from tests.auditing.replay_tables import table_cases
 from tests.private.odd_cells import CASES, Case, data_of
 from tests.private.test_engines import LAZY, READ, SCHEMA, arrow, records
 from tests.private.test_odd_cells import schemas as schemas_of

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgmpy_dp.models.markov_chain import chain_maximum_likelihood
+from benchmarks.mobility import chain_maximum_likelihood
 from pgmpy_dp.plans.chain_gradient import ChainGradientSettings, parameters, run
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
