@@ -97,12 +97,14 @@ def neighbours(case: Case, place: int) -> dict[str, tuple[list, list, int | None
     }
 
 
-def replay_case(case: Case, place: int, adjacency: str, folder: Path) -> int:
-    """Every container that can hold both datasets; how many these are."""
+def replay_case(case: Case, place: int, adjacency: str, folder: Path, turn: int | None = None) -> int:
+    """Every container that can hold both datasets, or every third one; how many these are."""
     cells, odd, n_records = neighbours(case, place)[adjacency]
     second = dict(data_of(case, odd, folder))
     first = {reader: data for reader, data in data_of(case, cells, folder) if reader in second}
-    for reader, data in first.items():
+    for number, (reader, data) in enumerate(first.items()):
+        if turn is not None and len(first) > 3 and (number + turn) % 3:
+            continue
         for schema in schemas_of(case):
             assert_holds(partial(tables, schema=schema, n_records=n_records), data, second[reader], reader)
         if n_records is None:
@@ -117,9 +119,12 @@ each_case = pytest.mark.parametrize("number", range(len(CASES)), ids=[str(case) 
 
 @each_case
 def test_an_odd_cell_in_every_reader(number, tmp_path, capfd):
-    """One odd cell of each kind, under one of the adjacencies in turns."""
+    """One odd cell of each kind, under one of the adjacencies and in a third of the readers, in turns.
+
+    What every reader counts of every cell, test_odd_cells.py compares with a slow one.
+    """
     adjacency = ("add_remove", "replace_one")[number % 2]
-    assert replay_case(CASES[number], number % len(CASES[number].extras), adjacency, tmp_path)
+    assert replay_case(CASES[number], number % len(CASES[number].extras), adjacency, tmp_path, number // 2)
     assert capfd.readouterr() == ("", "")
 
 
