@@ -119,7 +119,7 @@ def exact_posterior(noise: str, variance: float) -> tuple[np.ndarray, np.ndarray
     tables, log_noise = tables[keep], log_noise[keep]
     log_factorial = np.cumsum(np.log(np.maximum(np.arange(n + 1), 1)))
     log_weight = log_noise - log_factorial[tables].sum(axis=1)
-    axis = np.linspace(-2.4, 2.4, 21)
+    axis = np.linspace(-2.4, 2.4, 25)
     a, b, ab = (v.ravel() for v in np.meshgrid(axis, axis, axis, indexing="ij"))
     # The table's interaction is ab (+ - - +) and the main effects are a (+ -), b (+ -).
     theta = np.stack([a + b + ab, a - b - ab, -a + b - ab, -a - b + ab], axis=1)

@@ -185,7 +185,9 @@ def test_graphs_of_other_degrees_are_certified(name):
         assert name in ("half", "threshold")
 
 
-@pytest.mark.parametrize(("name", "edge"), [("threshold", (0, 239)), pytest.param("half", (0, 1), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("name", "edge"), [("threshold", (0, 239)), pytest.param("half", (0, 1), marks=pytest.mark.slow)]
+)
 def test_neighbours_of_such_graphs_move_no_further_than_claimed(name, edge):
     """Released as Newton's method left it, the threshold graph was 1.06 times the claim away from this neighbour."""
     graph, degree, bias = WRONG_DEGREES[name]

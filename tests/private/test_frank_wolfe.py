@@ -368,9 +368,15 @@ def _constrained_minimum(codes, layout, row: int, radius: float) -> float:
 
 class TestConvergence:
     @pytest.mark.parametrize(
-        ("step", "n_iter"), [("2/(t+2)", 250), ("1/(t+1)", 200), pytest.param("1/(t+1)", 800, marks=pytest.mark.slow)]
+        ("width", "step", "n_iter"),  # the constraint binds, or does not
+        [
+            *((0.15, "2/(t+2)", 250), (1.5, "2/(t+2)", 250), (1.5, "1/(t+1)", 200)),
+            *(
+                pytest.param(*more, "1/(t+1)", n, marks=pytest.mark.slow)
+                for *more, n in ((0.15, 200), (0.15, 800), (1.5, 800))
+            ),
+        ],
     )
-    @pytest.mark.parametrize("width", [0.15, 1.5])  # the constraint binds, or does not
     @pytest.mark.parametrize(
         ("family", "schema", "order"), [("ising", BINARY, 2), ("binary", BINARY, 3), ("pairwise", MIXED, 2)]
     )

@@ -199,6 +199,7 @@ class TestAttacks:
     def test_stays_below_the_claim(self, adjacency, rate):
         assert attack(adjacency, rate, 250) <= BUDGET.epsilon
 
+    @pytest.mark.slow  # the same steps with another scale, which replay holds
     def test_rho_stays_below_the_claim(self, adjacency):
         assert attack(adjacency, 1.0, 250, Budget(rho=1.0)) <= 1.0
 

@@ -176,7 +176,7 @@ def largest_moves(layout) -> np.ndarray:
     rng = np.random.default_rng(7)
     records = everyone(layout)
     worst = np.zeros((len(records) + 1, len(records) + 1, layout.n_regressions))
-    for trial in range(20):
+    for trial in range(12):
         # Steps of 1 and then 2 along two features: logits are +-1 or +-3 slopes, or 0, which saturate (1) or do not.
         first, second = moves(layout, rng, 2, 1)
         constant = np.full(layout.n_regressions, layout.features.index(()))
