@@ -88,7 +88,12 @@ def without_privacy(kind: str) -> dict:
     return measure(learners(kind)[0], [Population(kind, 6, seed) for seed in range(3)], 3, 4)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+def again(name: str) -> bool:
+    """Whether the same learner is tried on trees already."""
+    return name.endswith(", regular") and name.removesuffix("regular") + "tree" in LEARNERS
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * again(n)) for n in LEARNERS])
 def test_each_learner_finds_small_graphs_from_enough_records(name: str) -> None:
     kind, learner = LEARNERS[name]
     populations = [Population(kind, 6, seed) for seed in range(3)]
