@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ MODULES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts): p for 
 READERS = ("narwhals", "pandas", "polars", "pyarrow", "duckdb", "dask", "ibis", "pyspark")
 
 
-def imports(name: str) -> set[str]:
+@functools.cache
+def imports(name: str) -> frozenset[str]:
     """Absolute names that a module imports anywhere in it, also inside functions and for type checking."""
     path = MODULES[name]
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
@@ -30,7 +32,7 @@ def imports(name: str) -> set[str]:
             "__import__",
         ):
             found |= {f"{node.args[0].value}"} if isinstance(node.args[0], ast.Constant) else {"<computed>"}
-    return found
+    return frozenset(found)
 
 
 def within(name: str, *prefixes: str) -> bool:

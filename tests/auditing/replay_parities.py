@@ -89,7 +89,7 @@ def parity_cases() -> list[ReplayCase]:
             f"{name}, {adjacency}, {budget}",
             partial(fit, budget=budget, adjacency=adjacency),
             partial(moment_pairs, adjacency=adjacency, states=states, sizes=sizes),
-            len(states) * len(sizes) + len(ODD_CELLS[::4]) if states is not WIDE else 2,
+            len(states) * len(sizes) + len(ODD_CELLS[::4]) if states is not WIDE else 1 + (budget.rho is not None),
         )
         for (name, (fit, states, sizes)), adjacency, budget in itertools.product(
             FITS.items(), ("add_remove", "replace_one"), BUDGETS

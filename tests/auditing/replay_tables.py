@@ -111,7 +111,7 @@ def table_cases() -> list[ReplayCase]:
             f"{name}, {adjacency}, {budget}",
             partial(fit, budget=budget, adjacency=adjacency),
             partial(table_pairs, adjacency=adjacency),
-            3 + (len(ODD_CELLS) if name == "NaiveMLE" else 5),  # all learners read cells alike
+            3 + (len(ODD_CELLS) if name == "NaiveMLE" else 2),  # all learners read cells alike
         )
         for (name, fit), adjacency, budget in itertools.product(_FITS.items(), ("add_remove", "replace_one"), BUDGETS)
     ]

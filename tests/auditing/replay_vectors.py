@@ -95,7 +95,14 @@ def vector_cases() -> list[ReplayCase]:
         if adjacency == "add_remove" or options.get("mechanism") != "one-sided-wishart":
             fit = partial(_fit, budget=budget, adjacency=adjacency, **options)
             name = ", ".join(["PrivateGraphicalLasso", *map(str, options.values()), adjacency, str(budget)])
-            cases.append(ReplayCase(name, fit, partial(vector_pairs, adjacency=adjacency), 4 + len(_ODD) + _RANDOM))
+            cases.append(
+                ReplayCase(
+                    name,
+                    fit,
+                    partial(vector_pairs, adjacency=adjacency),
+                    4 + (2 if adjacency == "replace_one" else len(_ODD) + _RANDOM),
+                )
+            )
     for budget, options, adjacency in itertools.product(
         BUDGETS, ({}, around[1], output), ("add_remove", "replace_one")
     ):

@@ -69,7 +69,7 @@ def vote_cases() -> list[ReplayCase]:
             f"{estimator.__name__}, {learner}, {adjacency}, {budget}",
             partial(_fit, estimator, budget=budget, learner=learner, adjacency=adjacency, n_blocks=(1, 2, 5)[k % 3]),
             partial(vote_pairs, adjacency=adjacency),
-            8 + 3 + 3,
+            8 + 3 + 1,
         )
         for k, (estimator, budget, learner, adjacency) in enumerate(fits)
     ]

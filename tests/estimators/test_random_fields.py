@@ -131,7 +131,7 @@ class TestRecovery:
     def test_fields_of_variables_without_neighbours_are_learned(self, method, estimator_class):
         """P(d = y) is .6 and nothing else is in the graph of d."""
         data = DATA.assign(d=np.where(np.arange(len(DATA)) % 5 < 3, "y", "x"))
-        for graph in ([("a", "b"), ("b", "c")], []):
+        for graph in ([("a", "b"), ("b", "c")], [])[method == "frank-wolfe" :]:  # with edges: the test before this one
             estimator = estimator_class(
                 2.0, rho=1e3, state_names=STATES, method=method, graph=graph, n_iter=steps(method)
             ).fit(data)

@@ -109,8 +109,9 @@ def halve_the_noise(monkeypatch) -> None:
         monkeypatch.setattr(additive, name, lambda *a, true=true: tuple(scale / 2 for scale in true(*a)))
 
 
+# A delta is converted to rho before there is noise: test_accounting.py.
 @pytest.mark.parametrize("adjacency", ["add_remove", pytest.param("replace_one", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("claim", [pytest.param(c, marks=[pytest.mark.slow] * ("delta" in c)) for c in CLAIMS])
 class TestNoise:
     def test_stays_below_the_claim_and_comes_near_it(self, adjacency, claim):
         bound = audit_noise(adjacency, CLAIMS[claim], 20_000)  # six standard deviations above the limit below

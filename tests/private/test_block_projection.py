@@ -169,7 +169,9 @@ WRONG_DEGREES = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG_DEGREES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "interval, other solver")) for n in WRONG_DEGREES]
+)
 def test_graphs_of_other_degrees_are_certified(name):
     graph, degree, bias = WRONG_DEGREES[name]
     program = projection(graph.shape[0], degree, bias)
@@ -184,7 +186,9 @@ def test_graphs_of_other_degrees_are_certified(name):
         assert name in ("half", "threshold")
 
 
-@pytest.mark.parametrize(("name", "edge"), [("threshold", (0, 239)), ("half", (0, 1))])
+@pytest.mark.parametrize(
+    ("name", "edge"), [("threshold", (0, 239)), pytest.param("half", (0, 1), marks=pytest.mark.slow)]
+)
 def test_neighbours_of_such_graphs_move_no_further_than_claimed(name, edge):
     """Released as Newton's method left it, the threshold graph was 1.06 times the claim away from this neighbour."""
     graph, degree, bias = WRONG_DEGREES[name]

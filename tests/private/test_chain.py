@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -170,10 +171,16 @@ def limit(budget: Budget) -> float:
 
 
 # Replay holds both sensitivities for every kind of budget: one attack of each noise here.
-@pytest.mark.parametrize("adjacency", ["add_remove", pytest.param("replace_one", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("claim", ["laplace", "gaussian", pytest.param("delta", marks=pytest.mark.slow)])
+ATTACKS = {"shares": (USERS, {}), "one segment": (MANY, {"segment_length": 2, "max_segments": 1})}
+QUICK = ("shares", "gaussian", "add_remove"), ("one segment", "laplace", "add_remove")
+
+
 @pytest.mark.parametrize(
-    ("users", "rule"), [(USERS, {}), (MANY, {"segment_length": 2, "max_segments": 1})], ids=["shares", "one segment"]
+    ("users", "rule", "claim", "adjacency"),
+    [
+        pytest.param(*ATTACKS[one[0]], *one[1:], id="-".join(one), marks=[pytest.mark.slow] * (one not in QUICK))
+        for one in itertools.product(ATTACKS, CLAIMS, ("add_remove", "replace_one"))
+    ],
 )
 def test_worst_case_users_stay_below_the_claim_and_come_near_it(users, rule, claim, adjacency):
     bound = audit_users(users, adjacency, CLAIMS[claim], 3_000, **rule)
