@@ -103,7 +103,9 @@ class Number:
             raise TypeError(f"{self._what} cuts={self.cuts!r} is no list of numbers; pass cuts=[cut, cut, ...]")
         cuts = tuple(self._checked("cuts", cut) for cut in self.cuts)
         object.__setattr__(self, "cuts", cuts)
-        if any(a >= b for a, b in itertools.pairwise((self.lower, *cuts, self.upper))):
+        # Where values have a resolution the upper bound can have a cell of its own.
+        within = not cuts or cuts[-1] < self.upper or (cuts[-1] == self.upper and self.resolution is not None)
+        if not within or any(a >= b for a, b in itertools.pairwise((self.lower, *cuts))):
             raise ValueError(
                 f"{self._what} cuts={[self.text(cut) for cut in cuts]} must ascend between lower="
                 f"{self.text(self.lower)} and upper={self.text(self.upper)}, without these"
@@ -115,7 +117,7 @@ class Number:
         self._check_bins()
         # Reading and drawing ask for it cell by cell.
         edges = (self.lower, *(self.cuts or self._equal(self.bins or 1)), self.upper)
-        if len(set(map(self.text, edges))) < len(edges):
+        if len(set(map(self.text, edges[:-1]))) < len(edges) - 1 or edges[-2] > edges[-1]:
             raise ValueError(
                 f"{self._what} has bounds, cuts or bins={self.bins} so close to each other that 15 digits do not tell "
                 f"them apart: {[repr(edge) for edge in edges][:5]}; pass fewer, or wider ones"
@@ -490,8 +492,9 @@ class Date(Number):
             if again.date() != _SOME_DAY:
                 raise ValueError(f"Date format={self.format!r} says no whole day; it needs year, month and day")
             with contextlib.suppress(ValueError):
-                if datetime.strptime("1999-11-12", self.format) != datetime(1999, 11, 12):
-                    raise TypeError(f"Date format={self.format!r} reads 1999-11-12 as another day than ISO; drop it")
+                again = datetime.strptime("1999-11-12", self.format)
+            if (again.month, again.day) not in ((12, 31), (11, 12)):
+                raise ValueError(f"Date format={self.format!r} reads 1999-11-12 as another day than ISO; drop it")
         super().__post_init__()
 
     def _checked(self, name: str, value: Any) -> float:

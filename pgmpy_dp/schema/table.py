@@ -18,7 +18,7 @@ from typing import Any
 from pgmpy_dp.schema.cells import MISSING, match_key
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts
 from pgmpy_dp.schema.labels import decode_label, encode_label
-from pgmpy_dp.schema.number import Date, Number
+from pgmpy_dp.schema.number import OUTSIDE, Date, Number
 from pgmpy_dp.schema.reading import Reading
 
 __all__ = ["Schema"]
@@ -34,11 +34,12 @@ def _cells(option: str, cells: Any) -> list:
     return [decode_label(encode_label(cell)) for cell in cells]
 
 
-def _recoded(name: Hashable, recoded: Mapping, key: Callable[[Any], tuple]) -> dict[tuple, tuple]:
+def _recoded(name: Hashable, recoded: Mapping, plain: Reading) -> dict[tuple, tuple]:
     """Keys of cells and of what they are read as; ValueError where one cell would be two things."""
     found: dict[tuple, tuple] = {}
     for cell, state in recoded.items():
-        if found.setdefault(key(cell), key(state)) != key(state):
+        key, other = (plain.spelled(match_key(value)) for value in (cell, state))
+        if found.setdefault(key, other) != other:
             raise ValueError(f"recode[{name!r}] reads {cell!r} as two things, for its cells are compared as the same")
     return found
 
@@ -211,12 +212,13 @@ class Schema(Mapping):
         }
         readings = {}
         for name in self._variables:
-            spelled = Reading(*(v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"])))
+            strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
+            plain = Reading(strip, casefold)
             cells = said["missing"].get(name, ()) if isinstance(missing, Mapping) else said["missing"]
             made = dataclasses.replace(
-                spelled,
-                missing=frozenset(spelled.spelled(match_key(cell)) for cell in cells),
-                recode=_recoded(name, said["recode"].get(name, {}), lambda cell: spelled.spelled(match_key(cell))),
+                plain,
+                missing=frozenset(plain.spelled(match_key(cell)) for cell in cells),
+                recode=_recoded(name, said["recode"].get(name, {}), plain),
             )
             if made.changes:
                 readings[name] = self._checked_reading(name, made)
@@ -244,7 +246,7 @@ class Schema(Mapping):
             )
         if number is not None:
             code = dataclasses.replace(number, missing="drop", outside="drop").coder()
-            known = {key for key in reading.recode.values() if code(key) >= 0}
+            known = {key for key in reading.recode.values() if code(key) >= 0 or key == ("text", OUTSIDE)}
         else:  # among interval states a number is read too
             known = {key for key in reading.recode.values() if key[0] == "number" and interval_cuts(states)}
         bad = [key for key in reading.recode.values() if key not in {*known, *spelled, MISSING}]
@@ -278,6 +280,11 @@ class Schema(Mapping):
     def numbers(self) -> Mapping[Any, Number]:
         """Each variable of numbers or dates, divided or not."""
         return MappingProxyType(self._numbers)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """How cells are read: `missing`, `strip`, `casefold` and `recode` as a schema takes them."""
+        return MappingProxyType(self._said)
 
     def reading(self, name: Hashable) -> Reading:
         """How cells of a variable are spelled before they meet its states."""
@@ -430,8 +437,8 @@ class Schema(Mapping):
         numeric = [name for name in wanted if name not in self._states]
         if numeric:
             raise ValueError(
-                f"{argument} declares bounds for {numeric}, but contingency tables need states; divide these numbers by "
-                "cuts= or bins= of Number, or declare states, or leave them out"
+                f"{argument} declares bounds for {numeric}, but contingency tables need states; divide these numbers "
+                "by cuts= or bins= of Number, or declare states, or leave them out"
             )
 
     def __getitem__(self, name: Any) -> tuple | Number:

@@ -39,14 +39,14 @@ def users(data) -> float:
 
 
 def schemas(case: Case) -> list[Schema]:
-    """One that counts every record, those in which records are dropped (intervals), and those that say how to read."""
+    """Those that say how cells are read, one that counts every record, and those of intervals."""
     named = {f"x{k}": states for k, states in enumerate(case.states) if states != CUTS}
     complete = Schema({name: [*states, OTHER] for name, states in named.items()}, other=dict.fromkeys(named, OTHER))
     intervals = [Schema({f"x{k}": CUTS}) for k in range(len(case.states)) if case.states[k] == CUTS]
     otherwise, *dropping = read_otherwise(case.states[0])
     if not case.is_spelled:
         dropping = [dropping[len(case.name) % 3]]  # one of them, for time
-    return [complete, *intervals, otherwise, *dropping]
+    return [otherwise, *dropping, complete, *intervals]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -103,9 +103,9 @@ class OutsideCounted(Schema):
     __slots__ = ("declared",)
 
     def __init__(self, schema: Schema) -> None:
-        states = schema.states
         strict = {name: replace(number, outside="drop") for name, number in schema.numbers.items()}
-        self.declared = schema.replaced({**states, **strict})
+        declared = {**schema, **strict}
+        self.declared = Schema(declared, texts=declared.keys() - strict.keys(), **schema.options)
         own = self.declared.states
         super().__init__({name: [*own[name], ("outside", *own[name])] for name in own}, texts=own)
 

@@ -247,9 +247,8 @@ def _interval(value: str, made: Coding) -> str:
     if not made.cuts:
         return str(made.codes[0])
     reached = "(" + " + ".join(f"({value} >= {_double(cut)})::INTEGER" for cut in made.cuts) + ")"
-    return (
-        reached if made.codes == tuple(range(len(made.codes))) else f"list_extract({list(made.codes)}, {reached} + 1)"
-    )
+    in_order = made.codes == tuple(range(len(made.codes)))
+    return reached if in_order else f"list_extract({list(made.codes)}, {reached} + 1)"
 
 
 def _unmatched(absent: str, made: Coding) -> str:

@@ -57,9 +57,7 @@ class _Batches(Source):
         missing.
         """
         spelled = [
-            frozenset(
-                [s for s in schema.states[name] if isinstance(s, str)] + [s for s, _ in coding(schema, name).texts]
-            )
+            frozenset(s for s in (*schema.states[name], *dict(coding(schema, name).texts)) if isinstance(s, str))
             for name in schema.variables
         ]
         for columns in self._columns(schema.variables, spelled):

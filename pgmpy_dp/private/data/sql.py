@@ -90,7 +90,7 @@ class DuckDBSource(Source):
         return slow.opened(names)
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query and batches of what it leaves."""
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query and what it leaves."""
         coded, left = self._coded(schema)
         if any(not is_decided(self._column(schema.variables[j])[1]) for j in left):
             return super().block_counts(schema, blocks)
