@@ -23,12 +23,24 @@ from pgmpy_dp.cli.arguments import (
     NRecords,
     Quiet,
     Rho,
-    SchemaFile,
     TableAdjacency,
     Thousands,
     as_written,
 )
-from pgmpy_dp.cli.files import load_schema
+from pgmpy_dp.cli.columns import (
+    CasefoldOption,
+    CutsOption,
+    DateOption,
+    MissingOption,
+    NumberOption,
+    OtherOption,
+    RecodeOption,
+    SchemaOption,
+    StripOption,
+    TextsOption,
+    VariableOption,
+    described,
+)
 from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
 
 __all__ = ["check"]
@@ -39,11 +51,22 @@ __all__ = ["check"]
     "check",
     "how many records match the schema, for a small budget",
     "check records.csv --schema schema.json --epsilon 0.05",
+    'check records.csv --number "age=0:120 cuts 18,65" --missing "?,NA" --variable "sex=F,M" --strip --epsilon 0.05',
     "check records.csv --schema schema.json --epsilon 0.05 --ledger ledger.json --budget-epsilon 1",
 )
 def check(
     data: Data,
-    schema: SchemaFile,
+    schema: SchemaOption = None,
+    variable: VariableOption = None,
+    cuts: CutsOption = None,
+    number: NumberOption = None,
+    date: DateOption = None,
+    other: OtherOption = None,
+    texts: TextsOption = None,
+    missing: MissingOption = None,
+    strip: StripOption = False,
+    casefold: CasefoldOption = False,
+    recode: RecodeOption = None,
     epsilon: Epsilon = None,
     delta: Delta = 0.0,
     rho: Rho = None,
@@ -74,7 +97,9 @@ def check(
     from pgmpy_dp.schema import encode_label
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-    public = load_schema(schema)
+    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
+    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
+    public = described(schema, **declared, other=other, texts=texts, **reading)
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
     records = as_written(data, delimiter, encoding, decimal, thousands)

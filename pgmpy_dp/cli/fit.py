@@ -31,14 +31,27 @@ from pgmpy_dp.cli.arguments import (
     Overwrite,
     Quiet,
     Rho,
-    SchemaFile,
     Structure,
     TableAdjacency,
     Thousands,
     as_written,
     given_graph,
 )
-from pgmpy_dp.cli.files import free_name, load_schema, require_writable
+from pgmpy_dp.cli.columns import (
+    CasefoldOption,
+    CutsOption,
+    DateOption,
+    MissingOption,
+    NumberOption,
+    OtherOption,
+    RecodeOption,
+    SchemaOption,
+    StripOption,
+    TextsOption,
+    VariableOption,
+    described,
+)
+from pgmpy_dp.cli.files import free_name, require_writable
 from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
 
 if TYPE_CHECKING:
@@ -73,12 +86,23 @@ ReleaseOption = Annotated[
     "fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out model.npz",
     'fit records.csv --schema schema.json --edges "age-job,sex-job" --epsilon 1 --out model.npz',
     "fit survey.csv --delimiter ';' --encoding cp1252 --decimal , --schema schema.json --epsilon 1 --out model.npz",
+    'fit records.csv --number "age=0:120 cuts 18,65" --variable "sex=F,M" --strip --epsilon 1 --out model.npz',
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
     data: Data,
-    schema: SchemaFile,
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
+    schema: SchemaOption = None,
+    variable: VariableOption = None,
+    cuts: CutsOption = None,
+    number: NumberOption = None,
+    date: DateOption = None,
+    other: OtherOption = None,
+    texts: TextsOption = None,
+    missing: MissingOption = None,
+    strip: StripOption = False,
+    casefold: CasefoldOption = False,
+    recode: RecodeOption = None,
     epsilon: Epsilon = None,
     delta: Delta = 0.0,
     rho: Rho = None,
@@ -118,7 +142,9 @@ def fit(
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
     require_writable(overwrite, (data, schema, edges_file, ledger), out=out, release=release)
-    public = load_schema(schema)
+    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
+    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
+    public = described(schema, **declared, other=other, texts=texts, **reading)
     graph = given_graph(public, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
