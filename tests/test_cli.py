@@ -81,6 +81,93 @@ def test_a_session(folder):
         pd.testing.assert_frame_equal(read.astype(str), synthetic.astype(str))
 
 
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """A model of numbers and days, learned from a file."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    age = rng.integers(16, 90, n)
+    frame = pd.DataFrame({
+        "born": [f"{d:%d.%m.%Y}" for d in pd.Timestamp("2020-12-31") - pd.to_timedelta(age * 365, "D")],
+        "age": pd.Series(age).astype("Int64").mask(rng.random(n) < 0.1),
+        "sex": rng.choice(["F", "M"], n),
+        "height": np.round(rng.normal(1.7, 0.1, n), 2),
+    })  # fmt: skip
+    folder = tmp_path_factory.mktemp("survey")
+    frame.to_csv(folder / "records.csv", index=False)
+    schema = Schema({
+        "born": Date("1900-01-01", "2020-12-31", cuts=["1950-01-01", "1970-01-01"], format="%d.%m.%Y"),
+        "age": Number(0, 120, cuts=[30, 50, 70], resolution=1),
+        "sex": ["F", "M"],
+        "height": Number(1, 2.5, bins=6, resolution=0.01, missing="drop"),
+    })  # fmt: skip
+    schema.to_json(folder / "schema.json")
+    run(f"fit {folder}/records.csv --schema {folder}/schema.json --edges height-sex,born-age --epsilon 5 "
+        f"--out {folder}/model.npz")  # fmt: skip
+    return folder
+
+
+def test_a_session_with_numbers(survey, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = f"{survey}/model.npz"
+    told = run(f"info {model}").stdout
+    assert "age (numbers 0 to 120, 5 states): born" in told
+    assert "born (dates 1900-01-01 to 2020-12-31, 4 states): age" in told
+    numbers = json.loads(run(f"info {model} --json").stdout)["numbers"]
+    assert numbers["age"] == {"kind": "number", "lower": 0, "upper": 120, "cuts": [30, 50, 70], "resolution": 1}
+
+    told = json.loads(run(f"query {model} --variables born --evidence age=37 --json").stdout)
+    assert told["evidence"] == {"age": "[30,50)"}
+    assert max(told["table"], key=lambda row: row["probability"])["born"] == "[1970-01-01,2020-12-31]"
+    assert list(told["summary"]) == ["mean", "0.25", "0.5", "0.75"]
+    assert told["summary"]["mean"][:2] == "19"
+    told = json.loads(run(f'query {model} --variables age --evidence "born=01.01.1955:31.12.1964" --json').stdout)
+    assert told["evidence"] == {"born": "01.01.1955:31.12.1964"}
+    assert 40 < told["summary"]["0.5"] < 80
+    lines = run(f"query {model} --variables age --evidence born=1955-01-01:1964-12-31").stdout.splitlines()
+    assert lines[0].split("|")[1] == " born=1955-01-01:1964-12-31)"
+    assert lines[-1].startswith("Where it is not missing: mean ")
+    assert json.loads(run(f"query {model} --variables born --evidence age= --json").stdout)["evidence"] == {"age": None}
+
+    run(f"sample {model} --n 400 --out synthetic.csv --random-state 1")
+    drawn = pd.read_csv("synthetic.csv", dtype=str)
+    assert list(drawn) == ["born", "age", "sex", "height"]
+    assert pd.to_datetime(drawn["born"].dropna(), format="%d.%m.%Y").dt.year.between(1900, 2020).all()
+    assert drawn["age"].dropna().str.fullmatch("[0-9]+").all()
+    assert 0.02 < drawn["age"].isna().mean() < 0.25
+    assert drawn["height"].str.fullmatch(r"[12](\.[0-9]{1,2})?").all()
+    assert drawn["height"].nunique() > 30
+    run(f"sample {model} --n 400 --out synthetic.parquet --random-state 1")
+    read = pd.read_parquet("synthetic.parquet")
+    assert [str(kind)[:8] for kind in read.dtypes] == ["datetime", "Int64", str(read["sex"].dtype)[:8], "float64"]
+    assert read["height"].astype(str).tolist() == drawn["height"].astype(float).astype(str).tolist()
+    run(f"sample {model} --n 400 --out labels.csv --random-state 1 --labels")
+    labels = pd.read_csv("labels.csv")
+    assert set(labels["age"].dropna()) == {"[0,30)", "[30,50)", "[50,70)", "[70,120]"}
+    assert (labels["age"].isna() == drawn["age"].isna()).all()
+
+
+@pytest.mark.parametrize(
+    ("evidence", "message"),
+    [
+        ("age=130", "outside the bounds 0 to 120"),
+        ("age=50:40", "ends before it begins"),
+        ("age=30.2:30.8", "has no value"),
+        ("age=30:130", "beyond the bounds"),
+        ("age=young", "no number, range or state"),
+        ("born=1:2", "is no date"),
+        ("sex=30:40", "one of the states F, M"),
+        ("height=", "no state in the model"),
+    ],
+)
+def test_evidence_that_is_none(survey, evidence, message):
+    told = run(
+        f"query {survey}/model.npz --variables {'sex' if evidence[0] != 's' else 'age'} --evidence {evidence}", 2
+    )
+    assert "--evidence is" in told.stderr
+    assert message in told.stderr
+
+
 @pytest.mark.parametrize(
     ("how", "edges"),
     [
@@ -190,6 +277,27 @@ def test_a_check_fails_where_states_match_nothing(folder):
     public = run("check records.csv --schema other.json --rho 20 --n-records 2000 --adjacency replace_one -q", 1)
     assert "Records: 2,000, as declared" in public.stdout and public.stderr == ""
     assert public.stdout.count("match next to nothing") == 3
+
+
+def test_what_is_impossible(folder):
+    young, office = "age < 25 -> income = low", 'age >= 65 & job in {"office"}'
+    rules = f"--impossible '{young}' --impossible '{office}'"
+    columns = '--variable "job=office,field" --variable "income=low,high" --cuts "age=25,45,65"'
+    run(f"schema {columns} {rules} --out rules.json")
+    assert Schema.from_json("rules.json").impossible == (young, "age >= 65 & job in {office}")
+    run("fit records.csv --schema rules.json --epsilon 2 --out model.npz")
+    assert young in run("info model.npz").stdout
+    assert json.loads(run("info model.npz --json").stdout)["impossible"][0] == young
+    run("sample model.npz --n 5000 --out synthetic.csv")
+    drawn = pd.read_csv("synthetic.csv")
+    assert not ((drawn["age"] == "<25") & (drawn["income"] == "high")).any()
+    assert not ((drawn["age"] == ">=65") & (drawn["job"] == "office")).any()
+    told = json.loads(run("query model.npz --variables income --evidence age=20 --json").stdout)
+    assert [row["probability"] for row in told["table"]] == [1.0, 0.0]
+    refused = run("query model.npz --variables job --evidence age=20 --evidence income=high", 2).stderr
+    assert "--evidence is 'age=20, income=high': the model gives it the probability 0" in " ".join(refused.split())
+    refused = run(f'schema {columns} --impossible "age < 20 -> income = low"', 2).stderr
+    assert "cut at 20" in " ".join(refused.split())
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ __all__ = [
     "CasefoldOption",
     "CutsOption",
     "DateOption",
+    "ImpossibleOption",
     "MissingOption",
     "NumberOption",
     "OtherOption",
@@ -77,6 +78,9 @@ CasefoldOption = Annotated[bool, typer.Option("--casefold", help="Upper and lowe
 RecodeOption = Annotated[
     list[str] | None, typer.Option("--recode", help='Cells of a column that mean another one: "sex:Male=M,female=F".')
 ]
+ImpossibleOption = Annotated[
+    list[str] | None, typer.Option("--impossible", help='What cannot be: "age < 15 -> marital = never".')
+]
 
 _RANGE = re.compile(r"\s*[0-9.]+\s*(?:-|–|to)\s*[0-9.]+\s*")
 _CELL = r'\s*(?:"(?P<{0}_marked>(?:[^"]|"")*)"|(?P<{0}>[^=,"]*?))\s*'
@@ -94,7 +98,7 @@ def described(path: Path | None, states: dict[str, Any] | None = None, **options
                 ask_for(f"--{name}", given, "a schema was passed too; write it into that file (pgmpy-dp schema)")
         return load_schema(path)
     reading = {name: options.pop(name) for name in ("missing", "strip", "casefold", "recode")}
-    other, texts = options.pop("other") or [], options.pop("texts") or []
+    other, texts, impossible = (options.pop(name) or [] for name in ("other", "texts", "impossible"))
     found: dict[str, Any] = dict(states or {})
     for option, given in ((f"--{name}", given) for name, given in options.items()):
         for text in given or []:
@@ -120,7 +124,7 @@ def described(path: Path | None, states: dict[str, Any] | None = None, **options
         ranges = [state for state in listed if _RANGE.fullmatch(state)]
         if ranges:
             note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
-    return Schema(found, other=others, texts=texts, **reading_options(found, **reading))
+    return Schema(found, other=others, texts=texts, impossible=impossible, **reading_options(found, **reading))
 
 
 def declared_number(text: str, option: str) -> tuple[str, Number]:

@@ -10,21 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import app, ask_for, command, show
-from pgmpy_dp.cli.arguments import Json, Overwrite
-from pgmpy_dp.cli.columns import (
-    CasefoldOption,
-    CutsOption,
-    DateOption,
-    MissingOption,
-    NumberOption,
-    OtherOption,
-    RecodeOption,
-    StripOption,
-    TextsOption,
-    VariableOption,
-    described,
-)
 from pgmpy_dp.cli.files import require_writable
 
 __all__ = ["schema"]
@@ -40,22 +27,23 @@ __all__ = ["schema"]
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
 )
 def schema(
-    variable: VariableOption = None,
-    cuts: CutsOption = None,
-    number: NumberOption = None,
-    date: DateOption = None,
+    variable: columns.VariableOption = None,
+    cuts: columns.CutsOption = None,
+    number: columns.NumberOption = None,
+    date: columns.DateOption = None,
     codebook: Annotated[
         Path | None, typer.Option("--codebook", help="CSV with the columns variable,state: one line for each state.")
     ] = None,
-    other: OtherOption = None,
-    texts: TextsOption = None,
-    missing: MissingOption = None,
-    strip: StripOption = False,
-    casefold: CasefoldOption = False,
-    recode: RecodeOption = None,
+    other: columns.OtherOption = None,
+    texts: columns.TextsOption = None,
+    missing: columns.MissingOption = None,
+    strip: columns.StripOption = False,
+    casefold: columns.CasefoldOption = False,
+    recode: columns.RecodeOption = None,
+    impossible: columns.ImpossibleOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
 ) -> None:
     """Write the public schema of a table: its columns and their possible values.
 
@@ -70,12 +58,16 @@ def schema(
 
     A number beyond its bounds counts as the bound and a missing one has a state of its own, unless --number says
     otherwise. --missing, --strip, --casefold and --recode say which spellings mean the same.
+
+    --impossible, which may be repeated, says what is known to be impossible: an implication such as
+    "age < 15 -> marital = never", or a combination such as "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >,
+    >= and in {a, b}, joined by &. Learned models obey it: synthetic records never break it.
     """
     require_writable(overwrite, (codebook,), out=out)
     declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
     reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
     states = None if codebook is None else _read_codebook(codebook)
-    found = described(None, states, **declared, other=other, texts=texts, **reading)
+    found = columns.described(None, states, **declared, other=other, texts=texts, impossible=impossible, **reading)
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

@@ -103,9 +103,7 @@ class Number:
             raise TypeError(f"{self._what} cuts={self.cuts!r} is no list of numbers; pass cuts=[cut, cut, ...]")
         cuts = tuple(self._checked("cuts", cut) for cut in self.cuts)
         object.__setattr__(self, "cuts", cuts)
-        # Where values have a resolution the upper bound can have a cell of its own.
-        within = not cuts or cuts[-1] < self.upper or (cuts[-1] == self.upper and self.resolution is not None)
-        if not within or any(a >= b for a, b in itertools.pairwise((self.lower, *cuts))):
+        if not self._ascend((self.lower, *cuts, self.upper)):
             raise ValueError(
                 f"{self._what} cuts={[self.text(cut) for cut in cuts]} must ascend between lower="
                 f"{self.text(self.lower)} and upper={self.text(self.upper)}, without these"
@@ -117,7 +115,7 @@ class Number:
         self._check_bins()
         # Reading and drawing ask for it cell by cell.
         edges = (self.lower, *(self.cuts or self._equal(self.bins or 1)), self.upper)
-        if len(set(map(self.text, edges[:-1]))) < len(edges) - 1 or edges[-2] > edges[-1]:
+        if not self._ascend(edges) or len(set(map(self.text, edges[:-1]))) < len(edges) - 1:
             raise ValueError(
                 f"{self._what} has bounds, cuts or bins={self.bins} so close to each other that 15 digits do not tell "
                 f"them apart: {[repr(edge) for edge in edges][:5]}; pass fewer, or wider ones"
@@ -143,6 +141,23 @@ class Number:
         if not math.isfinite(number):
             raise ValueError(f"{self._what} {name}={value!r} is not finite; pass a bound known without the records")
         return number
+
+    def _ascend(self, edges: tuple[float, ...]) -> bool:
+        """Whether each cell has a number: with a resolution the last may have the upper bound alone."""
+        return all(map(self.divides, edges[1:-1])) and all(a < b for a, b in itertools.pairwise(edges[:-1]))
+
+    def divides(self, cut: float) -> bool:
+        """Whether there can be numbers below a cut, and at it or above.
+
+        Parameters
+        ----------
+        cut : float
+
+        Returns
+        -------
+        bool
+        """
+        return self.lower < cut < self.upper or (self.resolution is not None and cut == self.upper)
 
     def _check_resolution(self) -> None:
         if self.resolution is None:
@@ -196,6 +211,11 @@ class Number:
         lower, width = Fraction(self.lower), Fraction(self.upper) - Fraction(self.lower)
         return tuple(float(lower + width * k / bins) for k in range(1, bins))
 
+    @property
+    def firsts(self) -> np.ndarray:
+        """Of each cell the number of its first value of the resolution, and behind the last the number of values."""
+        return self._first_values(self.edges)
+
     def _first_values(self, edges: tuple[float, ...]) -> np.ndarray:
         """Of each cell the number of its first value, and behind the last one: the number of values."""
         return np.array([*(self._steps(edge) for edge in edges[:-1]), self.n_values])
@@ -226,6 +246,43 @@ class Number:
             *((OUTSIDE,) if self.outside == "state" else ()),
         )
 
+    def spans(self) -> list[tuple[float, float, bool]]:
+        """Of each cell its lowest and highest number, and whether the highest belongs to it: values of the resolution.
+
+        Returns
+        -------
+        list of (float, float, bool)
+
+        Examples
+        --------
+        >>> Number(0, 9, cuts=[5]).spans(), Number(0, 9, cuts=[5], resolution=1).spans()
+        ([(0.0, 5.0, False), (5.0, 9.0, True)], [(0.0, 4.0, True), (5.0, 9.0, True)])
+        """
+        if self.resolution is None:
+            last = len(self.edges) - 2
+            return [(low, high, k == last) for k, (low, high) in enumerate(itertools.pairwise(self.edges))]
+        steps = itertools.pairwise(map(int, self._first_values(self.edges)))
+        return [(self._value(first), self._value(behind - 1), True) for first, behind in steps]
+
+    def value_above(self, number: float, or_at: bool) -> float | None:
+        """The first value above a number.
+
+        Parameters
+        ----------
+        number : float
+        or_at : bool
+            Whether the number itself may be it.
+
+        Returns
+        -------
+        float or None
+            A value of the resolution. Without one: the number if it may be, else None.
+        """
+        if self.resolution is None:
+            return number if or_at else None
+        steps = self._steps(number)
+        return self._value(steps + (not or_at and self._value(steps) == number))
+
     def with_cuts(self, cuts: Iterable[float]) -> Number:
         """The same variable, divided at other numbers.
 
@@ -240,14 +297,16 @@ class Number:
         """
         return dataclasses.replace(self, cuts=tuple(cuts), bins=None)
 
-    def fine(self, bins: int = _FINE) -> Number:
+    def fine(self, bins: int = _FINE, cuts: Iterable[float] = ()) -> Number:
         """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins.
 
         Where there is a resolution each bound has a cell of its own, for many numbers are clipped to it, or are 0.
 
         Parameters
         ----------
-        bins : int, default 64
+        bins : int
+        cuts : iterable of float
+            Where it is divided too.
 
         Returns
         -------
@@ -262,11 +321,14 @@ class Number:
             return self
         n_values = self.n_values
         if n_values is None:
-            return dataclasses.replace(self, bins=bins)
-        if n_values <= max(bins, _EACH):
-            return dataclasses.replace(self, bins=n_values)
-        inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
-        return self.with_cuts(self._value(step) for step in inner)
+            found = dataclasses.replace(self, bins=bins)
+        elif n_values <= max(bins, _EACH):
+            found = dataclasses.replace(self, bins=n_values)
+        else:
+            inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
+            found = self.with_cuts(self._value(step) for step in inner)
+        more = {*filter(self.divides, cuts)} - {*found.edges[:-1]}
+        return found.with_cuts(sorted({*found.edges[1:-1], *more})) if more else found
 
     def reads(self, key: tuple) -> float | None:
         """The number that a cell holds; None where it is missing, NaN where it holds no number.
@@ -377,10 +439,81 @@ class Number:
             largest = np.where(cell < len(edges) - 2, np.nextafter(high, -np.inf), high)
             drawn = np.minimum(low + generator.random(codes.shape) * (high - low), largest)
         else:
-            first = self._first_values(self.edges)
+            first = self.firsts
             steps = generator.integers(first[cell], first[cell + 1])
             drawn = np.asarray(self._value(steps.astype(object)), dtype=np.float64)
         return np.where(number, drawn, np.nan)
+
+    def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
+        """Of each cell, the share of its values that lie in a range: what counts as uniform within a cell.
+
+        Parameters
+        ----------
+        low, high : float, optional
+            Ends of the range; None for a bound of the variable.
+        closed : {"both", "left", "right", "neither"}
+            Which ends belong to the range; without a resolution that makes no difference.
+
+        Returns
+        -------
+        ndarray of shape (cells,)
+            Of the values of the resolution, or of the width without one.
+
+        Examples
+        --------
+        >>> Number(0, 40, cuts=[10, 20, 30], resolution=1).shares(5, 20).round(3)
+        array([0.5, 1. , 0.1, 0. ])
+        >>> Number(0, 40, cuts=[10, 20, 30]).shares(5, 20)
+        array([0.5, 1. , 0. , 0. ])
+        """
+        low, high = self.lower if low is None else low, self.upper if high is None else high
+        if self.resolution is None:
+            edges, begin, end = np.array(self.edges), low, high
+        else:
+            # The first value in the range, and the first behind it.
+            edges = self.firsts
+            begin = self._steps(low) + (closed in ("right", "neither") and self._value(self._steps(low)) == low)
+            end = self._steps(high) + (closed in ("both", "right") and self._value(self._steps(high)) == high)
+        inside = np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin)
+        return np.maximum(inside, 0) / np.diff(edges)
+
+    def within(self, positions: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Numbers at a position from 0 to 1 in each of some cells: of its values in order, the one behind so many.
+
+        Parameters
+        ----------
+        positions, cells : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
+        Examples
+        --------
+        >>> Number(0, 40, cuts=[10], resolution=1).within(np.array([0.5, 1.0]), np.array([0, 1]))
+        array([ 4., 40.])
+        """
+        if self.resolution is None:
+            edges = np.array(self.edges)
+            return edges[cells] + positions * (edges[cells + 1] - edges[cells])
+        first = self.firsts
+        # Rounding of the position must not reach the next value: 0.3 of 10 values are 3.
+        behind = np.ceil(positions * (first[cells + 1] - first[cells]) - 1e-9).astype(np.int64)
+        return np.array([self._value(int(k)) for k in first[cells] + np.maximum(behind, 1) - 1])
+
+    @property
+    def centres(self) -> np.ndarray:
+        """The mean of each cell's values, uniform within it."""
+        if self.resolution is None:
+            edges = np.array(self.edges)
+            return (edges[:-1] + edges[1:]) / 2
+        first = self.firsts
+        return self.lower + self.resolution * (first[:-1] + first[1:] - 1) / 2
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are whole numbers."""
+        return self.resolution is not None and self.resolution.is_integer() and self.lower.is_integer()
 
     def text(self, number: float) -> str:
         """A number as labels and files say it.

@@ -20,6 +20,7 @@ from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts
 from pgmpy_dp.schema.labels import decode_label, encode_label
 from pgmpy_dp.schema.number import OUTSIDE, Date, Number
 from pgmpy_dp.schema.reading import Reading
+from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 
 __all__ = ["Schema"]
 
@@ -82,6 +83,10 @@ class Schema(Mapping):
     recode : mapping of name to {cell: state}, optional
         Cells that are read as another: ``{"sex": {"Male": "M", "1": "M"}}``. A state None, declared or not, is missing.
         On each cell come strip, casefold, missing and recode, in this order, then the states.
+    impossible : iterable of str or mapping, optional
+        Rules about what cannot be, from public knowledge: ``"age < 15 -> marital = never"``, or states that cannot be
+        together, ``{"sex": ["M"], "pregnant": ["yes"]}``; see :mod:`pgmpy_dp.schema.rules`. Models obey them; records
+        that break one are counted as always.
 
     Attributes
     ----------
@@ -92,6 +97,9 @@ class Schema(Mapping):
     numbers : mapping of name to Number
         Numbers and dates, divided or not.
     other : mapping of name to state
+    impossible : tuple of str
+    zeros : list of mapping of name to frozenset of int
+        What the rules forbid: positions of states that cannot be together.
     cardinalities : mapping of name to int
         Discrete variables only.
 
@@ -100,16 +108,20 @@ class Schema(Mapping):
     TypeError, ValueError
         For an empty schema, a variable with fewer than two states, repeated or indistinguishable states (see the
         module's docstring), an other-state that is not among the states, or states that look like intervals of numbers
-        and are not read as such (`almost_intervals`), so that no number would be counted in them.
+        and are not read as such (`almost_intervals`), so that no number would be counted in them; for rules that cannot
+        be read, name what is not in the schema, compare with a number inside a cell, forbid nothing, or leave no record
+        possible.
 
     Examples
     --------
     >>> schema = Schema({"smoker": ["no", "yes"], "age": Number(0, 120, cuts=[18, 65])}, missing=["?"], strip=True)
     >>> schema["smoker"], schema.cardinality("age")
     (('no', 'yes'), 4)
+    >>> Schema({"sex": ["F", "M"], "pregnant": [0, 1]}, impossible=["sex = M -> pregnant != 1"]).zeros
+    [{'sex': frozenset({1}), 'pregnant': frozenset({1})}]
     """
 
-    __slots__ = ("_identity", "_numbers", "_other", "_readings", "_said", "_states", "_variables")
+    __slots__ = ("_identity", "_numbers", "_other", "_readings", "_rules", "_said", "_states", "_variables", "_zeros")
 
     def __init__(
         self,
@@ -121,6 +133,7 @@ class Schema(Mapping):
         strip: bool | Iterable[Hashable] = False,
         casefold: bool | Iterable[Hashable] = False,
         recode: Mapping[Any, Mapping[Any, Any]] | None = None,
+        impossible: Iterable[str | Mapping] = (),
     ) -> None:
         if not isinstance(variables, Mapping):
             raise TypeError(
@@ -146,6 +159,7 @@ class Schema(Mapping):
         self._other = self._checked_other(other)
         self._refuse_almost_intervals(texts)
         self._readings, self._said = self._checked_readings(missing, strip, casefold, recode)
+        self._rules, self._zeros = self._checked_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._identity = json.dumps(self.to_dict())
 
@@ -266,6 +280,28 @@ class Schema(Mapping):
             raise ValueError(f"{option} names {unknown}, which are no variables of the schema; remove them")
         return found
 
+    def _checked_rules(self, impossible: Iterable[str | Mapping]) -> tuple[tuple[Rule, ...], list[Box]]:
+        if isinstance(impossible, str | bytes | Mapping) or not isinstance(impossible, Iterable):
+            raise TypeError(f"impossible={_short(impossible)} is no list of rules; pass impossible=[rule]")
+        listed, rules, zeros = list(impossible), [], []
+        columns = self._columns() if listed else {}
+        for given in listed:
+            try:
+                rules.append(read_rule(given, columns))
+                zeros += rules[-1].boxes(columns)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"impossible: the rule {_short(given)} {error}") from None
+        if zeros and not leave_something(zeros, columns):
+            raise ValueError(f"impossible={_short(listed)} leaves no record possible; correct or remove a rule")
+        return tuple(rules), zeros
+
+    def _columns(self) -> dict[Hashable, Column]:
+        """What rules know of the variables."""
+        return {
+            name: Column(name, self._states.get(name), self._numbers.get(name), self._other.get(name))
+            for name in self._variables
+        }
+
     @property
     def variables(self) -> tuple:
         """Names of all variables, in order."""
@@ -358,35 +394,74 @@ class Schema(Mapping):
         return None if cuts is None else (tuple(cuts), tuple(range(len(cuts) + 1)))
 
     def fine(self) -> Schema:
-        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`).
+        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`), and where rules compare."""
+        divided = {name: number.fine(cuts=self.rule_cuts(name)) for name, number in self._numbers.items()}
+        return self.replaced(divided)
 
-        Returns
-        -------
-        Schema
-        """
-        return self.replaced({name: number.fine() for name, number in self._numbers.items()})
+    def matches(self, released: Schema, names: Iterable[Hashable] | None = None) -> list:
+        """Variables that `released` declares in another way; an undivided number agrees with one that is divided."""
+        declared = self.fine()
+        different = []
+        for name in self._variables if names is None else names:
+            mine, theirs = self._numbers.get(name), released.numbers.get(name)
+            if mine is not None and not mine.divided and theirs is not None:
+                mine = mine.with_cuts(theirs.edges[1:-1]) if mine.kind == theirs.kind else mine
+                if mine != theirs.with_cuts(theirs.edges[1:-1]):
+                    different.append(name)
+            elif name not in released or declared.subset([name]) != released.subset([name]):
+                different.append(name)
+        return different
 
-    def replaced(self, variables: Mapping[Any, Sequence | Number]) -> Schema:
-        """The schema with other declarations for some variables, cells read as before.
-
-        Parameters
-        ----------
-        variables : mapping of hashable to (sequence of states, Number or Date)
-            They have no other-state.
-
-        Returns
-        -------
-        Schema
-        """
+    def replaced(self, variables: Mapping[Any, Sequence | Number], impossible: Iterable[str] | None = None) -> Schema:
+        """The schema with other declarations for some variables, cells read as before; or with other rules."""
+        rules = self.impossible if impossible is None else tuple(impossible)
         content = {name: variables.get(name, self[name]) for name in self._variables}
-        kept = {name: state for name, state in self._other.items() if name not in variables}
+        gone = {n: set(self._states[n]) - set(s) for n, s in variables.items() if not isinstance(s, Number)}
+        other = {name: state for name, state in self._other.items() if state not in gone.get(name, ())}
+        recode = {
+            name: {cell: state for cell, state in given.items() if state not in gone.get(name, ())}
+            for name, given in self._said["recode"].items()
+        }
         texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
-        return Schema(content, other=kept, texts=texts, **self._said)
+        return Schema(content, other=other, texts=texts, impossible=rules, **{**self._said, "recode": recode})
 
     @property
     def other(self) -> Mapping[Any, Any]:
         """State that takes outside values, for the variables that have one."""
         return MappingProxyType(self._other)
+
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """Rules about what cannot be, as texts."""
+        return tuple(map(str, self._rules))
+
+    @property
+    def zeros(self) -> list[Box]:
+        """What the rules forbid: for some variables the positions of states that they cannot have together."""
+        return list(self._zeros)
+
+    def rule_cuts(self, name: Hashable) -> tuple[float, ...]:
+        """Where the rules divide a variable of numbers: cells that are merged across these cannot obey them.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        tuple of float
+            Ascending, inside the bounds.
+
+        Examples
+        --------
+        >>> Schema({"age": Number(0, 120, resolution=1), "job": ["no", "yes"]},
+        ...     impossible=["age <= 14 -> job = no"]).rule_cuts("age")
+        (15.0,)
+        """
+        if not self._rules:
+            return ()
+        number, column = self._numbers[name], self._columns()[name]
+        return tuple(sorted({cut for rule in self._rules for cut in rule.cuts(column) if number.divides(cut)}))
 
     @property
     def cardinalities(self) -> dict[Any, int]:
@@ -425,7 +500,7 @@ class Schema(Mapping):
         Returns
         -------
         Schema
-            In the order given.
+            In the order given. A rule that names a variable which is left out is left out too.
 
         Raises
         ------
@@ -445,6 +520,7 @@ class Schema(Mapping):
             {name: self[name] for name in names},
             other={n: self._other[n] for n in names if n in self._other},
             texts=[name for name in names if name in self._states],
+            impossible=[str(rule) for rule in self._rules if rule.names <= set(names)],
             **said,
         )
 
@@ -494,7 +570,8 @@ class Schema(Mapping):
         return hash(self._identity)
 
     def __repr__(self) -> str:
-        return f"Schema({len(self)} variables: {_short(self._variables)})"
+        rules = f", impossible={_short(list(self.impossible))}" if self._rules else ""
+        return f"Schema({len(self)} variables: {_short(self._variables)}{rules})"
 
     def __reduce__(self) -> tuple:
         return (Schema.from_dict, (self.to_dict(),))
@@ -521,8 +598,9 @@ class Schema(Mapping):
             for option, given in self._said.items()
             if (said := _encoded(given)) not in (False, [], {"pairs": []})
         }
-        version = 2 if reading or self._numbers else 1
-        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading}
+        rules = {"impossible": list(self.impossible)} if self._rules else {}
+        version = 2 if reading or rules or self._numbers else 1
+        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules}
 
     @classmethod
     def from_dict(cls, content: Mapping) -> Schema:
@@ -545,7 +623,7 @@ class Schema(Mapping):
         """
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
-            return cls(states, other=content.get("other"), texts=states)
+            return cls(states, other=content.get("other"), texts=states, impossible=content.get("impossible", ()))
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
             raise ValueError(
                 f"{_short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
@@ -568,7 +646,7 @@ class Schema(Mapping):
                 other[name] = decode_label(entry["other"])
         texts = [name for name in variables if not isinstance(variables[name], Number)]
         reading = {option: _decoded(content[option]) for option in _READING if option in content}
-        return cls(variables, other=other, texts=texts, **reading)
+        return cls(variables, other=other, texts=texts, impossible=content.get("impossible", ()), **reading)
 
     def to_json(self, path: str | Path) -> None:
         """Write the schema to a JSON file, losslessly.

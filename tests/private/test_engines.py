@@ -189,6 +189,8 @@ def ibis_duckdb(table: pa.Table):
 
 
 LAZY = [duckdb_relation, polars_lazy, dask_frame, dask_of_arrow, ibis_duckdb]
+# Dask makes tasks of every column: where one of its two kinds of columns will do.
+ONE_DASK = [pytest.param(engine, marks=[pytest.mark.slow] * (engine is dask_frame)) for engine in LAZY]
 
 
 def exact(data, schema=SCHEMA, scopes=SCOPES) -> list[np.ndarray]:
@@ -234,9 +236,11 @@ class TestCounts:
     @pytest.mark.parametrize("rows", [0, 1])
     def test_nothing_to_count(self, engine, rows):
         table = arrow([{**many_rows(1)[0], "word": "outside"}] * rows)
-        assert all(part.sum() == 0 for part in exact(engine(table)))
-        private = PrivateTable(engine(table), SCHEMA, ledger=Budget(epsilon=1.0))
-        assert table_codes(private).shape == (0, len(SCHEMA))
+        schema = SCHEMA.subset(["word", "real", "time"]) if "dask" in engine.__name__ else SCHEMA
+        scopes = [["word"], ["real", "word"], list(schema)[:3]]
+        assert all(part.sum() == 0 for part in exact(engine(table), schema, scopes))
+        private = PrivateTable(engine(table), schema, ledger=Budget(epsilon=1.0))
+        assert table_codes(private).shape == (0, len(schema))
 
     def test_a_table_of_a_database(self, tmp_path):
         # SQLite has whole numbers, doubles and texts.
@@ -265,7 +269,8 @@ class TestCounts:
         counts = exact(table, schema, [["x"]])
         assert counts[0].tolist() == [1, 1, 1, 1, 0, 0, 0, 0]
         for engine in LAZY:
-            assert_same(exact(engine(table), schema, [["x"]]), counts)
+            if engine is not dask_frame:  # which has no such types but those of NumPy
+                assert_same(exact(engine(table), schema, [["x"]]), counts)
 
     def test_a_column_that_is_huge_integers_lists_or_bytes(self):
         relation = duckdb.sql(
@@ -384,7 +389,7 @@ class TestIntervals:
             for data in (table, table.to_pandas(), pl.from_arrow(table), duckdb_relation(table), polars_lazy(table)):
                 assert exact(data, schema, [[name]])[0].tolist() == expected
 
-    @pytest.mark.parametrize("engine", [*LAZY, "csv", "parquet", "parquet without DuckDB"])
+    @pytest.mark.parametrize("engine", [*ONE_DASK, "csv", "parquet", "parquet without DuckDB"])
     def test_every_way_of_reading(self, engine, tmp_path, monkeypatch):
         rng = np.random.default_rng(2)
         cells = {
@@ -521,7 +526,7 @@ class TestMoments:
         assert_same(sums(duckdb_relation(table)), sums(table))
         assert_same(sums(polars_lazy(table)), sums(table))
 
-    @pytest.mark.parametrize("engine", LAZY)
+    @pytest.mark.parametrize("engine", ONE_DASK)
     def test_every_engine(self, engine):
         rng = np.random.default_rng(3)
         x = rng.normal(size=(20_000, 3)) * [0.1, 5, 1e3]
@@ -550,7 +555,7 @@ class TestMoments:
         assert sums(table, unit="unit")[-1].item() == 3
 
     @pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.slow), 3])
-    @A_THIRD
+    @settings(max_examples=settings.default.max_examples // 6)  # each reads five statistics twice, in three parts
     @given(rows=st.data())
     def test_units_are_read_in_parts_of_whole_units(self, parts, rows):
         kind, cells = VISITS["user"][rows.draw(st.sampled_from(sorted(VISITS["user"])))]
@@ -767,7 +772,7 @@ class TestSequences:
         assert_same([t.value for t in chain_tables(here, length)], pushed)
 
     @pytest.mark.parametrize("engine", [duckdb_relation, polars_lazy, ibis_duckdb])
-    @settings(max_examples=30)
+    @settings(max_examples=15)
     @given(data=st.data())
     def test_windows_of_an_engine(self, engine, data):
         """Rows have no order there: those that tie are in the order of the states, whatever order they come in."""
