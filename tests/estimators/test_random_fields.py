@@ -14,11 +14,11 @@ import sklearn.base
 from pgmpy.base import UndirectedGraph
 from pgmpy.inference import VariableElimination
 
+from benchmarks.field_sampling import sample_field
+from benchmarks.random_graphs import random_ising, random_pairwise
 from pgmpy_dp import Budget, FewRecordsWarning, Ledger, MarkovNetwork, Number, PrivateTable, Release
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, field_base
-from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.models.random_graphs import random_ising, random_pairwise
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded

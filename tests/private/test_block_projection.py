@@ -22,7 +22,8 @@ from pgmpy_dp.private.curator.blocks import named_function
 from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
-from pgmpy_dp.private.noise.fine_grid import on_grid, with_noise
+from pgmpy_dp.private.noise.fine_grid import on_grid
+from pgmpy_dp.private.noise.samplers import discrete_gaussian
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.solvers.correlation_projection import Projection
 from tests.private import audit
@@ -302,7 +303,7 @@ class TestAudit:
 
         def draw(dataset: int, count: int) -> np.ndarray:
             repeated = replace(exact[dataset], value=np.repeat(exact[dataset].value, count))
-            return with_noise(repeated, weaker, rng)
+            return discrete_gaussian(repeated.value, weaker.noise.scale, seed=rng)
 
         def measure(p: float, q: float) -> float:
             return audit.rho_bound(p, q) if budget.rho else audit.epsilon_bound(p, q, budget.delta)

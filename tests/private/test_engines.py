@@ -27,7 +27,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgmpy_dp import Budget, Schema
+from pgmpy_dp import Budget, Date, Number, Schema
 from pgmpy_dp.estimators import NaiveMLE, PrivateChowLiu, PrivateGraphicalLasso
 from pgmpy_dp.private.data import sql
 from pgmpy_dp.private.data.coding import key_coder
@@ -91,6 +91,24 @@ SCHEMA = Schema(
         "kind": ["a", "7", 8],
     },
     other={"text": "a", "whole": "2", "real": 1, "day": "2020-01-02", "time": "2020-01-01", "kind": 8, "price": "0"},
+)
+READ = Schema(
+    {
+        "text": Number(0, 8, cuts=[1, 7], outside="state"),
+        "word": ["A", "b", "?"],
+        "whole": Number(0, 3, bins=2, resolution=1),
+        "real": Number(0, 3, cuts=[0.1, 2.5], outside="state"),
+        "truth": Number(0, 1, bins=2, resolution=1),
+        "day": Date("2020-01-01", "2020-01-03", bins=3),
+        "time": Date("2020-01-01", "2020-01-03", cuts=["2020-01-02"]),
+        "price": Number(0, 1, cuts=[0.1, 0.2], outside="state"),
+        "kind": ["8", "zz", "x"],
+    },
+    other={"kind": "x", "word": "?"},
+    missing={"text": [0, "x7"], "whole": [2, 2**53], "real": [2.5], "kind": ["7"]},
+    strip=True,
+    casefold=["text", "word", "kind"],
+    recode={"text": {"ß": 3, " a": 8, "": 7}, "real": {1: 0}, "price": {0.1: None}, "kind": {"a": "8", None: "x"}},
 )
 SCOPES = [
     *([name] for name in SCHEMA),
@@ -186,25 +204,30 @@ def assert_same(one: list[np.ndarray], other: list[np.ndarray]) -> None:
 
 
 class TestCounts:
+    @pytest.mark.parametrize("schema", [SCHEMA, READ], ids=["states", "numbers"])
     @pytest.mark.parametrize("engine", LAZY)
-    def test_every_engine_counts_as_memory_does(self, engine):
+    def test_every_engine_counts_as_memory_does(self, engine, schema):
         table = arrow(many_rows())
-        counts = exact(table)
+        counts = exact(table, schema)
         assert counts[0].sum() > 100 and all((part > 0).any() for part in counts)
-        assert_same(exact(engine(table)), counts)
+        assert_same(exact(engine(table), schema), counts)
 
     @settings(max_examples=15, deadline=None)
-    @given(records)
-    def test_whatever_the_records(self, rows):
+    @given(records, st.sampled_from([SCHEMA, READ]))
+    def test_whatever_the_records(self, rows, schema):
         table = arrow(rows)
-        counts = exact(table)
-        assert_same(exact(duckdb_relation(table)), counts)
-        assert_same(exact(polars_lazy(table)), counts)
+        counts = exact(table, schema)
+        assert_same(exact(duckdb_relation(table), schema), counts)
+        assert_same(exact(polars_lazy(table), schema), counts)
 
     @pytest.mark.parametrize("engine", LAZY)
     def test_rows_are_fetched_as_codes_for_learners_that_need_them(self, engine):
+        for schema in (SCHEMA, READ):
+            self.codes_are_fetched(engine, schema)
+
+    def codes_are_fetched(self, engine, schema):
         table = arrow(many_rows(500))
-        here, there = (PrivateTable(data, SCHEMA, ledger=Budget(epsilon=1.0)) for data in (table, engine(table)))
+        here, there = (PrivateTable(data, schema, ledger=Budget(epsilon=1.0)) for data in (table, engine(table)))
         codes = table_codes(there)
         assert np.array_equal(codes, table_codes(here))  # in the same order for these engines
         assert codes.dtype == np.uint8 and codes.flags.f_contiguous and table_codes(there) is codes

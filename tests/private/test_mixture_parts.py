@@ -25,8 +25,8 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.histogram import (
     StabilityHistogram,
     marked_cells,
+    released_cells,
     stability_histogram,
-    stable_cells,
     tail_quantile,
 )
 from tests.private import audit
@@ -127,11 +127,10 @@ ABSENT = -(10**6)
 def many(keys: list[int], blocks: list[int], plan: StabilityHistogram, count: int, cells: int) -> np.ndarray:
     """That many releases side by side, as cells of one key more: shape (count, cells), ABSENT where not released."""
     copies = np.repeat(np.arange(count), len(keys))
-    found, values = stable_cells(
-        np.column_stack([copies, np.tile(keys, count)]),
-        copies * (max(blocks) + 1) + np.tile(blocks, count),
-        plan,
+    marked = marked_cells(
+        np.column_stack([copies, np.tile(keys, count)]), copies * (max(blocks) + 1) + np.tile(blocks, count)
     )
+    found, values = released_cells(*marked, plan)
     results = np.full((count, cells), ABSENT)
     results[found[:, 0], found[:, 1]] = values
     return results

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pgmpy import config
 
+from pgmpy_dp.models.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import regressions
 from pgmpy_dp.private.data.regressions import (
@@ -21,7 +22,6 @@ from pgmpy_dp.private.data.regressions import (
     selection_weight,
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.regression_layout import regression_layout
 
 LAYOUTS = {
     "ising": regression_layout("ising", [2] * 3),

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_tables import table_pairs
 from pgmpy_dp.estimators import EdgeVoting, StableStructure
 from pgmpy_dp.plans.block_graphs import BlockSettings, block_arguments, plan_blocks
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_tables import table_pairs
 
 __all__ = ["VOTERS", "vote_cases", "vote_pairs"]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.plans import block_projection
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph
+from tests.auditing.replay_cases import ReplayCase
 
 __all__ = ["awkward_graphs", "graph_cases", "graph_pairs", "other_edge"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.private.budget import Budget
+from tests.auditing.replay_cases import ReplayCase
 
 __all__ = ["cluster_cases", "cluster_pairs"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_tables import BUDGETS
 from pgmpy_dp.estimators import PrivateGraphicalLasso
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_tables import BUDGETS
 
 __all__ = ["person_pairs", "vector_cases", "vector_pairs"]
 
