@@ -439,11 +439,16 @@ def _made(make: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-def data_of(case: Case, cells: Sequence, folder: Path) -> Iterator[tuple[str, Any]]:
-    """The cells in every container that can hold them, as columns x0, x1, ...; one t of 0 and one y of "u" beside."""
+def data_of(case: Case, cells: Sequence, folder: Path, turn: int = 0, turns: int = 1) -> Iterator[tuple[str, Any]]:
+    """The cells in every container that can hold them, as columns x0, x1, ...; one t of 0 and one y of "u" beside.
+
+    Or in one of `turns` containers, other ones at the next turn.
+    """
     names = [f"x{k}" for k in range(max(len(case.states), COLUMNS))]
     n = len(cells)
     if case.sql is not None:
+        if turn % turns:
+            return
         connection = duckdb.connect()
         columns = ", ".join(f"{name} {case.sql}" for name in names)
         connection.execute(f"CREATE TABLE cells ({columns}, t INTEGER, y VARCHAR)")
@@ -451,13 +456,13 @@ def data_of(case: Case, cells: Sequence, folder: Path) -> Iterator[tuple[str, An
         connection.execute(f"INSERT INTO cells VALUES {rows}")  # noqa: S608
         yield "DuckDB", connection.table("cells")
     elif case.array is None:
-        for reader, make in _OF_OBJECTS.items():
+        for reader, make in list(_OF_OBJECTS.items())[turn % turns :: turns]:
             frame = _made(make, {name: list(cells) for name in names} | {"t": [0] * n, "y": ["u"] * n})
             if frame is not None:
                 yield reader, frame
     else:
         table = pa.table(dict.fromkeys(names, case.array(list(cells))) | {"t": [0] * n, "y": ["u"] * n})
-        for reader, put in READERS.items():
+        for reader, put in list(READERS.items())[turn % turns :: turns]:
             data = _made(put, table, folder)
             if data is not None:
                 yield reader, data
