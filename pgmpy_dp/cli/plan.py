@@ -87,6 +87,9 @@ def plan(
     graph = given_graph(public, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
+    if structure != Structure.CHOW_LIU:  # it does not take them, and says so
+        public = public.fine()  # as the release begins with: fits merge fine cells before they count pairs
+    public.require_discrete(argument="--schema")
     sizes = [public.cardinality(name) for name in public.variables]
     document: dict[str, Any] = {
         "variables": len(sizes),
