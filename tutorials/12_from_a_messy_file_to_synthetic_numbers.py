@@ -9,10 +9,10 @@
 # %% [markdown]
 # # From a messy file to synthetic numbers
 #
-# A file as people have it: numbers and days, blanks where something is missing, `-9` for a refusal, several spellings of
-# one answer, a rare category, a text where a number should be. This page takes it to a synthetic file with the same
-# columns, under one budget, and nobody writes a list of regions or jobs. At the end the same is done with the census file
-# Adult, as it is found.
+# A file as people have it: numbers and days, blanks where something is missing, `-9` for a refusal, several
+# spellings of one answer, a rare category, a text where a number should be. This page takes it to a synthetic file
+# with the same columns, under one budget, and nobody writes a list of regions or jobs. At the end the same is done
+# with the census file Adult, as it is found.
 #
 # [The command line](../docs/command-line.md#from-a-messy-file-to-synthetic-numbers) has the same without Python.
 
@@ -74,12 +74,13 @@ print(raw.head(4).to_string())
 # %% [markdown]
 # ## 1. Declare what is public
 #
-# Public is what could be said by somebody who has never seen the file: the names of its columns, which ages and days are
-# possible, how an answer may be spelled, what stands for a missing one. A `Number` and a `Date` have bounds, not values.
-# They need no cuts: the fit reads them on a fine grid and decides by itself, from noisy counts, how finely.
+# Public is what could be said by somebody who has never seen the file: the names of its columns, which ages and
+# days are possible, how an answer may be spelled, what stands for a missing one. A `Number` and a `Date` have
+# bounds, not values. They need no cuts: the fit reads them on a fine grid and decides by itself, from noisy counts,
+# how finely.
 #
-# Take bounds from knowledge, and not too wide. A number outside them counts as the bound. An income of 250,000 or more is
-# "250,000" here, which is a choice of ours and no fact about the people.
+# Take bounds from knowledge, and not too wide. A number outside them counts as the bound. An income of 250,000 or
+# more is "250,000" here, which is a choice of ours and no fact about the people.
 
 # %%
 known = {
@@ -91,8 +92,8 @@ known = {
 reading = {"missing": ["?"], "strip": True, "casefold": True}
 
 # %% [markdown]
-# Not public are the regions and jobs. A list of categories that was read off the file would tell of the one person who
-# has a rare one. Nor is the column `person`: what is not named is never read.
+# Not public are the regions and jobs. A list of categories that was read off the file would tell of the one person
+# who has a rare one. Nor is the column `person`: what is not named is never read.
 #
 # ## 2. Preview the costs
 #
@@ -110,8 +111,8 @@ ledger = Ledger(Budget(epsilon=2.0, delta=1e-7))
 # %% [markdown]
 # ## 3. Spend a little: check, and discover
 #
-# Nobody is told when a cell cannot be read, for whether there is one depends on a record. `check_schema` tells about how
-# many there are, with noise.
+# Nobody is told when a cell cannot be read, for whether there is one depends on a record. `check_schema` tells
+# about how many there are, with noise.
 
 # %%
 first = Schema(known, **reading)
@@ -119,9 +120,9 @@ checked = check_schema(PrivateTable(FILE, first, ledger=ledger), Budget(epsilon=
 print(checked)
 
 # %% [markdown]
-# A part of `sex` does not match: blanks and capitals are taken care of, but on paper the answers were written out. Some
-# incomes are no numbers from 0 to 250,000: in the codebook -9 is a refusal. As declared, it would have counted as an
-# income of 0. We knew both and had forgotten them.
+# A part of `sex` does not match: blanks and capitals are taken care of, but on paper the answers were written out.
+# Some incomes are no numbers from 0 to 250,000: in the codebook -9 is a refusal. As declared, it would have counted
+# as an income of 0. We knew both and had forgotten them.
 
 # %%
 reading |= {"missing": ["?", "-9"], "recode": {"sex": {"Female": "F", "Male": "M"}}}
@@ -133,8 +134,8 @@ print(checked)
 # Now everything matches but for noise, and for "unknown" in the column of ages. A cell that is no number counts as
 # missing, so that these people are not lost.
 #
-# `discover` finds the categories that many people have. It needs a delta: a category that one person has is hardly ever
-# listed, and delta is for that.
+# `discover` finds the categories that many people have. It needs a delta: a category that one person has is hardly
+# ever listed, and delta is for that.
 
 # %%
 spelled = {"missing": ["?"], "strip": True}
@@ -144,11 +145,11 @@ found = discover(
 print(found)
 
 # %% [markdown]
-# The divers and the people of the Rock, about ten each, are among the `other`. That is how rare categories are protected,
-# and it is a loss: no synthetic person will be a diver.
+# The divers and the people of the Rock, about ten each, are among the `other`. That is how rare categories are
+# protected, and it is a loss: no synthetic person will be a diver.
 #
-# The schema has all columns now, in the order of the file, and what the questionnaire says: below 15 nobody is asked about
-# job and income.
+# The schema has all columns now, in the order of the file, and what the questionnaire says: below 15 nobody is
+# asked about job and income.
 
 # %%
 listed = found.schema
@@ -177,8 +178,8 @@ for name in schema.numbers:
     print(f"{name}: merged to {model.get_cardinality(name)} states, such as {model.states[name][:4]}")
 
 # %% [markdown]
-# Each number was counted once, on a grid of up to 128 cells. Neighbours that hold little more than noise are merged before
-# pairs of columns are counted.
+# Each number was counted once, on a grid of up to 128 cells. Neighbours that hold little more than noise are merged
+# before pairs of columns are counted.
 #
 # ## 5. Query with ranges
 #
@@ -194,8 +195,8 @@ print(f"\nP(income of 50,000 or more | admitted in spring 2019) = {spring:.3f}")
 # %% [markdown]
 # ## 6. Check against the truth
 #
-# Synthetic people: whole numbers, days, and blanks where something is missing, in the order of the file. We made the file
-# up, so we may compare. With people's data, do not: each exact number that is shown tells something.
+# Synthetic people: whole numbers, days, and blanks where something is missing, in the order of the file. We made
+# the file up, so we may compare. With people's data, do not: each exact number that is shown tells something.
 
 # %%
 synthetic = model.sample(n, random_state=0)
@@ -224,15 +225,16 @@ print(compared.round(2).to_string())
 # %% [markdown]
 # What got lost:
 #
-# * Within a bin a number is independent of all other columns. Within a bin of age, income no longer rises with age, which
-#   makes the correlation of all a little smaller.
+# * Within a bin a number is independent of all other columns. Within a bin of age, income no longer rises with age,
+#   which makes the correlation of all a little smaller.
 # * The far end of an income has few people, so its last bin is wide, and the last percent is off.
 # * The model joins the pairs of columns that matter most. What only three columns together show is not in it.
 # * Rare categories are one `other`.
 
 # %%
 children = synthetic[(synthetic["age"] < 15).fillna(False)]
-assert (children["job"] == "none").all() and children["income"].isna().all(), "a rule is never broken"
+assert (children["job"] == "none").all(), "a rule is never broken"
+assert children["income"].isna().all()
 for name in ("age", "income"):
     assert abs(compared.loc[f"{name}, 50%", "synthetic"] / compared.loc[f"{name}, 50%", "truth"] - 1) < 0.15
 assert abs(compared.loc["clerk, %", "synthetic"] - compared.loc["clerk, %", "truth"]) < 3
@@ -248,12 +250,13 @@ print("\n".join((OUT / "synthetic.csv").read_text().splitlines()[:3]))
 print(ledger)
 
 # %% [markdown]
-# The last line is the promise to the people in the file. Whatever anyone computes from the synthetic file falls under it.
+# The last line is the promise to the people in the file. Whatever anyone computes from the synthetic file falls
+# under it.
 #
 # ### Adult, as it is found
 #
-# The census file has a blank after each comma, `?` for a missing answer, a point behind some incomes, nine columns of texts and
-# six of numbers. All we say is which is which, bounds, and these spellings.
+# The census file has a blank after each comma, `?` for a missing answer, a point behind some incomes, nine columns
+# of texts and six of numbers. All we say is which is which, bounds, and these spellings.
 
 # %%
 ADULT = ROOT / "data" / "adult_raw.csv.gz"
@@ -281,8 +284,8 @@ synthetic.to_csv(OUT / "adult.csv", index=False, na_rep="?")
 print(synthetic.head(3).T.to_string(header=False))
 
 # %% [markdown]
-# These records are [public](../data/SOURCES.md), so once more a comparison. `distance` is Wasserstein's: how far a number of
-# one file is from that of the same rank in the other, on average.
+# These records are [public](../data/SOURCES.md), so once more a comparison. `distance` is Wasserstein's: how far a
+# number of one file is from that of the same rank in the other, on average.
 
 # %%
 people = pd.read_csv(ADULT, skipinitialspace=True)
