@@ -172,3 +172,35 @@ class TestFits:
             return NaiveMLE(rho=0.5, state_names=SCHEMA).fit(nx.Graph([("x", "y")]), frame)
 
         assert not replay(known, many, many.iloc[1:]).holds
+
+
+@pytest.mark.parametrize(
+    ("states", "options"),
+    [
+        (["Rare", "x", "y"], {"casefold": True}),
+        ([" rare", "x", "y"], {"strip": True}),
+        (["a", "x", "y"], {"missing": ["rare"]}),
+        (["a", "x", "y"], {"recode": {"job": {"rare": "a"}}}),
+        (["a", "X", "Y"], {"casefold": True, "recode": {"job": {"q": "x"}}}),
+        (["a", "1", "2"], {"recode": {"job": {"q": 1}}}),
+        (["a", "x", None], {"other": {"job": None}}),
+        (["<1", "[1,2)", "[2,3)", ">=3"], {"recode": {"job": {"q": 2.5}}}),
+        (["a", "x", "y"], {"impossible": ["b = 1 -> c = 1 & job in {a, x, y}"]}),
+    ],
+)
+def test_rare_states_merge_whatever_the_schema_says_of_cells_and_rules(states, options):
+    schema = Schema({"job": states, "b": [0, 1], "c": [0, 1]}, **options)
+    counts = {"job": (np.array([90.0, *[0.0] * (len(states) - 1)]), 1.0)}
+    merged = merging.merge_states(schema, counts, 2, 10.0, ["job"])
+    assert merged.schema.cardinality("job") == (2 if merged.places else len(states))
+    assert bool(merged.places) == ("impossible" not in options)
+
+
+@pytest.mark.parametrize("option", ["missing", "recode"])
+def test_a_merged_cell_may_be_spelled_as_a_text_that_is_read_as_another_cell(option):
+    said = {"missing": {"x": ["[0,5)"]}, "recode": {"x": {"[0,5)": 9}}}[option]
+    schema = Schema({"x": Number(0, 9, resolution=1)}, **{option: said}).fine()
+    counts = np.repeat([10.0, 0.0], [10, 1])
+    merged = merging.merge_states(schema, {"x": (counts, 1.0)}, 2, 0.0)
+    assert merged.schema.states["x"] == ("[0,5)", "[5,9]", None)
+    assert merged.schema.coder("x")(("text", "[0,5)")) == {"missing": 2, "recode": 1}[option]
