@@ -20,8 +20,10 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
 )
 from pgmpy_dp.models import merging
-from pgmpy_dp.plans import fine_grids
+from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.plans import fine_grids, network
 from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.plans.network import NetworkSettings
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 
@@ -204,3 +206,27 @@ def test_a_merged_cell_may_be_spelled_as_a_text_that_is_read_as_another_cell(opt
     merged = merging.merge_states(schema, {"x": (counts, 1.0)}, 2, 0.0)
     assert merged.schema.states["x"] == ("[0,5)", "[5,9]", None)
     assert merged.schema.coder("x")(("text", "[0,5)")) == {"missing": 2, "recode": 1}[option]
+
+
+RULED = Schema(
+    {"x": Number(0, 99, resolution=1), "y": [0, 1], "z": [0, 1, 2], "w": [0, 1]}, impossible=["x < 5 & y = 1 -> z = 0"]
+)
+
+
+def test_rules_about_numbers_that_merge_are_known_to_be_too_large_before_anything_is_spent():
+    frame = pd.DataFrame({"x": np.arange(400) % 100, "y": 0, "z": 1, "w": [0, 1] * 200})
+    table = PrivateTable(frame, RULED, ledger=Budget(rho=1.0))
+    forbidden = [("x", "y"), ("x", "z"), ("y", "z")]
+    with pytest.raises(ValueError, match="rules.*max_clique_cells=100"):
+        network.run(table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0))
+    graph = nx.Graph([("x", "y"), ("w", "z")])
+    with pytest.raises(InferenceTooLarge):
+        CollectiveMAP(rho=1.0, memory_limit=8000).fit(graph, table)
+    assert table.ledger.spent.rho == 0
+    CollectiveMAP(rho=1.0, memory_limit=100_000, random_state=0).fit(graph, table)
+
+
+def test_rules_add_states_to_those_that_numbers_merge_into():
+    rules = [f"x = {k} -> y = {k % 2}" for k in range(0, 99, 2)]
+    schema = RULED.replaced({"x": Number(0, 9999, resolution=1)}, rules)
+    assert fine_grids.largest_sizes(schema)["x"] >= len(schema.rule_cuts("x")) + 2 > 67
