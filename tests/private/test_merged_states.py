@@ -6,6 +6,7 @@ import duckdb
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from pgmpy_dp import Budget, Number, PrivateTable, Schema
@@ -230,3 +231,18 @@ def test_rules_add_states_to_those_that_numbers_merge_into():
     rules = [f"x = {k} -> y = {k % 2}" for k in range(0, 99, 2)]
     schema = RULED.replaced({"x": Number(0, 9999, resolution=1)}, rules)
     assert fine_grids.largest_sizes(schema)["x"] >= len(schema.rule_cuts("x")) + 2 > 67
+
+
+def test_engines_hold_no_fine_table_of_many_numbers():
+    names = [f"x{k}" for k in range(6)]
+    frame = pd.DataFrame({name: np.arange(60) * (k + 1) % 128 for k, name in enumerate(names)})
+    schema = Schema({name: Number(0, 127, resolution=1, missing="drop") for name in names})
+    found = []
+    for data in (frame, duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
+        curator = TableCurator(PrivateTable(data, schema, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="", fine=True)
+        curator.merge(
+            schema.replaced(dict.fromkeys(names, Number(0, 127, cuts=[64], resolution=1, missing="drop"))),
+            dict.fromkeys(names, np.arange(128) // 64),
+        )
+        found.append([table.tolist() for table in curator.tables([names, names[:2]], 1)])
+    assert found[0] == found[1] == found[2] and np.sum(found[0][0]) == 60
