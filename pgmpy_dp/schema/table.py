@@ -403,8 +403,9 @@ class Schema(Mapping):
         """The schema with other declarations for some variables, cells read as before; or with other rules."""
         rules = self.impossible if impossible is None else tuple(impossible)
         content = {name: variables.get(name, self[name]) for name in self._variables}
-        left = {n: self._left(n, states) for n, states in variables.items() if not isinstance(states, Number)}
-        other = {n: state for n, state in self._other.items() if state in variables.get(n, self._states[n])}
+        listed = {n: states for n, states in variables.items() if not isinstance(states, Number)}
+        left = {n: self._left(n, states) for n, states in listed.items()}
+        other = {n: state for n, state in self._other.items() if state in listed.get(n, (state,))}
         recode = {
             name: {cell: state for cell, state in given.items() if name not in left or left[name](state)}
             for name, given in self._said["recode"].items()

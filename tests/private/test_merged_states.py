@@ -218,7 +218,7 @@ def test_rules_about_numbers_that_merge_are_known_to_be_too_large_before_anythin
     frame = pd.DataFrame({"x": np.arange(400) % 100, "y": 0, "z": 1, "w": [0, 1] * 200})
     table = PrivateTable(frame, RULED, ledger=Budget(rho=1.0))
     forbidden = [("x", "y"), ("x", "z"), ("y", "z")]
-    with pytest.raises(ValueError, match="rules.*max_clique_cells=100"):
+    with pytest.raises(ValueError, match=r"rules.*max_clique_cells=100"):
         network.run(table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0))
     graph = nx.Graph([("x", "y"), ("w", "z")])
     with pytest.raises(InferenceTooLarge):
