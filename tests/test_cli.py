@@ -407,9 +407,31 @@ def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, t
         ('schema --variable "a=1"', "at least 2"),
         ('schema --variable "a"', "write name=value"),
         ('schema --cuts "a=3,2"', "ascending"),
-        ('schema --cuts "a=x"', "ascending numbers"),
+        ('schema --cuts "a=x"', "no other signs, ascending"),
         ('schema --cuts "a=1" --variable "a=1,2"', "described before"),
         ("schema --codebook records.csv", "not the file of the records"),
+        ('schema --number "a=0"', "write lower and upper bound with a colon between"),
+        ('schema --number "a=0:9 cut 3"', "each of cuts, bins, missing, outside once at most"),
+        ('schema --number "a=0:9 cuts 3, 4"', "without blanks in it"),
+        ('schema --number "a=0:9 bins 2 bins 3"', "once at most"),
+        ('schema --number "a=0:9 format %Y"', "once at most"),
+        ('schema --number "a=0:200,000"', "write numbers with decimal points and no other signs"),
+        ('schema --number "a=0:1_0"', "write numbers with decimal points"),
+        ('schema --number "a=9:0"', "--number is 'a=9:0': Number lower=9 is not below upper=0"),
+        ('schema --number "a=0:9 bins x"', "bins is no whole number"),
+        ('schema --number "a= "', "write lower and upper bound"),
+        ('schema --date "a=1.1.2000:2.2.2001"', "'1.1.2000' is no day; write it as 2020-01-31"),
+        ('schema --date "a=2000-01-01:2001-01-01 format \'%d"', "a quotation mark is not closed"),
+        ('schema --number "a=0:9" --date "a=2000-01-01:2001-01-01"', "described before"),
+        ('schema --variable "s=F,M" --missing "age=3"', "age is no column that was described; these are s"),
+        ('schema --variable "s=F,M" --recode "s=F"', "write the column, a colon"),
+        ('schema --variable "s=F,M" --recode "s:x="', "write cell=state with commas between"),
+        ('schema --variable "s=F,M" --recode "s:x=F,"', "write cell=state with commas between"),
+        ('schema --variable "s=F,M" --recode "s:x=F,x=M"', "'x' is there twice"),
+        ('schema --variable "s=F,M" --recode "t:x=F"', "t is no column that was described"),
+        ('schema --variable "s=F,M" --recode "s:x=G"', "none of its states"),
+        ("check records.csv --schema schema.json --strip --epsilon 1", "--strip is True: a schema was passed too"),
+        ("check records.csv --epsilon 1", "describe columns by options"),
         ("plan --schema schema.json --epsilon 1 --n 0", "--n"),
         ("plan --schema schema.json --epsilon 1 --n 9 --alpha 0.1", "--width"),
         ("query schema.json --variables age", "no saved model"),
@@ -436,6 +458,38 @@ def test_every_command_says_what_is_wrong(folder, command, told):
     result = run(command, 2)
     assert told in " ".join(result.stderr.split())
     assert result.stdout == ""
+
+
+def test_columns_are_described_by_options(folder):
+    """The same for every command, in a file and without one."""
+    options = (
+        "--number 'age=0:120:1 cuts 18,65 missing drop' --variable sex=F,M --other sex=M --strip --casefold "
+        "--date \"born=2001-01-01:2020-12-31 bins 2 format '%d %m %Y'\" "
+        "--missing '?,NA' --missing 'age=-9,999' --recode 'sex:Male=M,\"F, or f\"=F' --recode sex:W=F"
+    )
+    run(f"schema {options} --out own.json")
+    assert Schema.from_json("own.json") == Schema(
+        {
+            "sex": ["F", "M"],
+            "age": Number(0, 120, cuts=[18, 65], resolution=1, missing="drop"),
+            "born": Date("2001-01-01", "2020-12-31", bins=2, format="%d %m %Y"),
+        },
+        other={"sex": "M"},
+        missing={"sex": ["?", "NA"], "age": ["?", "NA", "-9", "999"], "born": ["?", "NA"]},
+        strip=True,
+        casefold=True,
+        recode={"sex": {"Male": "M", "F, or f": "F", "W": "F"}},
+    )
+    born = [f"{day:02d} 03 2004" for day in range(1, 29)] * 50
+    frame = pd.DataFrame({"age": [30, -9, 999, 130] * 350, "sex": [" f", "MALE", "w", "?"] * 350, "born": born})
+    frame.to_csv("people.csv", index=False)
+    for how in (options, "--schema own.json"):
+        columns = json.loads(run(f"check people.csv {how} --epsilon 1 --json").stdout)["columns"]
+        assert {c["variable"]: round(c["matched"] / 350) for c in columns} == {"age": 1, "sex": 3, "born": 4}
+    few = "--variable sex=F,M --strip --casefold --recode sex:W=F,Male=M --cuts age=25"
+    run(f"fit people.csv {few} --epsilon 2 --structure independent --out people.npz")
+    shares = [float(line.split()[1]) for line in run("query people.npz --variables sex").stdout.splitlines()[1:]]
+    assert shares == pytest.approx([2 / 3, 1 / 3], abs=0.1)
 
 
 def test_a_codebook(folder):

@@ -6,10 +6,9 @@ from typing import Any
 
 import typer
 
-from pgmpy_dp.cli import option
+from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, command, note
 from pgmpy_dp.cli.arguments import as_written
-from pgmpy_dp.cli.files import load_schema
 from pgmpy_dp.cli.ledger import marked, open_account, show_charged
 
 __all__ = ["check"]
@@ -20,11 +19,23 @@ __all__ = ["check"]
     "check",
     "how many records match the schema, for a small budget",
     "check records.csv --schema schema.json --epsilon 0.05",
+    'check records.csv --number "age=0:120 cuts 18,65" --missing "?,NA" --variable "sex=F,M" --strip --epsilon 0.05',
     "check records.csv --schema schema.json --epsilon 0.05 --ledger ledger.json --budget-epsilon 1",
 )
 def check(
     data: option.Data,
-    schema: option.SchemaFile,
+    schema: columns.SchemaOption = None,
+    variable: columns.VariableOption = None,
+    cuts: columns.CutsOption = None,
+    number: columns.NumberOption = None,
+    date: columns.DateOption = None,
+    other: columns.OtherOption = None,
+    texts: columns.TextsOption = None,
+    missing: columns.MissingOption = None,
+    strip: columns.StripOption = False,
+    casefold: columns.CasefoldOption = False,
+    recode: columns.RecodeOption = None,
+    impossible: columns.ImpossibleOption = None,
     epsilon: option.Epsilon = None,
     delta: option.Delta = 0.0,
     rho: option.Rho = None,
@@ -55,7 +66,9 @@ def check(
     from pgmpy_dp.schema import encode_label
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-    public = load_schema(schema)
+    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
+    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
+    public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
     records = as_written(data, delimiter, encoding, decimal, thousands)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
     table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)

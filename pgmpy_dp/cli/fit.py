@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli import option
+from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_graph
-from pgmpy_dp.cli.files import free_name, load_schema, require_writable
+from pgmpy_dp.cli.files import free_name, require_writable
 from pgmpy_dp.cli.ledger import marked, open_account, show_charged
 
 if TYPE_CHECKING:
@@ -49,12 +49,24 @@ ReleaseOption = Annotated[
     "fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out model.npz",
     'fit records.csv --schema schema.json --edges "age-job,sex-job" --epsilon 1 --out model.npz',
     "fit survey.csv --delimiter ';' --encoding cp1252 --decimal , --schema schema.json --epsilon 1 --out model.npz",
+    'fit records.csv --number "age=0:120 cuts 18,65" --variable "sex=F,M" --strip --epsilon 1 --out model.npz',
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
     data: option.Data,
-    schema: option.SchemaFile,
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
+    schema: columns.SchemaOption = None,
+    variable: columns.VariableOption = None,
+    cuts: columns.CutsOption = None,
+    number: columns.NumberOption = None,
+    date: columns.DateOption = None,
+    other: columns.OtherOption = None,
+    texts: columns.TextsOption = None,
+    missing: columns.MissingOption = None,
+    strip: columns.StripOption = False,
+    casefold: columns.CasefoldOption = False,
+    recode: columns.RecodeOption = None,
+    impossible: columns.ImpossibleOption = None,
     epsilon: option.Epsilon = None,
     delta: option.Delta = 0.0,
     rho: option.Rho = None,
@@ -95,7 +107,9 @@ def fit(
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
     require_writable(overwrite, (data, schema, edges_file, ledger), out=out, release=release)
-    public = load_schema(schema)
+    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
+    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
+    public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
     graph = given_graph(public, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")

@@ -13,6 +13,7 @@ from pgmpy_dp.schema import Date, Number, Schema
 
 WHOLE = Number(0, 20, cuts=[3, 4, 11], resolution=1, outside="state")
 SMALL = Number(0, 9, cuts=[3, 4], resolution=1)
+EACH = Number(0, 6, resolution=1).fine()
 TENTHS = Number(-0.3, 0.5, bins=3, resolution=0.1, missing="drop")
 DAYS = Date("2019-12-30", "2020-01-09", cuts=["2020-01-01", "2020-01-07"])
 
@@ -29,7 +30,7 @@ def days_of(number):
     return [list(range(int(a), int(b))) for a, b in itertools.pairwise((*number.edges[:-1], number.upper + 1))]
 
 
-@pytest.mark.parametrize("number", [SMALL, TENTHS, DAYS], ids=["whole", "tenths", "days"])
+@pytest.mark.parametrize("number", [SMALL, EACH, TENTHS, DAYS], ids=["whole", "each", "tenths", "days"])
 @pytest.mark.parametrize("closed", ["both", "left", "right", "neither"])
 def test_shares_of_every_range_are_counts_of_values(number, closed):
     cells = days_of(number) if isinstance(number, Date) else every_value(number)
@@ -51,7 +52,7 @@ def test_shares_without_a_resolution_are_shares_of_the_width():
     np.testing.assert_allclose(Number(0, 10, cuts=[2, 6]).shares(6), [0, 0, 1])
 
 
-@pytest.mark.parametrize("number", [WHOLE, TENTHS, DAYS], ids=["whole", "tenths", "days"])
+@pytest.mark.parametrize("number", [WHOLE, EACH, TENTHS, DAYS], ids=["whole", "each", "tenths", "days"])
 def test_mean_and_quantiles_are_those_of_the_values(number):
     cells = days_of(number) if isinstance(number, Date) else every_value(number)
     for seed in range(5):
