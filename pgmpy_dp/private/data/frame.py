@@ -160,7 +160,7 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
         kept = codes != DROPPED
         keep &= kept
         if name in schema.other or name in schema.numbers:
-            kept = quietly(_encode_column, column, counted, name) != schema.cardinality(name)
+            kept = quietly(_encode_column, column, counted, name) != counted.cardinality(name) - 1
         own.append(int(kept.sum()))
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
     result = np.empty((int(keep.sum()), len(encoded)), dtype=dtype, order="F")

@@ -181,14 +181,18 @@ class PushedRecords:
 
 
 class _Merged(PushedRecords):
-    """Records of which an engine counts fine states, and which are merged here, a few tables at a time."""
+    """Records of which an engine counts fine states, and which are merged here, a few tables at a time.
+
+    Where a table of fine states would not fit in memory, codes are fetched.
+    """
 
     def __init__(self, fine: PushedRecords, schema: Schema, maps: Sequence[np.ndarray | None]) -> None:
         super().__init__(fine._source, schema)
         self._fine, self._maps = fine, maps
 
     def counts(self, scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        if self._source.keeps_codes:
+        fine = list(self._fine._schema.cardinalities.values())
+        if self._source.keeps_codes or any(math.prod(fine[j] for j in scope) > _CELLS_KEPT for scope in scopes):
             cardinalities = list(self._schema.cardinalities.values())
             return [count(self.codes(), cardinalities, scope) for scope in scopes]
         tables = []
