@@ -88,7 +88,7 @@ def plan(
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
     merged = [str(name) for name, number in public.numbers.items() if not number.divided]
-    if structure == Structure.CHOW_LIU:
+    if structure == option.Structure.CHOW_LIU:
         public.require_discrete(argument="--schema")
     public = public.fine()
     sizes = [public.cardinality(name) for name in public.variables]
