@@ -99,7 +99,9 @@ class Number:
             raise TypeError(f"{self._what} cuts={self.cuts!r} is no list of numbers; pass cuts=[cut, cut, ...]")
         cuts = tuple(self._checked("cuts", cut) for cut in self.cuts)
         object.__setattr__(self, "cuts", cuts)
-        if any(a >= b for a, b in itertools.pairwise((self.lower, *cuts, self.upper))):
+        # Where values have a resolution the upper bound can have a cell of its own.
+        within = not cuts or cuts[-1] < self.upper or (cuts[-1] == self.upper and self.resolution is not None)
+        if not within or any(a >= b for a, b in itertools.pairwise((self.lower, *cuts))):
             raise ValueError(
                 f"{self._what} cuts={[self.text(cut) for cut in cuts]} must ascend between lower="
                 f"{self.text(self.lower)} and upper={self.text(self.upper)}, without these"
@@ -111,7 +113,7 @@ class Number:
         self._check_bins()
         # Reading and drawing ask for it cell by cell.
         edges = (self.lower, *(self.cuts or self._equal(self.bins or 1)), self.upper)
-        if any(a >= b for a, b in itertools.pairwise(edges)):
+        if any(a >= b for a, b in itertools.pairwise(edges[:-1])):
             raise ValueError(
                 f"{self._what} bins={self.bins} are too many for numbers so close to each other; pass fewer"
             )

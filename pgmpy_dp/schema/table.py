@@ -310,12 +310,24 @@ class Schema(Mapping):
         """The schema in which undivided numbers are divided finely (:meth:`Number.fine`)."""
         return self.replaced({name: number.fine() for name, number in self._numbers.items()})
 
-    def replaced(self, variables: Mapping[Any, Sequence | Number]) -> Schema:
-        """The schema with other declarations for some variables, cells read as before."""
+    def replaced(
+        self,
+        variables: Mapping[Any, Sequence | Number],
+        other: Mapping[Any, Any] | None = None,
+        texts: Iterable[Hashable] = (),
+    ) -> Schema:
+        """The schema with other declarations for some variables, cells read as before.
+
+        Parameters
+        ----------
+        variables : mapping of hashable to (sequence of states, Number or Date)
+        other, texts : optional
+            Of these variables, as for :class:`Schema`.
+        """
         content = {name: variables.get(name, self[name]) for name in self._variables}
         kept = {name: state for name, state in self._other.items() if name not in variables}
-        texts = [name for name in content if name not in variables and name in self._states]
-        return Schema(content, other=kept, texts=texts, **self._said)
+        as_before = [name for name in content if name not in variables and name in self._states]
+        return Schema(content, other=kept | dict(other or {}), texts=[*as_before, *texts], **self._said)
 
     @property
     def other(self) -> Mapping[Any, Any]:

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import contextlib
 import glob
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.data.coding import DROPPED, coding
-from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, kept_codes, quietly
+from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, kept_codes, key_counts, quietly
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.query_text import (
     code_text,
@@ -144,6 +145,16 @@ class DuckDBSource(Source):
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`."""
         query = self._projected(_sent([self._column(name) for name in names]))
         return column_cells(self._read(_method(query, "to_arrow_table", "arrow")))
+
+    def key_counts(self, names: Sequence[Hashable]) -> list[Counter[tuple]]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.key_counts`, a batch of whole rows at a time."""
+        import pyarrow as pa
+
+        found: list[Counter[tuple]] = [Counter() for _ in names]
+        for batch in self._batches(self._projected(_sent([self._column(name) for name in names]))):
+            for total, column in zip(found, column_cells(pa.Table.from_batches([batch])), strict=True):
+                total.update(key_counts([column]))
+        return found
 
     def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`."""
