@@ -23,7 +23,7 @@ _FINEST = 30  # of 2**30 steps, where there is no resolution
 _CELLS = 64
 _EACH = 128  # so many values or fewer have a cell each at once
 _SURE = 4.0  # standard deviations above 0 at which one value is believed to hold much
-_BESIDE, _MANY = 4, 20.0  # cells beside such a value, if there are so many standard deviations for each
+_MANY = 20.0  # standard deviations for a cell that holds less than others, beside such a value
 
 
 def n_steps(number: Number) -> int:
@@ -129,7 +129,7 @@ def quantile_cuts(number: Number, firsts: Sequence[int], counts: np.ndarray, bin
     """The variable divided into cells that hold about equally many records.
 
     A single value that holds more than one cell should has a cell of its own; what is between such values is divided
-    into cells of about ``total/bins`` records, or into four where noise is small beside them.
+    into cells of about ``total/bins`` records, or into ``bins/4`` smaller ones where noise is small beside them.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def quantile_cuts(number: Number, firsts: Sequence[int], counts: np.ndarray, bin
     for start, end in zip([0, *(alone + 1)], [*alone, len(counts)], strict=True):
         cut |= {firsts[start], firsts[end]}
         summed = np.concatenate([[0.0], np.cumsum(counts[start:end])])
-        cells = max(round(summed[-1] / target), min(_BESIDE, int(summed[-1] / (_MANY * sd)))) if target else 1
+        cells = max(round(summed[-1] / target), min(bins // 4, int(summed[-1] / (_MANY * sd)))) if target else 1
         for k in range(1, cells):
             wanted = summed[-1] * k / cells
             place = int(np.argmax(summed >= wanted))

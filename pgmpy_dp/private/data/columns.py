@@ -13,19 +13,22 @@ import math
 import struct
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.frame import key_counts, read_cells
+from pgmpy_dp.private.data.frame import column_names, key_counts, positions_of, read_cells
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.schema import MISSING, Number, Reading, Schema, match_key
 
-__all__ = ["PrivateColumns", "column_marks", "mark_key", "mark_label", "mark_row", "number_counts", "record_count"]
+__all__ = [
+    *("PrivateColumns", "column_marks", "in_their_order", "mark_key", "mark_label", "mark_row"),
+    *("number_counts", "record_count"),
+]
 
 _KINDS = ("missing", "number", "text")
 
@@ -103,6 +106,13 @@ class PrivateColumns(PrivateData):
             f"PrivateColumns({len(self._names)} columns, adjacency={str(self._adjacency)!r}, "
             f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
         )
+
+
+def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
+    """Names of columns in the order of the data, which is public; ValueError for those that are not there."""
+    names, source = list(names), open_source(data)
+    places = positions_of(column_names(data), names) if source is None else source.positions(names)
+    return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
 
 
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
