@@ -23,5 +23,13 @@ def replay_catalogue() -> list[ReplayCase]:
     -------
     list of ReplayCase
     """
-    discrete = [*table_cases(), *check_cases(), *column_cases(), *vote_cases(), *parity_cases(), *gradient_cases(), *sequence_cases()]
+    discrete = [
+        *table_cases(),
+        *check_cases(),
+        *column_cases(),
+        *vote_cases(),
+        *parity_cases(),
+        *gradient_cases(),
+        *sequence_cases(),
+    ]
     return [*discrete, *vector_cases(), *graph_cases(), *cluster_cases()]

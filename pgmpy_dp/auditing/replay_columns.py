@@ -26,7 +26,7 @@ NAMES = ["job", "town", "age", "pay"]
 VARIABLES = {
     "job": "categories",
     "town": "categories",
-    "age": Number(0, 120, resolution=1),
+    "age": Number(0, 40, resolution=1),
     "pay": Number(0, 1_000_000, missing="drop", outside="state"),
 }
 _USUAL: list[Any] = ["nurse", "Ulm", 30, 1000.0]
@@ -56,10 +56,10 @@ def column_pairs(rng: np.random.Generator, adjacency: str) -> Iterator[tuple[pd.
     yield pair([_USUAL] * 40, _NEW, _USUAL)
     yield pair([_USUAL] * 40, _NEW, _USUAL)[::-1]
     yield pair([], _NEW, _USUAL)
-    yield pair([[f"job {k}", k, k % 120, 1.0 * k] for k in range(300)], ["job 300", 300, 1, 0.0], ["job 301", 301, 2, 5])
+    yield pair([[f"job {k}", k, k % 40, 1.0 * k] for k in range(300)], ["job 300", 300, 1, 0.0], ["job 301", 301, 2, 5])
     for k, cell in enumerate(_ODD):
-        yield pair([_USUAL] * 9 + [_NEW] * 3, [cell, cell, cell, cell], _USUAL, k % 9)
-        yield pair([[cell, *_USUAL[1:]]] * 3 + [_NEW], [cell, _NEW[1], cell, 5.0], _NEW, k % 4)
+        rows = [_USUAL] * 5 + [[cell, "Bonn", cell, 5.0]] * 2 + [_NEW] * 3
+        yield pair(rows, [cell, cell, cell, cell], _USUAL, k % 9)
     while True:
         cells = [_USUAL, _NEW, *([cell] * 4 for cell in _ODD)]
         rows = [[cells[rng.integers(len(cells))][k] for k in range(4)] for _ in range(rng.integers(0, 60))]
@@ -84,7 +84,7 @@ def column_cases() -> list[ReplayCase]:
             f"discover, {name}, {adjacency}, {budget}",
             partial(_found, variables=variables, options=options, budget=budget, adjacency=adjacency, name=name),
             partial(column_pairs, adjacency=adjacency),
-            4 + 2 * len(_ODD) if name == "both" else 12,
+            4 + len(_ODD) if name == "both" else 8,
         )
         for (name, variables, options, budget), adjacency in itertools.product(variants, ("add_remove", "replace_one"))
     ]
@@ -101,7 +101,15 @@ def _found(
     else:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "records.csv"
-            lines = [",".join(str(cell).replace("\n", " ") for cell in row) for row in (NAMES, *data.to_numpy().tolist())]
+            lines = [
+                ",".join(str(cell).replace("\n", " ") for cell in row) for row in (NAMES, *data.to_numpy().tolist())
+            ]
             path.write_bytes("\n".join(lines).encode("utf-8", "replace"))
             found = discover(path, variables, budget, **asked)
-    return found.release_, found.privacy_, str(found), found.schema, {k: list(v.items()) for k, v in found.counts.items()}
+    return (
+        found.release_,
+        found.privacy_,
+        str(found),
+        found.schema,
+        {k: list(v.items()) for k, v in found.counts.items()},
+    )

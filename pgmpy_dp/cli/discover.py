@@ -57,7 +57,8 @@ def discover(
         list[str] | None, typer.Option("--date", help='Dates to cut: "born=1900-01-01:2026-12-31", both days in it.')
     ] = None,
     variable: Annotated[
-        list[str] | None, typer.Option("--variable", help='A column whose values are known: "sex=F,M". It costs nothing.')
+        list[str] | None,
+        typer.Option("--variable", help='A column whose values are known: "sex=F,M". It costs nothing.'),
     ] = None,
     missing: Annotated[
         list[str] | None, typer.Option("--missing", help='Cells that are read as missing: "?,NA", or "age=-9,999".')
@@ -89,7 +90,7 @@ def discover(
 ) -> None:
     """Find the categories that many records have, and where to cut numbers, and write them down as a schema.
 
-    A list of categories that is read off the records would tell of the one person who has a rare one. Here a category is
+    A list of categories read off the records would tell of the one person who has a rare one. Here a category is
     listed if its count, with noise, reaches a threshold that such a person hardly ever lifts it over; all others become
     the state --other. Numbers are cut where about equally many records lie between two cuts. It costs its --epsilon and
     --delta, which add up with what fits spend: keep count in one --ledger.
@@ -110,11 +111,16 @@ def discover(
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
     records = as_written(data, delimiter, encoding, decimal, thousands)
-    declared = {name: declared[name] for name in in_their_order(records, declared)}
+    declared = {str(name): declared[str(name)] for name in in_their_order(records, declared)}
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
     account = account if isinstance(account, Ledger) else Ledger(account, adjacency=str(adjacency))
-    reading = {"missing": _missing(missing), "strip": strip, "casefold": casefold}
-    limits = {"bins": bins, "max_categories": max_categories, "n_records": n_records, "other": other or None}
+    reading: dict[str, Any] = {"missing": _missing(missing), "strip": strip, "casefold": casefold}
+    limits: dict[str, Any] = {
+        "bins": bins,
+        "max_categories": max_categories,
+        "n_records": n_records,
+        "other": other or None,
+    }
     with marked(account):
         found = found_in(records, declared, budget, ledger=account, adjacency=str(adjacency), **reading, **limits)
         found.to_json(out)
@@ -124,7 +130,11 @@ def discover(
             "n_records_sd": found.n_records_sd,
             "threshold": found.release_.public["threshold"],
             "columns": [
-                {"variable": encode_label(name), "labels": [encode_label(s) for s in part.index], "records": part.tolist()}
+                {
+                    "variable": encode_label(name),
+                    "labels": [encode_label(s) for s in part.index],
+                    "records": part.tolist(),
+                }
                 for name, part in found.counts.items()
             ],
             "guarantee": found.guarantee.to_dict(),
@@ -148,10 +158,10 @@ def _declared(
     from pgmpy_dp.plans.discover import CATEGORIES
     from pgmpy_dp.schema import Date, Number
 
-    given: list[tuple[str, str, Any]] = [
-        ("--variable", *parse_states(text, "--variable")) for text in variable or []
+    given: list[tuple[str, str, Any]] = [("--variable", *parse_states(text, "--variable")) for text in variable or []]
+    given += [
+        ("--categories", n.strip(), CATEGORIES) for text in categories or [] for n in text.split(",") if n.strip()
     ]
-    given += [("--categories", n.strip(), CATEGORIES) for text in categories or [] for n in text.split(",") if n.strip()]
     for option, kind, example, texts in (
         ("--number", Number, '"age=0:120:1"', number),
         ("--date", Date, '"born=1900-01-01:2026-12-31"', date),

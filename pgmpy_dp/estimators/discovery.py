@@ -70,7 +70,9 @@ class Discovery:
             first, values, noise = noise[0], values[1:], noise[1:]
             assert first is not None
             n, n_sd = float(release.values[0][0]), math.sqrt(first.variance)
-        counted = [(decode_label(name), [decode_label(s) for s in labels]) for name, labels in release.public["counted"]]
+        counted = [
+            (decode_label(name), [decode_label(s) for s in labels]) for name, labels in release.public["counted"]
+        ]
         counts = {
             name: pd.Series(array, index=pd.Index(labels, dtype=object, name=name, tupleize_cols=False), name="records")
             for (name, labels), array in zip(counted, values, strict=True)
@@ -115,8 +117,7 @@ class Discovery:
         if not math.isnan(self.threshold):
             lines.append(f"Categories that about {self.threshold:,.0f} records or more have (sd {self.sd:,.0f})")
         width = max(len(str(name)) for name in self.schema.variables)
-        for name in self.schema.variables:
-            lines.append(f"  {name!s:<{width}}  {self._told(name)}")
+        lines += [f"  {name!s:<{width}}  {self._told(name)}" for name in self.schema.variables]
         lines.append(f"Spent {self.privacy_}")
         return "\n".join(lines)
 
@@ -190,8 +191,8 @@ def discover(
     max_length : int
         A longer text is no category; nor is one with signs that are not printable.
     bins : int
-        About how many cells a column of numbers gets. A single value that more than ``1/bins`` of the records have gets a
-        cell of its own, where the resolution says what a value is.
+        About how many cells a column of numbers gets. A single value that more than ``1/bins`` of the records have
+        gets a cell of its own, where the resolution says what a value is.
     adjacency : {"add_remove", "replace_one"}, optional
         Default: that of the Ledger, or "add_remove".
     n_records : int, optional
@@ -224,30 +225,30 @@ def discover(
 
     The schema is no public fact any more: whoever uses it owes what it cost. In one ledger the two add up.
 
-    Bias: cuts are at quantiles of noisy counts, so cells hold equally many records up to noise of about ``sd`` times the
-    root of the number of fine cells in them. The count of a category that is barely found is too large (it is one that
-    noise has lifted).
+    Bias: cuts are at quantiles of noisy counts, so cells hold equally many records up to noise of about ``sd`` times
+    the root of the number of fine cells in them. The count of a category that is barely found is too large
+    (it is one that noise has lifted).
 
     Examples
     --------
     >>> from pgmpy_dp import Number
     >>> data = pd.DataFrame({"job": ["nurse", "baker "] * 9_999 + ["astronaut"] * 2, "age": [30, 60] * 10_000})
-    >>> found = discover(
-    ...     data, {"job": "categories", "age": Number(0, 120, resolution=1)}, Budget(epsilon=0.5, delta=1e-8), strip=True
-    ... )
+    >>> variables = {"job": "categories", "age": Number(0, 120, resolution=1)}
+    >>> found = discover(data, variables, Budget(epsilon=0.5, delta=1e-8), strip=True)
     >>> found.schema["job"], found.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
-    if not isinstance(budget, Budget):
-        example = "Budget(epsilon=0.2, delta=1e-8)"
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. {example}")
-    reading = {"missing": missing, "strip": strip, "casefold": casefold}
     settings = plan.DiscoverSettings.of(
         variables,
-        **{"other": other, "recode": recode, "reading": reading, "max_categories": max_categories},
-        **{"max_length": max_length, "bins": bins, "random_state": random_state},
+        other=other,
+        recode=recode,
+        reading={"missing": missing, "strip": strip, "casefold": casefold},
+        max_categories=max_categories,
+        max_length=max_length,
+        bins=bins,
+        random_state=random_state,
     )
-    plan.reserve_of(settings, budget)  # before records are read
+    plan.require_payable(settings, budget)  # before records are read
     own = ledger.adjacency if isinstance(ledger, Ledger) else None
     data = PrivateColumns(
         df,
@@ -278,5 +279,7 @@ def _few(found: Discovery) -> str:
 
 def _short(start: str, parts: list[str], more: str = "", most: int = 60) -> str:
     """The first of some texts, as many as fit."""
-    shown = [part for part, length in zip(parts, np.cumsum([len(part) + 2 for part in parts]), strict=True) if length < most]
+    shown = [
+        part for part, length in zip(parts, np.cumsum([len(part) + 2 for part in parts]), strict=True) if length < most
+    ]
     return start + more + ", ".join(shown) + (", ..." if len(shown) < len(parts) else "")

@@ -8,6 +8,7 @@ numbers.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,8 +38,8 @@ def n_steps(number: Number) -> int:
     (121, 1073741824, 1)
     """
     finest = max(1e-13 * max(abs(number.lower), abs(number.upper)), 5e-324)
-    if number.n_values is not None:
-        return number.n_values if number.resolution > finest else 1
+    if number.resolution is not None:
+        return (number.n_values or 1) if number.resolution > finest else 1
     return 1 << min(_FINEST, max(0, math.frexp((number.upper / 2 - number.lower / 2) / finest)[1] - 1))
 
 
@@ -68,7 +69,10 @@ def divided_at(number: Number, firsts: Sequence[int]) -> Number:
         step = (Fraction(repr(number.upper)) - lower) / firsts[-1]
     else:
         step = Fraction(repr(number.resolution))
-    return number.with_cuts(float(lower + step * first) for first in firsts[1:-1])
+    # In integers, whose quotient is rounded once.
+    unit = math.lcm(lower.denominator, step.denominator)
+    start, width = int(lower * unit), int(step * unit)
+    return number.with_cuts((start + width * int(first)) / unit for first in firsts[1:-1])
 
 
 def split_firsts(firsts: Sequence[int], counts: np.ndarray, heavy: float) -> list[int]:
@@ -107,10 +111,7 @@ def consistent_counts(rounds: Sequence[tuple[Sequence[int], np.ndarray]]) -> np.
     >>> consistent_counts([([0, 2], np.array([9])), ([0, 1, 2], np.array([2, 4]))])
     array([3., 5.])
     """
-    starts = [
-        np.searchsorted(fine[:-1], coarse[:-1])
-        for (coarse, _), (fine, _) in zip(rounds[:-1], rounds[1:], strict=True)
-    ]
+    starts = [np.searchsorted(fine[:-1], coarse[:-1]) for (coarse, _), (fine, _) in itertools.pairwise(rounds)]
     values = [np.asarray(rounds[-1][1], dtype=np.float64)]
     variances = [np.ones(len(values[0]))]
     for (_, counts), start in zip(rounds[-2::-1], starts[::-1], strict=True):

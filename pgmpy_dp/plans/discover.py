@@ -30,7 +30,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import MISSING, Number, Schema, encode_label, match_key
 
-__all__ = ["CATEGORIES", "DiscoverSettings", "reserve_of", "run"]
+__all__ = ["CATEGORIES", "DiscoverSettings", "require_payable", "run"]
 
 CATEGORIES = "categories"
 """How a column is declared whose categories are to be found."""
@@ -77,12 +77,14 @@ class DiscoverSettings:
             raise ValueError(f"bins={self.bins} is too large; pass at most 1000")
         if not self.categories and not self.numbers:
             raise ValueError(
-                f"variables={dict(self.schema)!r} has states or cuts for each column, so nothing is to be found; declare "
+                f"variables has states or cuts for each of {list(self.schema)}, so nothing is to be found; declare "
                 f"{CATEGORIES!r} or a Number without cuts for the columns that have to be looked at"
             )
         narrow = [name for name, number in self.numbers.items() if n_steps(number) < 2]
         if narrow:
-            raise ValueError(f"{narrow} have bounds or a resolution too narrow for labels of 15 digits; subtract a part")
+            raise ValueError(
+                f"{narrow} have bounds or a resolution too narrow for labels of 15 digits; subtract a part"
+            )
         _schema(self, dict.fromkeys(self.categories, ()), {})  # what is wrong with the rest is found now
 
     @classmethod
@@ -103,7 +105,9 @@ class DiscoverSettings:
         wanted = [name for name, declared in variables.items() if isinstance(declared, str) and declared == CATEGORIES]
         texts = {n: d for n, d in variables.items() if isinstance(d, str) and n not in wanted}
         if texts:
-            raise ValueError(f"variables has {texts}; a text for a column is {CATEGORIES!r}, else pass states or a Number")
+            raise ValueError(
+                f"variables has {texts}; a text for a column is {CATEGORIES!r}, else pass states or a Number"
+            )
         content = dict(variables)
         for name in wanted:
             targets = (recode or {}).get(name, {})
@@ -125,23 +129,17 @@ class DiscoverSettings:
         return self.schema.subset([*self.categories, *self.numbers])
 
 
-def reserve_of(settings: DiscoverSettings, budget: Budget) -> float:
-    """What is kept of a budget's delta for the threshold of categories: a tenth, if there are any.
-
-    Raises
-    ------
-    ValueError
-        For categories and a budget without a delta.
-    """
-    if not settings.categories:
-        return 0.0
-    if not budget.delta:
+def require_payable(settings: DiscoverSettings, budget: Any) -> None:
+    """TypeError for what is no budget, ValueError for one without a delta where categories are to be found."""
+    if not isinstance(budget, Budget):
+        example = "Budget(epsilon=0.2, delta=1e-8)"
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. {example}")
+    if settings.categories and not budget.delta:
         raise ValueError(
-            f"budget={budget} has no delta, without which categories that nobody has listed cannot be told: that a label "
+            f"budget={budget} has no delta, without which categories that nobody has listed cannot be told: that one "
             "occurs at all would tell of the one record that has it. Pass Budget(epsilon=..., delta=...), e.g. "
             f"delta=1e-9, or lists of states for {list(settings.categories)}"
         )
-    return budget.delta / 10
 
 
 def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Release:
@@ -228,9 +226,12 @@ class _Shares:
     def __init__(self, settings: DiscoverSettings, budget: Budget, adjacency: Adjacency, with_count: bool) -> None:
         self.with_count = with_count
         n_marks = len(settings.categories)
-        self.deep = [name for name, number in settings.numbers.items() if len(equal_firsts(number)) - 1 < n_steps(number)]
+        self.deep = [
+            name for name, number in settings.numbers.items() if len(equal_firsts(number)) - 1 < n_steps(number)
+        ]
         n_tables = len(settings.numbers) + with_count
-        self.reserve = reserve_of(settings, budget)
+        require_payable(settings, budget)
+        self.reserve = budget.delta / 10 if n_marks else 0.0
         self.cost: PureDP | ZCDP = (
             cost_of(budget, self.reserve) if n_marks else table_cost([1] * n_tables, adjacency, budget)
         )
@@ -271,22 +272,24 @@ def _cuts(
     counted: list[np.ndarray] = []
     firsts = {name: equal_firsts(number) for name, number in settings.numbers.items()}
     rounds: dict[Hashable, list] = {name: [] for name in firsts}
-    for number, share in enumerate(plan.rounds):
-        names = plan.deep if number else list(firsts)
-        tables = [(name, divided_at(settings.numbers[name], firsts[name])) for name in names]
-        answers = curator.number_tables(tables, share, with_count=plan.with_count and number == 0)
-        counted += answers[: len(answers) - len(tables)]
-        for name, counts in zip(names, answers[len(answers) - len(tables) :], strict=True):
+    divided: dict[Hashable, Number] = {}
+    estimates: dict[Hashable, np.ndarray] = {}
+    for k, share in enumerate(plan.rounds):
+        names = plan.deep if k else list(firsts)
+        for name in names:
+            if k:
+                heavy = max(estimates[name].sum() / (2 * settings.bins), 2.0 * plan.sd)
+                firsts[name] = split_firsts(firsts[name], estimates[name], heavy)
+            divided[name] = divided_at(settings.numbers[name], firsts[name])
+        answers = curator.number_tables([(name, divided[name]) for name in names], share, plan.with_count and not k)
+        counted += answers[: len(answers) - len(names)]
+        for name, counts in zip(names, answers[len(answers) - len(names) :], strict=True):
             rounds[name].append((firsts[name], counts[: len(firsts[name]) - 1]))
-            so_far = consistent_counts(rounds[name])
-            heavy = max(so_far.sum() / (2 * settings.bins), 2.0 * plan.sd)
-            firsts[name] = split_firsts(firsts[name], so_far, heavy)
+            estimates[name] = consistent_counts(rounds[name])
     cuts, cells = {}, {}
     for name, number in settings.numbers.items():
-        last = rounds[name][-1][0]
-        estimates = consistent_counts(rounds[name])
-        cuts[name] = quantile_cuts(number, last, estimates, settings.bins, plan.sd)
-        cells[name] = _summed(divided_at(number, last), estimates, cuts[name])
+        cuts[name] = quantile_cuts(number, firsts[name], estimates[name], settings.bins, plan.sd)
+        cells[name] = _summed(divided[name], estimates[name], cuts[name])
     return counted, cuts, cells
 
 
