@@ -22,6 +22,7 @@ __all__ = ["consistent_counts", "divided_at", "equal_firsts", "n_steps", "quanti
 
 _FINEST = 30  # of 2**30 steps, where there is no resolution
 _CELLS = 64
+_PARTS = 128  # of a cell, at most: two such rounds reach each value of a million
 _EACH = 128  # so many values or fewer have a cell each at once
 _SURE = 4.0  # standard deviations above 0 at which one value is believed to hold much
 _MANY = 20.0  # standard deviations for a cell that holds less than others, beside such a value
@@ -83,7 +84,7 @@ def split_firsts(firsts: Sequence[int], counts: np.ndarray, heavy: float) -> lis
     >>> split_firsts([0, 500, 1000], np.array([90.0, 3.0]), 10.0)[:4]
     [0, 125, 250, 375]
     """
-    parts = min(64, max(2, math.ceil(math.sqrt(firsts[-1] / _CELLS))))
+    parts = min(_PARTS, max(2, math.ceil(math.sqrt(firsts[-1] / _CELLS))))
     found = []
     for first, end, count in zip(firsts[:-1], firsts[1:], counts, strict=True):
         pieces = min(parts, end - first) if count > heavy else 1
