@@ -24,7 +24,7 @@ from pgmpy_dp.private.noise import additive
 
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
-COMMANDS = ("schema", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+COMMANDS = ("schema", "discover", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
 
 
 def run(command: str, code: int = 0):
@@ -217,6 +217,73 @@ def test_what_fails_in_a_check_after_the_charge_says_so(folder, monkeypatch):
 
     monkeypatch.setattr(tables, "matched_records", fails)
     assert "after the budget was spent" in run("check records.csv --schema schema.json --epsilon 1", 4).stderr
+
+
+DISCOVER = 'discover records.csv --categories job,income --number "age=0:120:1" --out found.json'
+
+
+def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
+    # A count is 30 deviations of noise above the threshold; the needle is as far below.
+    told = run(f"{DISCOVER} --epsilon 1 --delta 1e-6 --ledger l.json --budget-epsilon 3 --budget-delta 1e-5")
+    assert "Records: about" in told.stdout and "  job     2 categories: " in told.stdout
+    assert "l.json: costs add up to" in told.stdout and "--ledger" not in told.stderr
+    found = Schema.from_json("found.json")
+    assert list(found) == ["age", "job", "income"]  # as in the file
+    assert found["job"] == ("field", "office", "other") and found["income"] == ("high", "low", "other")
+    assert 12 <= len(found.numbers["age"].cells) <= 20
+    (entry,) = Ledger.open("l.json").entries
+    written = json.loads(Path("found.json").read_text(encoding="utf-8"))["discovered"]
+    assert written["guarantee"] == entry.cost.to_dict() and NEEDLE not in told.output
+    assert NEEDLE not in Path("found.json").read_text(encoding="utf-8")
+    run("discover records.csv --categories job,income --epsilon 1 --delta 1e-6 --ledger l.json --out two.json")
+    run("fit records.csv --schema two.json --epsilon 1 --delta 1e-6 --out m.npz --ledger l.json")
+    assert len(Ledger.open("l.json").entries) == 3
+    document = json.loads(run(f"{DISCOVER} --overwrite --epsilon 1 --delta 1e-6 --json").stdout)
+    assert [column["variable"] for column in document["columns"]] == ["job", "income", "age"]
+    assert document["columns"][0]["labels"] == ["field", "office"] and document["adjacency"] == "add_remove"
+
+
+def test_options_of_discover(folder):
+    rows = ["sex;day;code", *(f"{'F' if k % 2 else 'm '};2020-0{1 + k % 9}-01;{k % 3 - 1}" for k in range(1500))]
+    Path("odd.csv").write_text("\n".join(rows), encoding="utf-8")
+    options = '--variable "sex=f,m" --strip --casefold --missing "code=-1" --other "" --bins 4 --delimiter ";"'
+    dates = "--date day=2019-01-01:2021-12-31"
+    run(f"discover odd.csv --categories code {options} {dates} --epsilon 2 --delta 1e-6 --out odd.json")
+    found = Schema.from_json("odd.json")
+    assert found["sex"] == ("f", "m") and found["code"] == (0, 1, None) and not found.other
+    assert found.numbers["day"].text(found.numbers["day"].lower) == "2019-01-01"
+    assert 3 <= len(found.numbers["day"].cells) <= 8 and found.reading("sex").casefold
+
+
+def test_discover_ends_with_1_where_it_found_nothing(folder):
+    told = run("discover records.csv --categories diary --epsilon 1 --delta 1e-6 --out found.json", 1)
+    assert "no category has so many records" in told.stdout and NEEDLE not in told.output
+    assert Schema.from_json("found.json")["diary"] == (None, "other")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("--categories job --epsilon 1", "has no delta"),
+        ("--categories job", "no budget was given"),
+        ("--epsilon 1", "--categories is None: say which columns"),
+        ("--categories job,job --epsilon 1 --delta 1e-6", "job was described before"),
+        ("--number age=0 --epsilon 1", "write the lower and the upper bound"),
+        ("--number age=a:b --epsilon 1", "write numbers with decimal points"),
+        ("--number age=9:0 --epsilon 1", "is not below upper"),
+        ("--date age=2020:now --epsilon 1", "is no day"),
+        ("--categories town --epsilon 1 --delta 1e-6", "no column"),
+        ("--categories job --missing a=b --epsilon 1 --delta 1e-6", "which are no variables"),
+        ("--categories job --missing ? --missing job=x --epsilon 1 --delta 1e-6", "not both"),
+        ("--categories job --epsilon 1 --delta 1e-6 --ledger new.json", "it is new"),
+    ],
+)
+def test_a_discovery_that_cannot_be_made_costs_nothing(folder, arguments, told):
+    result = run(f"discover records.csv {arguments} --out found.json", 2)
+    assert told in " ".join(result.stderr.split())
+    assert result.stdout == "" and NEEDLE not in result.stderr
+    assert not Path("new.json").exists() and not Path("found.json").exists()
+    assert "no such file" in run("discover no.csv --categories a --epsilon 1 --delta 1e-6 --out x.json", 2).stderr
 
 
 def test_a_fit_to_next_to_nothing_says_so(folder):
