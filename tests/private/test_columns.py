@@ -271,6 +271,7 @@ class TestOperators:
             (lambda c: c.stable_categories(["job"], 1e-300, 1e-7), "bury any count"),
             (lambda c: c.stable_categories(["job"], 1, 1e-7, 0), "max_length"),
             (lambda c: c.number_tables([("age", Number(0, 1))], 1), "no divided Number"),
+            (lambda c: c.number_tables([("age", type("Mine", (Number,), {})(0, 1, bins=2))], 1), "no divided Number"),
             (lambda c: c.number_tables([("town", Number(0, 1, bins=2))], 1), "unknown columns"),
             (lambda c: c.number_tables([], 1), "asks nothing"),
             (lambda c: c.number_tables([("age", Number(0, 1, bins=2))], 1e-300), "bury any count"),

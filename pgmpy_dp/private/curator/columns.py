@@ -28,7 +28,7 @@ from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, released_cells, stability_histogram
 from pgmpy_dp.private.sensitive import Noise, Sensitive
-from pgmpy_dp.schema import Number
+from pgmpy_dp.schema import Date, Number
 
 __all__ = ["ColumnCurator", "StableMarks", "category_histogram", "category_labels", "number_noise"]
 
@@ -259,7 +259,8 @@ class ColumnCurator(Curator):
         """
         asked = [(name, number) for name, number in tables]
         self._checked([name for name, _ in asked], repeats=True)
-        undivided = [n for n, number in asked if not (isinstance(number, Number) and number.divided)]
+        # Of these very classes: one made from them could count a cell by what it has seen before.
+        undivided = [name for name, number in asked if type(number) not in (Number, Date) or not number.divided]
         if undivided:
             raise ValueError(f"tables of {undivided} are no divided Number; pass number.with_cuts(cuts) of each")
         if with_count and self._data.n_records is not None:

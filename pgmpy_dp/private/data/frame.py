@@ -386,11 +386,20 @@ def key_counts(columns: Iterable[Column]) -> Counter[tuple]:
     >>> dict(key_counts([np.array([1.0, 1.0, np.nan]), Cells(np.array([0, 0]), ["1"])]))
     {('number', 1.0): 4, ('missing',): 1}
     """
+    return quietly(_key_counts, columns)
+
+
+def _key_counts(columns: Iterable[Column]) -> Counter[tuple]:
     found: Counter[tuple] = Counter()
     for column in columns:
-        positions, keys = quietly(_keyed, column)
-        for key, times in zip(keys, np.bincount(positions, minlength=len(keys)).tolist(), strict=True):
-            found[key] += times
+        if isinstance(column, np.ndarray):
+            numbers, times = np.unique(column, return_counts=True)
+            listed = numbers.tolist()
+        else:
+            listed, times = column.listed, np.bincount(column.places, minlength=len(column.listed))
+        for value, number in zip(listed, times.tolist(), strict=True):
+            if number:  # some that are listed are nobody's
+                found[match_key(value)] += number
     return found
 
 
