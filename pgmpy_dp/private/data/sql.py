@@ -176,7 +176,7 @@ class DuckDBSource(Source):
                 query = self._projected(f"{cell} AS x").aggregate("x, count(*) AS n", "x")
                 cells, numbers = column_cells(self._read(_method(query, "to_arrow_table", "arrow")))
                 ((positions, keys),) = keyed_cells([cells])
-                times = np.bincount(positions, weights=numbers, minlength=len(keys)).astype(np.int64)
+                times = np.bincount(positions, weights=np.asarray(numbers), minlength=len(keys)).astype(np.int64)
                 found.update(dict(zip(keys, times.tolist(), strict=True)))
                 return True
         return False
