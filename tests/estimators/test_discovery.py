@@ -32,6 +32,7 @@ from pgmpy_dp import (
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.estimators.discovery import Discovery
 from pgmpy_dp.plans.discover import DiscoverSettings
+from pgmpy_dp.private.curator.columns import ColumnCurator, category_labels
 from pgmpy_dp.private.guarantee import PureDP, ReservedZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 
@@ -234,6 +235,20 @@ def test_bad_arguments_cost_nothing(variables, options, told):
     with pytest.raises((TypeError, ValueError), match=told):
         discover(messy(20), variables, budget, ledger=ledger, **options)
     assert not ledger.entries
+
+
+def test_an_interrupted_discovery_keeps_what_it_paid_for(monkeypatch):
+    monkeypatch.setattr(ColumnCurator, "number_tables", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    ledger = Ledger(BUDGET)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        discover(messy(), VARIABLES, BUDGET, ledger=ledger, **READING)
+    release = caught.value.release
+    assert release.kind == "interrupted" and release.public["interrupted"] and len(ledger.entries) == 1
+    rows, counts = release.values
+    assert {label for _, label in category_labels(rows)} >= {"baker", "nurse", None, 1, 2, 3}
+    assert (
+        release.noise[0] is None and release.noise[1].distribution == "discrete_gaussian" and len(counts) == len(rows)
+    )
 
 
 def test_settings_do_not_touch_what_they_get():
