@@ -138,10 +138,10 @@ class TestMutantsOfTheBoundary:
         """A column that holds an odd cell is told apart by an error."""
         true = data_columns._has_label
 
-        def strict(key, reading, length):
+        def strict(key, length):
             if key[0] == "unreadable":
                 raise ValueError("unreadable")
-            return true(key, reading, length)
+            return true(key, length)
 
         monkeypatch.setattr(data_columns, "_has_label", strict)
         frame = pd.DataFrame({"job": ["nurse"] * 9, "town": ["Ulm"] * 9}, dtype=object)

@@ -23,7 +23,7 @@ from pgmpy_dp.private.data.frame import column_names, key_counts, positions_of, 
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Budget, Ledger
-from pgmpy_dp.schema import MISSING, Number, Reading, Schema, match_key
+from pgmpy_dp.schema import MISSING, Number, Schema
 
 __all__ = [
     *("PrivateColumns", "column_marks", "in_their_order", "mark_key", "mark_label", "mark_row"),
@@ -173,7 +173,7 @@ def column_marks(
         reading = data._schema.reading(name)
         for cell, times in _counts(data, name).items():
             key = reading(cell)
-            if _has_label(key, reading, max_length):
+            if _has_label(key, max_length):
                 found[place, key] += times
     marks = sorted(found, key=lambda mark: (mark[0], _KINDS.index(mark[1][0]), mark[1][1:]))
     return marks, np.array([found[mark] for mark in marks], dtype=np.int64)
@@ -184,6 +184,7 @@ def mark_label(key: tuple) -> Any:
 
     Examples
     --------
+    >>> from pgmpy_dp.schema import match_key
     >>> mark_label(match_key("7.0")), mark_label(match_key(True)), mark_label(match_key("b"))
     (7, 1, 'b')
     """
@@ -194,18 +195,16 @@ def mark_label(key: tuple) -> Any:
     return int(key[1]) if key[1].is_integer() and abs(key[1]) < 2.0**53 else key[1]
 
 
-def _has_label(key: tuple, reading: Reading, max_length: int) -> bool:
+def _has_label(key: tuple, max_length: int) -> bool:
     """Whether a key, as a cell is read, may be a category: a function of the cell and of public arguments alone.
 
-    It may if it is missing, a finite number, or a text of printable signs and blanks that is not too long; and if its
-    label is read back as itself.
+    It may if it is missing, a finite number, or a text of printable signs and blanks that is not too long.
     """
     if key[0] == "text":
-        if len(key[1]) > max_length or not all(c.isprintable() or unicodedata.category(c) == "Zs" for c in key[1]):
+        if len(key[1]) > max_length:
             return False
-    elif key != MISSING and not (key[0] == "number" and math.isfinite(key[1])):
-        return False
-    return reading(match_key(mark_label(key))) == key
+        return all(sign.isprintable() or unicodedata.category(sign) == "Zs" for sign in key[1])
+    return key == MISSING or (key[0] == "number" and math.isfinite(key[1]))
 
 
 def mark_row(mark: tuple[int, tuple], max_length: int) -> list[int]:
