@@ -73,8 +73,8 @@ class DiscoverSettings:
             object.__setattr__(self, name, checked_integer(name, getattr(self, name), least))
         if self.random_state is not None:
             object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-        if self.bins > 1000:
-            raise ValueError(f"bins={self.bins} is too large; pass at most 1000")
+        if self.bins > 100:  # many more would make divisions of many thousand cells
+            raise ValueError(f"bins={self.bins} is too large; pass at most 100")
         if not self.categories and not self.numbers:
             raise ValueError(
                 f"variables has states or cuts for each of {list(self.schema)}, so nothing is to be found; declare "

@@ -218,7 +218,7 @@ class TestLedger:
         ({"town": "categories"}, {}, "no column for"),
         ({"age": Number(1e15, 1e15 + 2)}, {}, "too narrow"),
         ({"age": Number(0, 120)}, {"bins": 1}, "bins"),
-        ({"age": Number(0, 120)}, {"bins": 5000}, "at most 1000"),
+        ({"age": Number(0, 120)}, {"bins": 101}, "at most 100"),
         ({"job": "categories"}, {"max_categories": 0}, "max_categories"),
         ({"job": "categories"}, {"max_length": 1.5}, "max_length"),
         ({"job": "categories"}, {"other": ["x"]}, "cannot use"),
