@@ -19,11 +19,11 @@ from pgmpy_dp.models.quantile_cuts import (
     quantile_cuts,
     split_firsts,
 )
+from pgmpy_dp.plans.least_noise import least_noise
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.columns import ColumnCurator, category_histogram, category_labels, number_noise
-from pgmpy_dp.private.curator.tables import table_cost
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -233,7 +233,13 @@ class _Shares:
         require_payable(settings, budget)
         self.reserve = budget.delta / 10 if n_marks else 0.0
         self.cost: PureDP | ZCDP = (
-            cost_of(budget, self.reserve) if n_marks else table_cost([1] * n_tables, adjacency, budget)
+            cost_of(budget, self.reserve)
+            if n_marks
+            else least_noise(
+                lambda cost: number_noise(n_tables - with_count, with_count, adjacency, cost, Fraction(1)),
+                [1] * n_tables,
+                budget,
+            )
         )
         self.categories = Fraction(n_marks, n_marks + n_tables)
         asked = [n_tables, *([len(self.deep)] * (_ROUNDS - 1) if self.deep else [])]
@@ -316,4 +322,4 @@ def _schema(settings: DiscoverSettings, found: Mapping[Hashable, Iterable], cuts
         states[name] = [*(by_key[key] for key in keys), *([None] if missing else []), *last]
         states[name] += [CATEGORIES] * (len(states[name]) < 2)
     other = {} if settings.other is None else {name: own[-1] for name, own in states.items()}
-    return settings.schema.replaced({**states, **cuts}, other=other, texts=list(states))
+    return settings.schema.replaced({**states, **cuts}, others=other)

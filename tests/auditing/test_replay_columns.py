@@ -11,8 +11,6 @@ import pytest
 
 from pgmpy_dp.auditing.movements import invented_marks, marks_moved
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_columns import BUDGET, column_cases, column_pairs
 from pgmpy_dp.estimators.discovery import discover
 from pgmpy_dp.estimators.few_records import FewRecordsWarning
 from pgmpy_dp.plans import discover as plan
@@ -23,6 +21,8 @@ from pgmpy_dp.private.data import columns as data_columns
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_columns import BUDGET, column_cases, column_pairs
 
 CATEGORIES = {"job": "categories", "town": "categories"}
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_tables import ODD_CELLS, object_frame
 from pgmpy_dp.estimators.discovery import discover
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Number
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_tables import ODD_CELLS, object_frame
 
 __all__ = ["column_cases", "column_pairs"]
 
