@@ -323,7 +323,16 @@ class Schema(Mapping):
         return MappingProxyType(self._said)
 
     def reading(self, name: Hashable) -> Reading:
-        """How cells of a variable are spelled before they meet its states."""
+        """How cells of a variable are spelled before they meet its states.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        Reading
+        """
         return self._readings.get(name, _AS_IT_IS)
 
     def coder(self, name: Hashable, dropped: int = -1) -> Callable[[tuple], int]:
@@ -367,6 +376,16 @@ class Schema(Mapping):
         """As :meth:`Number.pieces`, also for interval states; None where cells that are numbers are not in intervals.
 
         Cells that :meth:`reading` reads as others are not minded.
+
+        Parameters
+        ----------
+        name : hashable
+        dropped : int
+            As for :meth:`coder`.
+
+        Returns
+        -------
+        tuple of (tuple of float, tuple of int), or None
         """
         number = self._numbers.get(name)
         if number is not None:

@@ -26,7 +26,6 @@ NUMBERS = [
     Number(-5, 5, resolution=0.1),
     Number(0.1, 30.1, resolution=0.01),
     Number(0, 1e-300),
-    Number(-1e308, 1e308),
     Number(-1, 1.5),
     Number(1e9, 1e9 + 1, resolution=0.5),
     Date("1900-01-01", "2026-12-31"),
