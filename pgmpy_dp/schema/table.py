@@ -394,12 +394,28 @@ class Schema(Mapping):
         return None if cuts is None else (tuple(cuts), tuple(range(len(cuts) + 1)))
 
     def fine(self) -> Schema:
-        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`), and where rules compare."""
+        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`), and where rules compare.
+
+        Returns
+        -------
+        Schema
+        """
         divided = {name: number.fine(cuts=self.rule_cuts(name)) for name, number in self._numbers.items()}
         return self.replaced(divided)
 
     def matches(self, released: Schema, names: Iterable[Hashable] | None = None) -> list:
-        """Variables that `released` declares in another way; an undivided number agrees with one that is divided."""
+        """Variables that `released` declares in another way; an undivided number agrees with one that is divided.
+
+        Parameters
+        ----------
+        released : Schema
+        names : iterable of hashable, optional
+            Which to compare; default all.
+
+        Returns
+        -------
+        list of hashable
+        """
         declared = self.fine()
         different = []
         for name in self._variables if names is None else names:
@@ -418,7 +434,25 @@ class Schema(Mapping):
         impossible: Iterable[str] | None = None,
         others: Mapping[Any, Any] | None = None,
     ) -> Schema:
-        """The schema with other declarations for some variables, cells read as before; or other rules, other-states."""
+        """The schema with other declarations for some variables, cells read as before; or other rules, other-states.
+
+        Parameters
+        ----------
+        variables : mapping of hashable to (sequence of states, or Number)
+        impossible : iterable of str, optional
+            Rules; default its own.
+        others : mapping of hashable to hashable, optional
+            Other-states; default its own.
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            If the rules do not suit the declarations.
+        """
         rules = self.impossible if impossible is None else tuple(impossible)
         content = {name: variables.get(name, self[name]) for name in self._variables}
         gone = {n: set(self._states[n]) - set(s) for n, s in variables.items() if not isinstance(s, Number)}
