@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
+from pgmpy_dp.estimators import discovery
 from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
@@ -327,6 +328,7 @@ def test_what_fails_in_a_check_after_the_charge_says_so(folder, monkeypatch):
     assert "after the budget was spent" in run("check records.csv --schema schema.json --epsilon 1", 4).stderr
 
 
+COST = "--epsilon 1 --delta 1e-6"
 DISCOVER = 'discover records.csv --categories job,income --number "age=0:120:1" --out found.json'
 
 
@@ -349,6 +351,40 @@ def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
     document = json.loads(run(f"{DISCOVER} --overwrite --epsilon 1 --delta 1e-6 --json").stdout)
     assert [column["variable"] for column in document["columns"]] == ["job", "income", "age"]
     assert document["columns"][0]["labels"] == ["field", "office"] and document["adjacency"] == "add_remove"
+
+
+def test_what_is_discovered_is_learned_and_sampled_as_numbers(folder):
+    """Found cuts, and a number that nobody has cut, from one ledger."""
+    frame = pd.read_csv("records.csv", nrows=1500)[["age", "job"]]
+    frame.assign(pay=1000 * frame["age"] + 7).to_csv("people.csv", index=False)
+    ask = 'discover people.csv --categories job --number "age=0:120:1" --ledger l.json'
+    run(f'{ask} --number "pay=0:200000:1 bins 8" {COST} --budget-epsilon 9 --budget-delta 1e-4 --out s.json')
+    content = json.loads(Path("s.json").read_text(encoding="utf-8"))
+    assert Schema.from_dict(content).numbers["pay"] == Number(0, 200_000, resolution=1, bins=8)
+    run('schema --number "pay=0:200000:1" --number "age=0:120:1" --variable "job=field,office" --out whole.json')
+    for schema in ("s", "whole"):
+        run(f"fit people.csv --schema {schema}.json --epsilon 3 --delta 1e-6 --ledger l.json --out {schema}.npz")
+        run(f"sample {schema}.npz --n 400 --out {schema}.csv")
+        drawn = pd.read_csv(f"{schema}.csv")
+        assert list(drawn) == list(Schema.from_json(f"{schema}.json"))
+        for name, top in (("age", 120), ("pay", 200_000)):
+            values = drawn[name].dropna()
+            assert len(values) > 300 and (values % 1 == 0).all() and values.between(0, top).all()
+        assert abs(drawn["age"].median() - frame["age"].median()) < 15
+    assert len(Ledger.open("l.json").entries) == 3
+    assert "declares bounds for ['pay', 'age']" in run("plan --schema whole.json --epsilon 1 --n 2000", 2).stderr
+
+
+def test_a_discovery_that_cannot_be_written_is_kept(folder, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "found.json")
+
+    monkeypatch.setattr(discovery, "write_atomically", full)
+    told = run(f"{DISCOVER} --epsilon 1 --delta 1e-6 --ledger l.json --budget-epsilon 3 --budget-delta 1e-5", 4)
+    assert "what it bought is in found.release.npz" in told.stderr and NEEDLE not in told.output
+    assert not Path("found.json").exists() and len(Ledger.open("l.json").entries) == 1
+    found = Release.load("found.release.npz").schema
+    assert found["job"] == ("field", "office", "other") and "age" in found.numbers
 
 
 def test_options_of_discover(folder):
@@ -376,13 +412,15 @@ def test_discover_ends_with_1_where_it_found_nothing(folder):
         ("--categories job", "no budget was given"),
         ("--epsilon 1", "--categories is None: say which columns"),
         ("--categories job,job --epsilon 1 --delta 1e-6", "job was described before"),
-        ("--number age=0 --epsilon 1", "write the lower and the upper bound"),
+        ("--number age=0 --epsilon 1", "write lower and upper bound"),
         ("--number age=a:b --epsilon 1", "write numbers with decimal points"),
         ("--number age=9:0 --epsilon 1", "is not below upper"),
         ("--date age=2020:now --epsilon 1", "is no day"),
         ("--categories town --epsilon 1 --delta 1e-6", "no column"),
-        ("--categories job --missing a=b --epsilon 1 --delta 1e-6", "which are no variables"),
-        ("--categories job --missing ? --missing job=x --epsilon 1 --delta 1e-6", "not both"),
+        ("--categories job --missing a=b --epsilon 1 --delta 1e-6", "a is no column that was described"),
+        ("--categories job --variable job=a,b --epsilon 1 --delta 1e-6", "job was described before"),
+        ("--categories job --recode job --epsilon 1 --delta 1e-6", "write the column, a colon"),
+        ("--categories job --rho 1", "has no delta"),
         ("--categories job --epsilon 1 --delta 1e-6 --ledger new.json", "it is new"),
     ],
 )

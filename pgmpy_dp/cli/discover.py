@@ -7,31 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, show
-from pgmpy_dp.cli.arguments import (
-    AdjacencyOption,
-    BudgetDelta,
-    BudgetEpsilon,
-    BudgetRho,
-    Data,
-    Decimal,
-    Delimiter,
-    Delta,
-    Encoding,
-    Epsilon,
-    Json,
-    LedgerOption,
-    NRecords,
-    Overwrite,
-    Quiet,
-    TableAdjacency,
-    Thousands,
-    as_written,
-    parse_assignment,
-    parse_states,
-)
+from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note
+from pgmpy_dp.cli.arguments import as_written
 from pgmpy_dp.cli.files import require_writable
-from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
+from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
 __all__ = ["discover"]
 
@@ -44,27 +24,19 @@ __all__ = ["discover"]
     "discover records.csv --categories job --epsilon 0.2 --delta 1e-9 --ledger ledger.json --out schema.json",
 )
 def discover(
-    data: Data,
+    data: option.Data,
     out: Annotated[Path, typer.Option("--out", help="JSON file to write: the schema, with what it cost.")],
     categories: Annotated[
         list[str] | None, typer.Option("--categories", help='Columns whose categories are to be found: "job,city".')
     ] = None,
-    number: Annotated[
-        list[str] | None,
-        typer.Option("--number", help='Numbers to cut: "age=0:120:1", lower and upper bound and resolution.'),
-    ] = None,
-    date: Annotated[
-        list[str] | None, typer.Option("--date", help='Dates to cut: "born=1900-01-01:2026-12-31", both days in it.')
-    ] = None,
-    variable: Annotated[
-        list[str] | None,
-        typer.Option("--variable", help='A column whose values are known: "sex=F,M". It costs nothing.'),
-    ] = None,
-    missing: Annotated[
-        list[str] | None, typer.Option("--missing", help='Cells that are read as missing: "?,NA", or "age=-9,999".')
-    ] = None,
-    strip: Annotated[bool, typer.Option("--strip", help="Blanks around a text make no difference.")] = False,
-    casefold: Annotated[bool, typer.Option("--casefold", help="Nor do upper and lower case.")] = False,
+    number: columns.NumberOption = None,
+    date: columns.DateOption = None,
+    variable: columns.VariableOption = None,
+    cuts: columns.CutsOption = None,
+    missing: columns.MissingOption = None,
+    strip: columns.StripOption = False,
+    casefold: columns.CasefoldOption = False,
+    recode: columns.RecodeOption = None,
     other: Annotated[
         str, typer.Option("--other", help="State of all cells without a category; empty: their records do not count.")
     ] = "other",
@@ -72,21 +44,22 @@ def discover(
     max_categories: Annotated[
         int, typer.Option("--max-categories", help="Of a column: the most frequent ones are kept.")
     ] = 100,
-    epsilon: Epsilon = None,
-    delta: Delta = 0.0,
-    adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
-    n_records: NRecords = None,
-    ledger: LedgerOption = None,
-    budget_epsilon: BudgetEpsilon = None,
-    budget_delta: BudgetDelta = 0.0,
-    budget_rho: BudgetRho = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    epsilon: option.Epsilon = None,
+    delta: option.Delta = 0.0,
+    rho: option.Rho = None,
+    adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
+    n_records: option.NRecords = None,
+    ledger: option.Ledger = None,
+    budget_epsilon: option.BudgetEpsilon = None,
+    budget_delta: option.BudgetDelta = 0.0,
+    budget_rho: option.BudgetRho = None,
+    delimiter: option.Delimiter = None,
+    encoding: option.Encoding = None,
+    decimal: option.Decimal = None,
+    thousands: option.Thousands = None,
+    overwrite: option.Overwrite = False,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
 ) -> None:
     """Find the categories that many records have, and where to cut numbers, and write them down as a schema.
 
@@ -95,35 +68,46 @@ def discover(
     the state --other. Numbers are cut where about equally many records lie between two cuts. It costs its --epsilon and
     --delta, which add up with what fits spend: keep count in one --ledger.
 
-    The columns of the schema are in the order of the file.
+    Numbers and dates are cut within their bounds. Those that come with cuts or bins, each --variable and each --cuts,
+    are known: they go to the schema as they are, and cost nothing. Its columns are in the order of the file.
 
-    The exit code is 1 where next to no records were seen, or a column has no category that enough records have.
+    The exit code is 1 where next to no records were seen, or a column has no category that enough records have. If the
+    schema cannot be written once it is paid for, what was released is kept beside it (schema.release.npz).
     """
     from pgmpy_dp.estimators.discovery import discover as found_in
+    from pgmpy_dp.estimators.privacy import handed_over
+    from pgmpy_dp.plans.discover import CATEGORIES
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.schema import encode_label
 
     require_writable(overwrite, (data, ledger), out=out)
-    budget = Budget(epsilon=epsilon, delta=delta)
-    declared = _declared(variable, categories, number, date)
-    if not data.is_file():
-        ask_for("DATA", str(data), "there is no such file")
+    budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    names = [name.strip() for text in categories or [] for name in text.split(",") if name.strip()]
+    for name in names:
+        if names.count(name) > 1:
+            ask_for("--categories", name, f"{name} was described before; describe each variable once")
+    known: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
+    declared = columns.declarations(dict.fromkeys(names, CATEGORIES), **known)
+    if not declared:
+        ask_for("--categories", None, 'say which columns: --categories job,city, --number "age=0:120:1"')
     records = as_written(data, delimiter, encoding, decimal, thousands)
     declared = {str(name): declared[str(name)] for name in in_their_order(records, declared)}
+    reading = columns.reading_options(declared, missing, strip, casefold, recode)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
     account = account if isinstance(account, Ledger) else Ledger(account, adjacency=str(adjacency))
-    reading: dict[str, Any] = {"missing": _missing(missing), "strip": strip, "casefold": casefold}
     limits: dict[str, Any] = {
         "bins": bins,
         "max_categories": max_categories,
         "n_records": n_records,
         "other": other or None,
     }
-    with marked(account):
+    remedy = "pgmpy_dp.Release.load; where all was found, its .schema is that"
+    with marked(account), kept(out.with_suffix(".release.npz"), remedy):
         found = found_in(records, declared, budget, ledger=account, adjacency=str(adjacency), **reading, **limits)
-        found.to_json(out)
+        with handed_over(found.release_):
+            found.to_json(out)
         document: dict[str, Any] = {
             "schema": str(out),
             "n_records": found.n_records,
@@ -140,64 +124,8 @@ def discover(
             "guarantee": found.guarantee.to_dict(),
             "adjacency": str(found.privacy_.adjacency),
         }
-        text = f"{found}\nWrote {out}"
-        if ledger is not None:
-            document["ledger"], told = told_ledger(ledger, account)
-            text += f"\n{told}"
-        show(document, text, as_json)
+        show_charged(document, f"{found}\nWrote {out}", as_json, ledger, account)
         if ledger is None:
             note("what this spent adds up with what fits to the same records spend; --ledger FILE keeps count", quiet)
     if found.few or found.poor:
         raise typer.Exit(CHECK_FAILED)
-
-
-def _declared(
-    variable: list[str] | None, categories: list[str] | None, number: list[str] | None, date: list[str] | None
-) -> dict[str, Any]:
-    """What is said of each column."""
-    from pgmpy_dp.plans.discover import CATEGORIES
-    from pgmpy_dp.schema import Date, Number
-
-    given: list[tuple[str, str, Any]] = [("--variable", *parse_states(text, "--variable")) for text in variable or []]
-    given += [
-        ("--categories", n.strip(), CATEGORIES) for text in categories or [] for n in text.split(",") if n.strip()
-    ]
-    for option, kind, example, texts in (
-        ("--number", Number, '"age=0:120:1"', number),
-        ("--date", Date, '"born=1900-01-01:2026-12-31"', date),
-    ):
-        for text in texts or []:
-            name, bounds = parse_assignment(text, option)
-            parts: list[Any] = bounds.split(":")
-            with_resolution = len(parts) == 3 and kind is Number
-            if len(parts) != 2 and not with_resolution:
-                ask_for(option, text, f"write the lower and the upper bound, with a colon between: {example}")
-            if kind is Number:
-                try:
-                    parts = [float(part) for part in parts]
-                except ValueError:
-                    ask_for(option, text, f"write numbers with decimal points: {example}")
-            given.append((option, name, kind(*parts[:2], **({"resolution": parts[2]} if with_resolution else {}))))
-    found: dict[str, Any] = {}
-    for option, name, declared in given:
-        if name in found:
-            ask_for(option, name, f"{name} was described before; describe each column once")
-        found[name] = declared
-    if not found:
-        ask_for("--categories", None, 'say which columns: --categories job,city, --number "age=0:120:1"')
-    return found
-
-
-def _missing(texts: list[str] | None) -> Any:
-    """Cells that are missing, in all columns or in those that are named."""
-    everywhere: list[str] = []
-    named: dict[str, list[str]] = {}
-    for text in texts or []:
-        if "=" in text:
-            name, cells = parse_states(text, "--missing")
-            named.setdefault(name, []).extend(cells)
-        else:
-            everywhere += [cell.strip() for cell in text.split(",")]
-    if named and everywhere:
-        ask_for("--missing", texts, "pass cells for all columns, or for columns by name, not both")
-    return named or everywhere

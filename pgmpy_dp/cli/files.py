@@ -60,8 +60,8 @@ def free_name(path: Path) -> Path:
     return found
 
 
-def load_schema(path: Path) -> Schema:
-    """The schema of a JSON file, all discrete; ValueError naming the file otherwise.
+def load_schema(path: Path, discrete: bool = False) -> Schema:
+    """The schema of a JSON file, all discrete if that is asked; ValueError naming the file otherwise.
 
     A file that is no schema is not quoted: it might hold records.
     """
@@ -75,7 +75,8 @@ def load_schema(path: Path) -> Schema:
         ask_for("--schema", str(path), "that is no schema; pgmpy-dp schema --help shows how to write one")
     try:
         schema = Schema.from_dict(content)
-        schema.require_discrete(argument="it")
+        if discrete:
+            schema.require_discrete(argument="it")
     except (ValueError, TypeError, KeyError) as error:
         ask_for("--schema", str(path), f"{error}")
     return schema

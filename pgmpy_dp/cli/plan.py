@@ -83,7 +83,7 @@ def plan(
     from pgmpy_dp.private.budget import Budget
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-    public = load_schema(schema)
+    public = load_schema(schema, discrete=True)
     graph = given_graph(public, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")

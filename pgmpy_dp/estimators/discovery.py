@@ -19,6 +19,7 @@ from pgmpy_dp.plans import discover as plan
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.columns import PrivateColumns
+from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.files import write_atomically
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
@@ -238,6 +239,11 @@ def discover(
     >>> found.schema["job"], found.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
+    if isinstance(df, PrivateData):
+        raise TypeError(
+            f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
+            "and its ledger as ledger="
+        )
     settings = plan.DiscoverSettings.of(
         variables,
         other=other,

@@ -237,6 +237,19 @@ def test_bad_arguments_cost_nothing(variables, options, told):
     assert not ledger.entries
 
 
+def test_records_of_one_protected_unit_are_not_asked_row_by_row():
+    ledger = Ledger(Budget(epsilon=10.0, delta=1e-3))
+    table = PrivateTable(messy(20), {"sex": ["F", "M"]}, ledger=ledger)
+    with pytest.raises(TypeError, match="df is a PrivateTable, whose columns are declared already; pass the records"):
+        discover(table, VARIABLES, BUDGET)
+    ledger.charge(
+        PureDP(1.0), what="a fit", columns=["sex"], mechanism="laplace", adjacency="add_remove", unit="person"
+    )
+    with pytest.raises(ValueError, match="person"):
+        discover(messy(20), VARIABLES, BUDGET, ledger=ledger)
+    assert len(ledger.entries) == 1
+
+
 def test_an_interrupted_discovery_keeps_what_it_paid_for(monkeypatch):
     monkeypatch.setattr(ColumnCurator, "number_tables", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     ledger = Ledger(BUDGET)
