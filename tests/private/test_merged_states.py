@@ -172,3 +172,17 @@ class TestFits:
             return NaiveMLE(rho=0.5, state_names=SCHEMA).fit(nx.Graph([("x", "y")]), frame)
 
         assert not replay(known, many, many.iloc[1:]).holds
+
+
+def test_cells_that_rules_need_are_kept_and_counted_beforehand():
+    rules = [f"x < {cut} -> z < 5" for cut in (7, 11, 13)]
+    schema = Schema({"x": Number(0, 60, resolution=1), "y": ["a", "b"], "z": SCHEMA["z"]}, impossible=rules)
+    plain = Schema({name: schema[name] for name in schema})
+    largest = fine_grids.largest_sizes
+    assert {name: largest(schema)[name] - size for name, size in largest(plain).items()} == {"x": 3, "y": 0, "z": 0}
+    frame = records(n=300).assign(y="a")
+    estimator = NaiveMLE(rho=0.01, state_names=schema, random_state=0).fit(nx.Graph([("x", "z"), ("y", "z")]), frame)
+    cells = estimator.model_.schema.numbers["x"].edges
+    assert {7.0, 11.0, 13.0} <= set(cells)
+    drawn = estimator.model_.sample(500, 0)
+    assert not ((drawn.x < 13) & (drawn.z >= 5)).any()
