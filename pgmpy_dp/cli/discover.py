@@ -37,6 +37,7 @@ def discover(
     strip: columns.StripOption = False,
     casefold: columns.CasefoldOption = False,
     recode: columns.RecodeOption = None,
+    impossible: columns.ImpossibleOption = None,
     other: Annotated[
         str, typer.Option("--other", help="State of all cells without a category; empty: their records do not count.")
     ] = "other",
@@ -69,7 +70,8 @@ def discover(
     --delta, which add up with what fits spend: keep count in one --ledger.
 
     Numbers and dates are cut within their bounds. Those that come with cuts or bins, each --variable and each --cuts,
-    are known: they go to the schema as they are, and cost nothing. Its columns are in the order of the file.
+    are known: they go to the schema as they are, and cost nothing; --impossible is about these. Its columns are in the
+    order of the file.
 
     The exit code is 1 where next to no records were seen, or a column has no category that enough records have. If the
     schema cannot be written once it is paid for, what was released is kept beside it (schema.release.npz).
@@ -98,6 +100,7 @@ def discover(
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
     account = account if isinstance(account, Ledger) else Ledger(account, adjacency=str(adjacency))
     limits: dict[str, Any] = {
+        "impossible": impossible or (),
         "bins": bins,
         "max_categories": max_categories,
         "n_records": n_records,

@@ -154,6 +154,7 @@ def discover(
     strip: bool | Iterable[Hashable] = False,
     casefold: bool | Iterable[Hashable] = False,
     recode: Mapping[Any, Mapping[Any, Any]] | None = None,
+    impossible: Iterable[str | Mapping] = (),
     other: Hashable | None = "other",
     max_categories: int = 100,
     max_length: int = 100,
@@ -184,6 +185,8 @@ def discover(
     missing, strip, casefold, recode
         How cells are read, as for :class:`~pgmpy_dp.schema.Schema`, which keeps them. A category that `recode` names as
         a target is in the schema whether it is found or not.
+    impossible : iterable of str or mapping, optional
+        Rules of the schema about columns that have states or cuts.
     other : hashable, optional
         State of every cell without a category: rare ones, missing ones where these are rare, and those whose texts are
         too long. A category of this name is the same state. None: records with such a cell do not count in fits.
@@ -248,6 +251,7 @@ def discover(
         variables,
         other=other,
         recode=recode,
+        impossible=impossible,
         reading={"missing": missing, "strip": strip, "casefold": casefold},
         max_categories=max_categories,
         max_length=max_length,

@@ -95,6 +95,7 @@ class DiscoverSettings:
         other: Hashable | None = "other",
         recode: Mapping[Any, Mapping[Any, Any]] | None = None,
         reading: Mapping[str, Any] | None = None,
+        impossible: Iterable[str | Mapping] = (),
         **settings: Any,
     ) -> DiscoverSettings:
         """From declarations, of which some are the word "categories"."""
@@ -108,6 +109,14 @@ class DiscoverSettings:
             raise ValueError(
                 f"variables has {texts}; a text for a column is {CATEGORIES!r}, else pass states or a Number"
             )
+        listed = {n: d for n, d in variables.items() if n not in wanted and (not isinstance(d, Number) or d.divided)}
+        if impossible and not listed:
+            raise ValueError("impossible has rules, but all columns are to be found; give their states or cuts")
+        if impossible:  # whether a rule suits what will be found is not known before it is paid for
+            try:
+                Schema(listed, impossible=impossible)
+            except ValueError as error:
+                raise ValueError(f"{error}; rules name columns with states or cuts, none that is to be found") from None
         content = dict(variables)
         for name in wanted:
             targets = (recode or {}).get(name, {})
@@ -115,7 +124,7 @@ class DiscoverSettings:
             states = {match_key(state): state for state in (*certain, *(() if other is None else (other,)))}
             # Labels that no cell has fill up: a variable has two states at least.
             content[name] = [*states.values(), *((CATEGORIES, k) for k in range(2))]
-        schema = Schema(content, texts=wanted, recode=recode, **(reading or {}))
+        schema = Schema(content, texts=wanted, recode=recode, impossible=impossible, **(reading or {}))
         return cls(schema, tuple(wanted), other, **settings)
 
     @property

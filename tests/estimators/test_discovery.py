@@ -133,6 +133,13 @@ class TestWhatIsFound:
         found = discover(frame, {"c": "categories"}, BUDGET, other=other)
         assert found.schema["c"] == states and found.schema.other.get("c") == other
 
+    def test_rules_about_what_is_known(self):
+        known = {"sex": ["F", "M"], "age": Number(0, 120, cuts=[18, 65])}
+        rules = ["age < 18 -> sex = F"]
+        found = discover(messy(), {"job": "categories", **known}, BUDGET, impossible=rules, **READING)
+        assert found.schema.impossible == tuple(rules) and found.schema["job"] == ("baker", "nurse", None, "other")
+        assert found.schema.zeros == Schema(known, impossible=rules).zeros != []
+
     def test_recoded_categories(self):
         frame = pd.DataFrame({"c": ["<=50K"] * 2000 + ["<=50K."] * 1000 + [">50K."] * 900})
         recode = {"c": {"<=50K.": "<=50K", ">50K.": ">50K", "x": "never seen"}}
@@ -224,6 +231,9 @@ class TestLedger:
         ({"job": "categories"}, {"other": ["x"]}, "cannot use"),
         ({"job": "categories"}, {"missing": ["other"]}, "read as another"),
         ({"job": "categories"}, {"strip": ["town"]}, "no variables"),
+        ({"job": "categories"}, {"impossible": ["job = a"]}, "all columns are to be found"),
+        ({"job": "categories", "sex": ["F", "M"]}, {"impossible": ["sex = F -> job = a"]}, "none that is to be found"),
+        ({"age": Number(0, 9), "sex": ["F", "M"]}, {"impossible": ["sex = F -> age < 5"]}, "none that is to be found"),
         ({"job": "categories"}, {"adjacency": "replace_one"}, "n_records=None"),
         ({"job": "categories"}, {"random_state": -1}, "random_state"),
         ({"age": Number(0, 120)}, {"budget": Budget(epsilon=1e-18)}, "bury any count"),
