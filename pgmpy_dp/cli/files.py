@@ -60,8 +60,8 @@ def free_name(path: Path) -> Path:
     return found
 
 
-def load_schema(path: Path, discrete: bool = False) -> Schema:
-    """The schema of a JSON file, all discrete if that is asked; ValueError naming the file otherwise.
+def load_schema(path: Path) -> Schema:
+    """The schema of a JSON file; ValueError naming the file otherwise.
 
     A file that is no schema is not quoted: it might hold records.
     """
@@ -74,12 +74,9 @@ def load_schema(path: Path, discrete: bool = False) -> Schema:
     if not isinstance(content, dict) or not {"format", "domain"} & set(content):
         ask_for("--schema", str(path), "that is no schema; pgmpy-dp schema --help shows how to write one")
     try:
-        schema = Schema.from_dict(content)
-        if discrete:
-            schema.require_discrete(argument="it")
+        return Schema.from_dict(content)
     except (ValueError, TypeError, KeyError) as error:
         ask_for("--schema", str(path), f"{error}")
-    return schema
 
 
 def load_model(path: Path) -> MarkovNetwork:

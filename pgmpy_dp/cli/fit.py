@@ -100,6 +100,7 @@ def fit(
     killed, or fails between the charge and the tables, keeps nothing, and the budget is spent.
     """
     from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
@@ -116,6 +117,7 @@ def fit(
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     records = as_written(data, delimiter, encoding, decimal, thousands)
+    public = public.subset(in_their_order(records, public))  # samples have the columns as the file has them
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
     table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)
     with marked(table.ledger):
