@@ -434,14 +434,21 @@ class Schema(Mapping):
                 different.append(name)
         return different
 
-    def replaced(self, variables: Mapping[Any, Sequence | Number], impossible: Iterable[str] | None = None) -> Schema:
-        """The schema with other declarations for some variables, cells read as before; or with other rules.
+    def replaced(
+        self,
+        variables: Mapping[Any, Sequence | Number],
+        impossible: Iterable[str] | None = None,
+        others: Mapping[Any, Any] | None = None,
+    ) -> Schema:
+        """The schema with other declarations for some variables, cells read as before; or other rules, other-states.
 
         Parameters
         ----------
         variables : mapping of hashable to (sequence of states, or Number)
         impossible : iterable of str, optional
             Rules; default its own.
+        others : mapping of hashable to hashable, optional
+            Other-states; default its own.
 
         Returns
         -------
@@ -457,6 +464,7 @@ class Schema(Mapping):
         listed = {n: states for n, states in variables.items() if not isinstance(states, Number)}
         left = {n: self._left(n, states) for n, states in listed.items()}
         other = {n: state for n, state in self._other.items() if state in listed.get(n, (state,))}
+        other |= dict(others or {})
         recode = {
             name: {cell: state for cell, state in given.items() if name not in left or left[name](state)}
             for name, given in self._said["recode"].items()

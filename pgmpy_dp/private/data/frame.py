@@ -43,6 +43,7 @@ __all__ = [
     "is_plain_number",
     "joined_cells",
     "kept_codes",
+    "key_counts",
     "number_cells",
     "keyed_cells",
     "n_rows",
@@ -376,6 +377,31 @@ def _keyed(column: Column, key: Callable[[Any], tuple] = match_key) -> tuple[np.
     seen: dict[tuple, int] = {}
     positions = np.array([seen.setdefault(key(cells.listed[k]), len(seen)) for k in appeared], dtype=np.int64)
     return positions[rows], list(seen)
+
+
+def key_counts(columns: Iterable[Column]) -> Counter[tuple]:
+    """How many cells have each match key, in parts of one column, each as :func:`column_cells` gives it.
+
+    Examples
+    --------
+    >>> dict(key_counts([np.array([1.0, 1.0, np.nan]), Cells(np.array([0, 0]), ["1"])]))
+    {('number', 1.0): 4, ('missing',): 1}
+    """
+    return quietly(_key_counts, columns)
+
+
+def _key_counts(columns: Iterable[Column]) -> Counter[tuple]:
+    found: Counter[tuple] = Counter()
+    for column in columns:
+        if isinstance(column, np.ndarray):
+            numbers, times = np.unique(column, return_counts=True)
+            listed = numbers.tolist()
+        else:
+            listed, times = column.listed, np.bincount(column.places, minlength=len(column.listed))
+        for value, number in zip(listed, times.tolist(), strict=True):
+            if number:  # some that are listed are nobody's
+                found[match_key(value)] += number
+    return found
 
 
 def _as_cells(column: Column) -> Cells:

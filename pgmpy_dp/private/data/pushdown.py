@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from pgmpy_dp.private.data.blocks import covering_blocks, marginal
 from pgmpy_dp.private.data.coding import OutsideCounted
 from pgmpy_dp.private.data.contingency import add_counts, count
-from pgmpy_dp.private.data.frame import positions_of
+from pgmpy_dp.private.data.frame import key_counts, positions_of
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.schema import Schema
@@ -80,6 +81,10 @@ class Source(ABC):
     @abstractmethod
     def cells(self, names: Sequence) -> list:
         """Whole columns, as :mod:`pgmpy_dp.private.data.frame` holds them in memory."""
+
+    def key_counts(self, names: Sequence) -> list[Counter[tuple]]:
+        """How many cells of each column have each match key; here by fetching one column after the other."""
+        return [key_counts(self.cells([name])) for name in names]
 
     def unit_cells(self, names: Sequence, unit: Hashable) -> Iterator[list]:
         """The columns and that of units in parts, each as `cells` gives them; a unit's rows are in one part.
