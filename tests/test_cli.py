@@ -329,7 +329,7 @@ def test_what_fails_in_a_check_after_the_charge_says_so(folder, monkeypatch):
 
 
 COST = "--epsilon 1 --delta 1e-6"
-DISCOVER = 'discover records.csv --categories job,income --number "age=0:120:1" --out found.json'
+DISCOVER = 'discover records.csv --categories job,income --number "age=0:120:1" --bins 16 --out found.json'
 
 
 def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
@@ -357,7 +357,7 @@ def test_what_is_discovered_is_learned_and_sampled_as_numbers(folder):
     """Found cuts, and a number that nobody has cut, from one ledger."""
     frame = pd.read_csv("records.csv", nrows=1500)[["age", "job"]]
     frame.assign(pay=1000 * frame["age"] + 7).to_csv("people.csv", index=False)
-    ask = 'discover people.csv --categories job --number "age=0:120:1" --ledger l.json'
+    ask = 'discover people.csv --categories job --number "age=0:120:1" --bins 16 --ledger l.json'
     run(f'{ask} --number "pay=0:200000:1 bins 8" {COST} --budget-epsilon 9 --budget-delta 1e-4 --out s.json')
     content = json.loads(Path("s.json").read_text(encoding="utf-8"))
     assert Schema.from_dict(content).numbers["pay"] == Number(0, 200_000, resolution=1, bins=8)

@@ -272,13 +272,11 @@ numbers = {
 spelled = {"missing": ["?"], "strip": True, "recode": {"income": {"<=50K.": "<=50K", ">50K.": ">50K"}}}
 
 ledger = Ledger(Budget(epsilon=2.0, delta=1e-7))
-texts = {name: "categories" for name in columns if name not in numbers}
-found = discover(ADULT, texts, Budget(epsilon=0.2, delta=1e-9), ledger=ledger, **spelled)
+declared = {name: numbers.get(name, "categories") for name in columns}
+found = discover(ADULT, declared, Budget(epsilon=0.2, delta=1e-9), ledger=ledger, **spelled)
 print(found)
 
-declared = {name: numbers.get(name) or found.schema[name] for name in columns}
-schema = Schema(declared, other=found.schema.other, **spelled)
-network = learn(PrivateTable(ADULT, schema, ledger=ledger), Budget(epsilon=1.0, delta=1e-9))
+network = learn(PrivateTable(ADULT, found.schema, ledger=ledger), Budget(epsilon=1.0, delta=1e-9))
 synthetic = network.model_.sample(48_842, random_state=0)
 synthetic.to_csv(OUT / "adult.csv", index=False, na_rep="?")
 print(synthetic.head(3).T.to_string(header=False))

@@ -41,7 +41,10 @@ def discover(
     other: Annotated[
         str, typer.Option("--other", help="State of all cells without a category; empty: their records do not count.")
     ] = "other",
-    bins: Annotated[int, typer.Option("--bins", help="About how many cells a column of numbers gets.")] = 16,
+    bins: Annotated[
+        int | None,
+        typer.Option("--bins", help="Find cuts of numbers: about so many cells each. Default: fits divide them."),
+    ] = None,
     max_categories: Annotated[
         int, typer.Option("--max-categories", help="Of a column: the most frequent ones are kept.")
     ] = 100,
@@ -62,16 +65,16 @@ def discover(
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
-    """Find the categories that many records have, and where to cut numbers, and write them down as a schema.
+    """Find the categories that many records have, and with --bins where to cut numbers, and write a schema.
 
     A list of categories read off the records would tell of the one person who has a rare one. Here a category is
     listed if its count, with noise, reaches a threshold that such a person hardly ever lifts it over; all others become
     the state --other. Numbers are cut where about equally many records lie between two cuts. It costs its --epsilon and
     --delta, which add up with what fits spend: keep count in one --ledger.
 
-    Numbers and dates are cut within their bounds. Those that come with cuts or bins, each --variable and each --cuts,
-    are known: they go to the schema as they are, and cost nothing; --impossible is about these. Its columns are in the
-    order of the file.
+    With --bins numbers and dates are cut within their bounds; without, they stay undivided and cost nothing here, for
+    fits merge the cells of a fine grid. Those that come with cuts or bins, each --variable and each --cuts, are known:
+    they go to the schema as they are, and cost nothing; --impossible is about these. Columns are in the file's order.
 
     The exit code is 1 where next to no records were seen, or a column has no category that enough records have. If the
     schema cannot be written once it is paid for, what was released is kept beside it (schema.release.npz).

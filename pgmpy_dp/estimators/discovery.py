@@ -123,10 +123,12 @@ class Discovery:
         return "\n".join(lines)
 
     def _told(self, name: Hashable) -> str:
+        number = self.schema.numbers.get(name)
+        if number is not None and not number.divided:
+            return f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, which fits divide"
         if name not in self.counts:
             return f"as declared, {self.schema.cardinality(name)} states"
-        if name in self.schema.numbers:
-            number = self.schema.numbers[name]
+        if number is not None:
             return _short(f"{len(number.cells)} cells: ", [number.text(cut) for cut in number.edges[1:-1]], "cut at ")
         found = self.counts[name]
         rest = self.n_records - float(found.sum())
@@ -158,7 +160,7 @@ def discover(
     other: Hashable | None = "other",
     max_categories: int = 100,
     max_length: int = 100,
-    bins: int = 16,
+    bins: int | None = None,
     adjacency: str | None = None,
     n_records: int | None = None,
     random_state: int | None = None,
@@ -174,7 +176,8 @@ def discover(
         As an estimator's `fit` takes it.
     variables : mapping of hashable to declaration
         All columns of the schema, in its order. The word ``"categories"``: they are to be found. A
-        :class:`~pgmpy_dp.schema.Number` or Date without cuts and bins: its cuts are to be found, within its bounds.
+        :class:`~pgmpy_dp.schema.Number` or Date without cuts and bins, where `bins` is passed: its cuts are to be
+        found, within its bounds.
         Anything else, a list of states or a Number with cuts, goes to the schema as it is and costs nothing.
     budget : Budget
         What this spends. For categories it needs a delta: ``Budget(epsilon=0.2, delta=1e-8)``. Each category found has
@@ -194,9 +197,11 @@ def discover(
         Of each column; the most frequent ones, by their noisy counts.
     max_length : int
         A longer text is no category; nor is one with signs that are not printable.
-    bins : int
+    bins : int, optional
         About how many cells a column of numbers gets. A single value that more than ``1/bins`` of the records have
-        gets a cell of its own, where the resolution says what a value is.
+        gets a cell of its own, where the resolution says what a value is. Default: numbers stay undivided and cost
+        nothing here. `learn` and the learners of a given graph merge the cells of a fine grid themselves, which keeps
+        more; cuts are for learners that cannot.
     adjacency : {"add_remove", "replace_one"}, optional
         Default: that of the Ledger, or "add_remove".
     n_records : int, optional

@@ -54,8 +54,8 @@ class DiscoverSettings:
         State of all cells that have no category. None: their records do not count.
     max_categories, max_length : int
         Of each column, and of a label.
-    bins : int
-        About how many cells a column of numbers gets.
+    bins : int, optional
+        About how many cells a column of numbers gets. None: nothing is asked of numbers, and they stay undivided.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise, **not private**.
     """
@@ -65,20 +65,21 @@ class DiscoverSettings:
     other: Hashable | None = "other"
     max_categories: int = 100
     max_length: int = 100
-    bins: int = 16
+    bins: int | None = None
     random_state: int | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("max_categories", 1), ("max_length", 1), ("bins", 2)):
-            object.__setattr__(self, name, checked_integer(name, getattr(self, name), least))
+            if getattr(self, name) is not None or name != "bins":
+                object.__setattr__(self, name, checked_integer(name, getattr(self, name), least))
         if self.random_state is not None:
             object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-        if self.bins > 100:  # many more would make divisions of many thousand cells
+        if self.bins is not None and self.bins > 100:  # many more would make divisions of many thousand cells
             raise ValueError(f"bins={self.bins} is too large; pass at most 100")
         if not self.categories and not self.numbers:
             raise ValueError(
                 f"variables has states or cuts for each of {list(self.schema)}, so nothing is to be found; declare "
-                f"{CATEGORIES!r} or a Number without cuts for the columns that have to be looked at"
+                f"{CATEGORIES!r} for columns that have to be looked at, or pass bins= to cut a Number"
             )
         narrow = [name for name, number in self.numbers.items() if n_steps(number) < 2]
         if narrow:
@@ -109,7 +110,11 @@ class DiscoverSettings:
             raise ValueError(
                 f"variables has {texts}; a text for a column is {CATEGORIES!r}, else pass states or a Number"
             )
-        listed = {n: d for n, d in variables.items() if n not in wanted and (not isinstance(d, Number) or d.divided)}
+        listed = {
+            n: d
+            for n, d in variables.items()
+            if n not in wanted and (not isinstance(d, Number) or d.divided or settings.get("bins") is None)
+        }
         if impossible and not listed:
             raise ValueError("impossible has rules, but all columns are to be found; give their states or cuts")
         if impossible:  # whether a rule suits what will be found is not known before it is paid for
@@ -130,7 +135,8 @@ class DiscoverSettings:
     @property
     def numbers(self) -> dict[Hashable, Number]:
         """Columns of numbers whose cuts are to be found."""
-        return {name: number for name, number in self.schema.numbers.items() if not number.divided}
+        undivided = {name: number for name, number in self.schema.numbers.items() if not number.divided}
+        return undivided if self.bins is not None else {}
 
     @property
     def asked(self) -> Schema:
@@ -199,7 +205,11 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
     curator = ColumnCurator(
         data,
         budget,
-        what=f"categories of {len(settings.categories)} columns, cuts of {len(settings.numbers)}",
+        what=" and ".join(
+            f"{what} of {len(found)} columns"
+            for what, found in (("categories", settings.categories), ("cuts", settings.numbers))
+            if found
+        ),
         columns=data.schema.variables,
         mechanism="stability_histogram" if settings.categories else None,
         reserve=plan.reserve,

@@ -63,7 +63,7 @@ READING = {"strip": True, "casefold": ["job"], "missing": ["?", ""]}
 
 @pytest.fixture(scope="module")
 def found() -> Discovery:
-    return discover(messy(), VARIABLES, BUDGET, **READING)
+    return discover(messy(), VARIABLES, BUDGET, bins=16, **READING)
 
 
 class TestWhatIsFound:
@@ -93,7 +93,14 @@ class TestWhatIsFound:
         assert BUDGET.guarantee.delta == 1e-6
         (entry,) = found.privacy_.entries
         assert entry.cost == cost and entry.columns == ("job", "grade", "age", "pay", "day")
-        assert entry.what == "categories of 2 columns, cuts of 3"
+        assert entry.what == "categories of 2 columns and cuts of 3 columns"
+
+    def test_numbers_stay_as_they_are_where_no_cuts_are_asked(self):
+        age = Number(0, 120, resolution=1)
+        found = discover(messy(), {"job": "categories", "age": age}, BUDGET, missing=["?"])
+        assert found.schema["age"] == age and list(found.counts) == ["job"]
+        assert "numbers 0 to 120, which fits divide" in str(found)
+        assert found.privacy_.entries[0].what == "categories of 1 columns"
 
     def test_said(self, found):
         text = str(found)
@@ -114,9 +121,9 @@ class TestWhatIsFound:
             Discovery.of(check_schema(messy(50), Budget(epsilon=100.0), {"sex": ["F", "M"]}).release_)
 
     def test_a_seed_decides(self):
-        first, second = (discover(messy(300), VARIABLES, BUDGET, random_state=1, **READING) for _ in range(2))
+        first, second = (discover(messy(300), VARIABLES, BUDGET, bins=16, random_state=1, **READING) for _ in range(2))
         assert first.release_ == second.release_ and first.release_.reproducible
-        turned = discover(messy(300)[::-1], VARIABLES, BUDGET, random_state=1, **READING)
+        turned = discover(messy(300)[::-1], VARIABLES, BUDGET, bins=16, random_state=1, **READING)
         assert turned.release_ == first.release_  # the order of the records is no matter
 
     def test_limits(self):
@@ -156,12 +163,12 @@ class TestWhatIsFound:
 
     def test_next_to_no_records(self):
         with pytest.warns(FewRecordsWarning, match="next to nothing"):
-            found = discover(messy(3), {"age": Number(0, 120), "job": "categories"}, BUDGET)
+            found = discover(messy(3), {"age": Number(0, 120), "job": "categories"}, BUDGET, bins=16)
         assert found.few and "next to nothing" in str(found)
         public = {"adjacency": "replace_one", "n_records": 4000}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = discover(messy(), {"age": Number(0, 120)}, Budget(epsilon=1.0), **public)
+            found = discover(messy(), {"age": Number(0, 120)}, Budget(epsilon=1.0), bins=16, **public)
         assert "4,000, as declared" in str(found) and found.guarantee == PureDP(1.0)
 
 
@@ -193,7 +200,7 @@ class TestLedger:
         ledger = Ledger(BUDGET)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewRecordsWarning)
-            discover(messy(500), VARIABLES, Budget(epsilon=0.3, delta=1e-6), ledger=ledger, **READING)
+            discover(messy(500), VARIABLES, Budget(epsilon=0.3, delta=1e-6), bins=16, ledger=ledger, **READING)
         NaiveMLE(epsilon=0.3, delta=1e-6, noise="gaussian").fit(
             nx.path_graph(["sex", "grade"]),
             PrivateTable(messy(500), {"sex": ["F", "M"], "grade": [1, 2, 3]}, ledger=ledger),
@@ -203,12 +210,12 @@ class TestLedger:
     def test_too_little_left(self):
         ledger = Ledger(Budget(epsilon=0.1, delta=1e-6))
         with pytest.raises(BudgetExceeded):
-            discover(messy(50), VARIABLES, BUDGET, ledger=ledger, **READING)
+            discover(messy(50), VARIABLES, BUDGET, bins=16, ledger=ledger, **READING)
         assert not ledger.entries
 
     def test_the_adjacency_of_the_ledger(self):
         ledger = Ledger(BUDGET, adjacency="replace_one")
-        found = discover(messy(), {"age": Number(0, 120)}, Budget(epsilon=0.5), ledger=ledger, n_records=4000)
+        found = discover(messy(), {"age": Number(0, 120)}, Budget(epsilon=0.5), bins=16, ledger=ledger, n_records=4000)
         assert str(found.privacy_.adjacency) == "replace_one"
 
 
@@ -223,7 +230,8 @@ class TestLedger:
         ({}, {}, "is no mapping"),
         (["job"], {}, "is no mapping"),
         ({"town": "categories"}, {}, "no column for"),
-        ({"age": Number(1e15, 1e15 + 2)}, {}, "too narrow"),
+        ({"age": Number(1e15, 1e15 + 2)}, {"bins": 16}, "too narrow"),
+        ({"age": Number(0, 120)}, {}, "nothing is to be found"),
         ({"age": Number(0, 120)}, {"bins": 1}, "bins"),
         ({"age": Number(0, 120)}, {"bins": 101}, "at most 100"),
         ({"job": "categories"}, {"max_categories": 0}, "max_categories"),
@@ -233,10 +241,14 @@ class TestLedger:
         ({"job": "categories"}, {"strip": ["town"]}, "no variables"),
         ({"job": "categories"}, {"impossible": ["job = a"]}, "all columns are to be found"),
         ({"job": "categories", "sex": ["F", "M"]}, {"impossible": ["sex = F -> job = a"]}, "none that is to be found"),
-        ({"age": Number(0, 9), "sex": ["F", "M"]}, {"impossible": ["sex = F -> age < 5"]}, "none that is to be found"),
+        (
+            {"age": Number(0, 9), "sex": ["F", "M"]},
+            {"impossible": ["sex = F -> age < 5"], "bins": 16},
+            "none that is to be found",
+        ),
         ({"job": "categories"}, {"adjacency": "replace_one"}, "n_records=None"),
         ({"job": "categories"}, {"random_state": -1}, "random_state"),
-        ({"age": Number(0, 120)}, {"budget": Budget(epsilon=1e-18)}, "bury any count"),
+        ({"age": Number(0, 120)}, {"budget": Budget(epsilon=1e-18), "bins": 16}, "bury any count"),
     ],
 )
 def test_bad_arguments_cost_nothing(variables, options, told):
@@ -264,7 +276,7 @@ def test_an_interrupted_discovery_keeps_what_it_paid_for(monkeypatch):
     monkeypatch.setattr(ColumnCurator, "number_tables", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     ledger = Ledger(BUDGET)
     with pytest.raises(KeyboardInterrupt) as caught:
-        discover(messy(), VARIABLES, BUDGET, ledger=ledger, **READING)
+        discover(messy(), VARIABLES, BUDGET, bins=16, ledger=ledger, **READING)
     release = caught.value.release
     assert release.kind == "interrupted" and release.public["interrupted"] and len(ledger.entries) == 1
     rows, counts = release.values
@@ -287,7 +299,8 @@ def test_text_files_and_frames_agree(tmp_path):
     with gzip.open(tmp_path / "records.csv.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(lines))
     variables = {"job": "categories", "age": Number(0, 120, resolution=1)}
-    made = discover(tmp_path / "records.csv.gz", variables, BUDGET, strip=True, missing=["?"], random_state=3)
+    how = {"bins": 16, "strip": True, "missing": ["?"], "random_state": 3}
+    made = discover(tmp_path / "records.csv.gz", variables, BUDGET, **how)
     frame = pd.DataFrame([line.replace('"', "").split(",") for line in lines[1:]], columns=["job", "age"])
-    assert made.release_ == discover(frame, variables, BUDGET, strip=True, missing=["?"], random_state=3).release_
+    assert made.release_ == discover(frame, variables, BUDGET, **how).release_
     assert made.schema["job"] == ("baker", "nurse", "other") and math.isfinite(made.threshold)
