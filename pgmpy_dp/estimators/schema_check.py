@@ -98,7 +98,7 @@ class SchemaCheck:
     def __str__(self) -> str:
         lines = [
             f"Records: about {_count(self.n_records)} (sd {self.n_records_sd:,.0f})"
-            if self.n_records_sd
+            if self.release_.n_records is None
             else f"Records: {self.n_records:,.0f}, as declared"
         ]
         if self.n_records < FEW * self.n_records_sd:
