@@ -36,7 +36,7 @@ def values_of(values: Values, codes: np.ndarray, generator: np.random.Generator)
 
 
 def as_column(number: Number, drawn: np.ndarray, whole: bool) -> pd.Series:
-    """Numbers, as :class:`Number` counts them, in the type of their column; days lose their fractions."""
+    """Numbers, as :class:`~pgmpy_dp.Number` counts them, in the type of their column; days lose their fractions."""
     if isinstance(number, Date):
         days = np.where(np.isnan(drawn), np.iinfo(np.int64).min, drawn).astype(np.int64)  # the least one is NaT
         return pd.Series(days.astype("datetime64[D]").astype("datetime64[s]"))

@@ -101,7 +101,7 @@ class Discovery:
         return [name for name, found in self.counts.items() if name not in self.schema.numbers and not len(found)]
 
     def to_json(self, path: str | Path) -> None:
-        """Write the schema to a JSON file that :meth:`Schema.from_json` reads, with what it cost.
+        """Write the schema to a JSON file that :meth:`~pgmpy_dp.Schema.from_json` reads, with what it cost.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ def discover(
         As an estimator's `fit` takes it.
     variables : mapping of hashable to declaration
         All columns of the schema, in its order. The word ``"categories"``: they are to be found. A
-        :class:`~pgmpy_dp.schema.Number` or Date without cuts and bins, where `bins` is passed: its cuts are to be
+        :class:`~pgmpy_dp.Number` or Date without cuts and bins, where `bins` is passed: its cuts are to be
         found, within its bounds.
         Anything else, a list of states or a Number with cuts, goes to the schema as it is and costs nothing.
     budget : Budget
@@ -186,7 +186,7 @@ def discover(
         What may be spent on these records by everything together: pass the same Ledger to the
         :class:`~pgmpy_dp.PrivateTable` that is learned from. Default: a ledger of its own.
     missing, strip, casefold, recode
-        How cells are read, as for :class:`~pgmpy_dp.schema.Schema`, which keeps them. A category that `recode` names as
+        How cells are read, as for :class:`~pgmpy_dp.Schema`, which keeps them. A category that `recode` names as
         a target is in the schema whether it is found or not.
     impossible : iterable of str or mapping, optional
         Rules of the schema about columns that have states or cuts.

@@ -85,7 +85,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
         Returns
         -------
         pandas.DataFrame
-            n rows; one column for each variable, as :meth:`MarkovNetwork.sample` has them.
+            n rows; one column for each variable, as :meth:`~pgmpy_dp.MarkovNetwork.sample` has them.
 
         Raises
         ------

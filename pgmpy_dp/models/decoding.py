@@ -84,7 +84,7 @@ class Values:
         return drawn
 
     def numbers(self, codes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Numbers for the model's states, as :meth:`Number.draw` gives them: NaN for missing and for "outside"."""
+        """Numbers for states, as :meth:`~pgmpy_dp.Number.draw` gives them: NaN for missing and for "outside"."""
         return self.number.draw(self.refined(codes, generator), generator)
 
     def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:

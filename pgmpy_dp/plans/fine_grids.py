@@ -1,6 +1,6 @@
 """Fine tables of numbers first, then larger tables in cells that these tables have merged.
 
-What a plan releases of a variable whose :class:`~pgmpy_dp.schema.Number` is not divided is a table of its fine grid. A
+What a plan releases of a variable whose :class:`~pgmpy_dp.Number` is not divided is a table of its fine grid. A
 function of it says which cells become one (:mod:`pgmpy_dp.models.merging`), and from there on the curator counts in
 those. Within a merged cell the fine table says how the numbers lie, whatever the other variables are.
 """

@@ -16,7 +16,7 @@ _INTERVAL = re.compile(rf"\s*(?:<\s*{_CUT}|\[\s*{_CUT}\s*,\s*{_CUT}\s*\)|>=\s*{_
 def interval_states(cuts: Iterable[float]) -> list[str]:
     """Names of the intervals between some numbers, as states of a variable whose values are numbers.
 
-    A :class:`~pgmpy_dp.schema.Number` says more: bounds, what becomes of missing and outside cells, a resolution.
+    A :class:`~pgmpy_dp.Number` says more: bounds, what becomes of missing and outside cells, a resolution.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def interval_states(cuts: Iterable[float]) -> list[str]:
 
 
 def interval_cuts(states: Sequence) -> list[float] | None:
-    """The cuts of :func:`interval_states` that give these states, in their order; None where none do.
+    """The cuts of :func:`~pgmpy_dp.schema.interval_states` that give these states, in their order; None where none do.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def interval_cuts(states: Sequence) -> list[float] | None:
 
 
 def almost_intervals(states: Sequence, other: Hashable = None) -> list[str] | None:
-    """What :func:`interval_states` gives for states that are in its notation and not read as intervals; else None.
+    """What :func:`~pgmpy_dp.schema.interval_states` gives for states in its notation that are not read so; else None.
 
     A state is in the notation if it is ``<a``, ``[a,b)`` or ``>=b`` but for blanks and how numbers are spelled. Of such
     states somebody may expect that numbers are counted in them, where they are compared as texts: those with a

@@ -336,7 +336,7 @@ class Number:
         Parameters
         ----------
         key : tuple
-            The cell's :func:`~pgmpy_dp.schema.match_key`.
+            The cell's :func:`~pgmpy_dp.schema.cells.match_key`.
 
         Returns
         -------
@@ -362,7 +362,7 @@ class Number:
         Returns
         -------
         callable
-            From a :func:`~pgmpy_dp.schema.match_key` to a position in :attr:`states`. It is total: it never raises.
+            From a :func:`~pgmpy_dp.schema.cells.match_key` to a position in :attr:`states`. It never raises.
 
         Examples
         --------
@@ -553,7 +553,7 @@ class Date(Number):
     """A variable of days within public bounds.
 
     A cell holds a day if it is a date, a time (of which the day counts; of one with a zone the day in UTC), a text that
-    :meth:`datetime.datetime.fromisoformat` reads, or what `format` reads. Numbers in this class (edges, what is drawn)
+    ``datetime.datetime.fromisoformat`` reads, or what `format` reads. Numbers in this class (edges, what is drawn)
     are days since the beginning of 1970.
 
     Parameters
@@ -566,7 +566,7 @@ class Date(Number):
     resolution : float, default 1
         In whole days.
     format : str, optional
-        How cells say a day beside ISO's ``2020-01-31``, for :meth:`datetime.datetime.strptime`: ``"%d.%m.%Y"``. With
+        How cells say a day beside ISO's ``2020-01-31``, for ``datetime.datetime.strptime``: ``"%d.%m.%Y"``. With
         one of digits alone, such as ``"%Y%m%d"``, whole numbers are days too.
 
     Raises
@@ -623,7 +623,7 @@ class Date(Number):
         Parameters
         ----------
         key : tuple
-            The cell's :func:`~pgmpy_dp.schema.match_key`.
+            The cell's :func:`~pgmpy_dp.schema.cells.match_key`.
 
         Returns
         -------

@@ -60,7 +60,7 @@ def _decoded(said: Any) -> Any:
 
 
 class Schema(Mapping):
-    """Ordered, immutable map from each variable to its states, or to the :class:`~pgmpy_dp.schema.Number` it is.
+    """Ordered, immutable map from each variable to its states, or to the :class:`~pgmpy_dp.Number` it is.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ class Schema(Mapping):
         Returns
         -------
         callable
-            From a :func:`match_key` to a position in the states. It is total: it never raises.
+            From a :func:`~pgmpy_dp.schema.cells.match_key` to a position in the states. It is total: it never raises.
 
         Examples
         --------

@@ -1,6 +1,6 @@
 """How the cells of one variable become codes, as lists that an engine's query can hold; knows no data.
 
-In memory, :func:`pgmpy_dp.schema.match_key` looks at each cell. A query cannot call it, so it is given what that
+In memory, :func:`pgmpy_dp.schema.cells.match_key` looks at each cell. A query cannot call it, so it is given what that
 does: numbers are compared with the states that are numbers, texts with the states' texts, and a text is a number too
 if it is spelled like one. Where the states are intervals, a number is coded as the one that it lies in. What a query
 cannot decide by such comparisons, such as the text of a date or a text with blanks around it, it hands over, cell by

@@ -1,8 +1,8 @@
 """Records of any dataframe as integer codes of a public schema: how a cell is read, whoever opens the data.
 
-Every cell is matched on its own (see :func:`pgmpy_dp.schema.match_key`). A record with a value outside the schema takes
-the variable's other-state, or is dropped where there is none; which records, and how many, is told to nobody: nothing
-here raises, warns or logs because of a value.
+Every cell is matched on its own (:func:`~pgmpy_dp.schema.cells.match_key`). A record with a value outside the schema
+takes the variable's other-state, or is dropped where there is none; which records, and how many, is told to nobody:
+nothing here raises, warns or logs because of a value.
 
 Privacy
 -------
@@ -101,7 +101,7 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
         each variable of the schema, under its name (or, for engines whose names are text, under ``str(name)``); other
         columns are not read.
     schema : Schema
-        Discrete variables only. Where states are intervals, of a :class:`~pgmpy_dp.schema.Number` or as
+        Discrete variables only. Where states are intervals, of a :class:`~pgmpy_dp.Number` or as
         :func:`pgmpy_dp.schema.interval_states` makes them, a number is coded as the one that it lies in.
 
     Returns
@@ -181,8 +181,8 @@ def n_rows(data: Any) -> int:
 def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, list[tuple]]]:
     """Columns as positions in a list of their distinct match keys, for data whose rows are not yet records.
 
-    Each cell's key depends on that cell alone (:func:`pgmpy_dp.schema.match_key`), so no row changes how another is
-    read. The keys are in order of first appearance, so their numbering is as private as the rows.
+    Each cell's key depends on that cell alone (:func:`~pgmpy_dp.schema.cells.match_key`), so no row changes how
+    another is read. The keys are in order of first appearance, so their numbering is as private as the rows.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class PrivateGraph(PrivateData):
     nodes : sequence of hashable, optional
         The vertices, which are public, in the order of everything released. Required for a dataframe or file, whose
         edges must not decide who exists; an edge with another end is dropped, in silence. Values of a dataframe or file
-        are compared with them like states (:func:`pgmpy_dp.schema.match_key`). Default: the nodes of a graph of
+        are compared with them like states (:func:`pgmpy_dp.schema.cells.match_key`). Default: the nodes of a graph of
         networkx; 0, 1, ... for a matrix, where it has to have as many entries as the matrix has rows.
     ledger : Ledger or Budget
         What may be spent on these edges, by everything together. A Budget starts a new ledger.

@@ -59,8 +59,8 @@ class PrivateSequences(PrivateData):
         One discrete variable with all states that can be visited. In the long form it names the column of the states. A
         state None is *null*: nothing was observed at that step.
     unit : hashable, default "user"
-        Column that says whose row it is. Compared like states (:func:`pgmpy_dp.schema.match_key`), so ``7``, ``7.0``
-        and ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such identifiers as
+        Column that says whose row it is. Compared like states, by :func:`~pgmpy_dp.schema.cells.match_key`: so ``7``,
+        ``7.0`` and ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such identifiers as
         text with a letter in it. Rows without one belong to nobody and are dropped.
     sequence : hashable, default "sequence"
         Wide form: column of lists, or of texts of states separated by `separator`.

@@ -37,8 +37,8 @@ class PrivateTable(PrivateData):
         are learned from.
     schema : Schema or mapping
         Every variable and its possible states. A number is counted in the cell of its
-        :class:`~pgmpy_dp.schema.Number` that it lies in; one that is not divided has a fine grid
-        (:meth:`~pgmpy_dp.schema.Schema.fine`), for the learners that merge its cells.
+        :class:`~pgmpy_dp.Number` that it lies in; one that is not divided has a fine grid
+        (:meth:`~pgmpy_dp.Schema.fine`), for the learners that merge its cells.
     adjacency : {"add_remove", "replace_one"}, default "add_remove"
     ledger : Ledger or Budget
         What may be spent on these records, by everything together. A Budget starts a new ledger.

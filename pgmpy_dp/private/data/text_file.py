@@ -58,7 +58,7 @@ class TextFile:
     What a field means depends on that field alone. It is decoded; one that cannot be is outside of any schema. If it is
     spelled as a state of its variable in a schema, it is that state. If it is written as a number of this file, blanks
     around it aside, then it is that number: ``1,5`` is 1.5 with ``decimal=","``. Any other field is a text, to be
-    compared with states as everywhere (:func:`pgmpy_dp.schema.match_key`): ``47.11`` is 47.11 still. One exception:
+    compared with states as everywhere (:func:`pgmpy_dp.schema.cells.match_key`): ``47.11`` is 47.11. One exception:
     with ``decimal=","``, ``1.500`` is outside of any schema unless thousands are declared, for it would be 1500 to one
     reader and 1.5 to another.
 

@@ -45,7 +45,7 @@ class PrivateVectors(PrivateData):
     unit : hashable, optional
         Column of a dataframe that says whose record it is: neighbours then differ in everything that carries one value
         of it, however many records that is. Values are compared like states
-        (:func:`pgmpy_dp.schema.match_key`); records without one belong to nobody and are dropped. Default: each
+        (:func:`pgmpy_dp.schema.cells.match_key`); records without one belong to nobody and are dropped. Default: each
         record is a unit of its own.
 
     Raises
