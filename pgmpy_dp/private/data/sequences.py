@@ -60,8 +60,8 @@ class PrivateSequences(PrivateData):
         state None is *null*: nothing was observed at that step.
     unit : hashable, default "user"
         Column that says whose row it is. Compared like states, by :func:`~pgmpy_dp.schema.cells.match_key`: so ``7``,
-        ``7.0`` and ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such identifiers as
-        text with a letter in it. Rows without one belong to nobody and are dropped.
+        ``7.0`` and ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such
+        identifiers as text with a letter in it. Rows without one belong to nobody and are dropped.
     sequence : hashable, default "sequence"
         Wide form: column of lists, or of texts of states separated by `separator`.
     order : hashable, optional
