@@ -79,7 +79,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
     >>> bool(sex > 8000), bool(age < 2000), str(table.ledger.left)
     (True, True, '0.9-DP')
     """
-    require_table_and_budget(table, budget)
+    budget = require_table_and_budget(table, budget, by_shares=True)
     n_counts = 1 + len(table.schema) + (table.n_records is None)
     cost = match_cost(n_counts, budget)
     curator = TableCurator(

@@ -387,7 +387,7 @@ class GraphCurator(SolutionCurator):
         def made() -> list[GraphCurator]:
             upper = sp.triu(self._data._matrix, 1, format="coo")
             ends = np.column_stack([upper.row, upper.col])
-            part = self._random_parts(ends, n_parts)
+            part = self._random_parts(lambda: ends, len(ends), n_parts)
             return [self._child(self._data._of_edges(ends[part == k])) for k in range(n_parts)]
 
         parts = self._reading(made)

@@ -22,7 +22,10 @@ from pgmpy_dp.private.data.table import (
     PrivateTable,
     contingency_tables,
     matched_records,
+    require_rows,
     require_table_and_budget,
+    share_grid,
+    table_units,
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost
@@ -177,7 +180,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     _data: PrivateTable
 
     def __init__(self, data: PrivateTable, budget: Budget, **facts: Any) -> None:
-        require_table_and_budget(data, budget)
+        require_table_and_budget(data, budget, by_shares=True)
         self._kept: dict[Scope, Sensitive] = {}
         super().__init__(data, budget, **facts)
 
@@ -231,11 +234,12 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         checked = self._checked(scopes)
         weights = None if weights is None else tuple(weights)
         table_noise(len(checked), self.adjacency, self.cost, checked_share(share), weights)
+        grid = share_grid(self._data)
         return self._answer(
             "tables",
             {"scopes": checked, "weights": weights},
             share,
-            lambda cost, s: AdditiveNoise.of(self._exact(checked), cost, s, weights),
+            lambda cost, s: AdditiveNoise.of(self._exact(checked), cost, s, weights, grid),
         )
 
     def matched_counts(self, share: Fraction | float) -> np.ndarray:
@@ -279,7 +283,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             raise ValueError("a random part has no records outside the schema; ask before the table is split")
         match_noise(1 + len(self.schema) + (self.n_records is None), self.cost, checked_share(share))
         (noisy,) = self._answer(
-            "matched_counts", {}, share, lambda cost, s: AdditiveNoise.of([matched_records(self._data)], cost, s)
+            "matched_counts",
+            {},
+            share,
+            lambda cost, s: AdditiveNoise.of([matched_records(self._data)], cost, s, grid=share_grid(self._data)),
         )
         return noisy
 
@@ -341,7 +348,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
             missing = [scope for scope in dict.fromkeys(checked) if scope not in self._kept]
             self._kept.update(zip(missing, self._exact(missing), strict=True))
-            return NoisyMax.of(misfit_scores(self._exact(checked), public, floors.tolist()), cost, s)
+            grid = share_grid(self._data)
+            scores = misfit_scores(self._exact(checked), [grid * table for table in public], (grid * floors).tolist())
+            return NoisyMax.of(scores, cost, s)
 
         arguments = {"scopes": checked, "expected": public, "offsets": floors}
         return self._answer("worst_fit", arguments, share, mechanism)
@@ -383,11 +392,12 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             other, B by A's output.
         """
         self._require_open()  # before records are read and coins drawn that nobody would use
+        require_rows(self._data)
 
         def made() -> list[TableCurator]:
-            codes = self._data._codes
-            part = self._random_parts(codes, n_parts)
-            return [self._child(self._data._of_codes(codes[part == k])) for k in range(n_parts)]
+            units, count, _ = table_units(self._data)
+            part = self._random_parts(units, count, n_parts)
+            return [self._child(self._data._part(part == k)) for k in range(n_parts)]
 
         parts = self._reading(made)
         for child in parts:

@@ -40,6 +40,7 @@ __all__ = [
     "encode",
     "encode_and_match",
     "encode_cells",
+    "encoded_columns",
     "is_plain_number",
     "joined_cells",
     "kept_codes",
@@ -437,6 +438,12 @@ def cell_numbers(cells: Any) -> np.ndarray:
 def encode_cells(column: Column, schema: Schema, name: Hashable) -> np.ndarray:
     """Codes of one column of :func:`column_cells`, as :func:`cell_codes`."""
     return quietly(_encode_column, column, schema, name)
+
+
+def encoded_columns(columns: Sequence[Column], schema: Schema) -> list[np.ndarray]:
+    """Codes of columns of :func:`column_cells`, of all variables of a schema that drops no record: the smallest type."""
+    dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
+    return [encode_cells(c, schema, name).astype(dtype) for c, name in zip(columns, schema.variables, strict=True)]
 
 
 def kept_codes(columns: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -18,7 +18,7 @@ import numpy as np
 from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.guarantee import ZCDP, PureDP, part_for_each
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -168,6 +168,8 @@ def noise_and_cost(
 ) -> PureDP | ZCDP:
     """The guarantee under which to release tables of these sensitivities and numbers of cells, which tells the noise.
 
+    Of one record, where the budget is for units of several (:class:`~pgmpy_dp.private.budget.UnitBudget`).
+
     Laplace for `PureDP`, Gaussian for `ZCDP`; where `budget` allows both and `noise` is "auto", the one of smaller
     total variance. Public numbers alone decide. ValueError for noise that cannot give the budget, and for impossible
     scales.
@@ -184,21 +186,23 @@ def noise_and_cost(
         )
     costs: list[tuple[float, PureDP | ZCDP]] = []
     if budget.epsilon is not None and noise != "gaussian":
-        scales = laplace_scales(l1, budget.epsilon, weights)
+        pure = part_for_each(PureDP(budget.epsilon), budget.rows)
+        scales = laplace_scales(l1, pure.epsilon, weights)
         variance = math.fsum(
             size * Noise("discrete_laplace", b).variance for size, b in zip(sizes, scales, strict=True)
         )
-        costs.append((variance, PureDP(budget.epsilon)))
+        costs.append((variance, pure))
     if noise != "laplace" and (budget.rho is not None or budget.delta):
         rho = budget.rho
         if rho is None:
             assert budget.epsilon is not None
             rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
-        scales = gaussian_scales(l2, rho, weights)
+        concentrated = part_for_each(ZCDP(rho), budget.rows)
+        scales = gaussian_scales(l2, concentrated.rho, weights)
         variance = math.fsum(
             size * Noise("discrete_gaussian", s).variance for size, s in zip(sizes, scales, strict=True)
         )
-        costs.append((variance, ZCDP(rho)))
+        costs.append((variance, concentrated))
     return min(costs, key=lambda item: item[0])[1]
 
 
