@@ -162,6 +162,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
         *("vector_rows", "unit_parts", "sequence_owners", "second_moments", "centered_sums", "unit_count"),
         *("vector_blocks", "clipped_cluster_sums", "marked_cells"),
         *("open_source", "DuckDBSource", "LazySource", "TextSource", "ParquetSource", "PushedRecords"),
+        *("UnitRecords", "memory_parts", "table_units"),
         *("sql", "lazy", "pushdown", "record_file", "sources", "user_lazy", "user_query"),
         *("samplers", "additive", "bulk", "sign_sampling", "contingency", "contributions", "matrix", "moments"),
     )

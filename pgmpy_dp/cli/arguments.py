@@ -38,15 +38,18 @@ __all__ = [
     "Overwrite",
     "Quiet",
     "Rho",
+    "RowsPerUnit",
     "SchemaFile",
     "Structure",
     "TableAdjacency",
     "Thousands",
+    "Unit",
     "as_written",
     "given_graph",
     "parse_assignment",
     "parse_states",
     "variable_named",
+    "whose",
 ]
 
 
@@ -92,6 +95,13 @@ AdjacencyOption = Annotated[
 ]
 NRecords = Annotated[
     int | None, typer.Option("--n-records", help="Number of records, if public (required for replace_one).")
+]
+Unit = Annotated[
+    str | None, typer.Option("--unit", help="Column of persons, who are protected with all their records.")
+]
+RowsPerUnit = Annotated[
+    str,
+    typer.Option("--rows-per-unit", help='How many records of a person count (drawn), or "shares" for all in part.'),
 ]
 Delimiter = Annotated[
     str | None,
@@ -152,6 +162,11 @@ def parse_states(text: str, option: str) -> tuple[str, list[str]]:
         if len(parts) == 1 and ";" in part:
             ask_for(option, text, f"{part} is one state; write commas between states, not semicolons")
     return name, states
+
+
+def whose(unit: str | None, rows: str) -> dict[str, Any]:
+    """The arguments of a private table that say who is protected."""
+    return {"unit": unit, "rows_per_unit": int(rows) if rows.isdecimal() else rows}
 
 
 def as_written(

@@ -23,10 +23,13 @@ from pgmpy_dp.cli.arguments import (
     NRecords,
     Quiet,
     Rho,
+    RowsPerUnit,
     SchemaFile,
     TableAdjacency,
     Thousands,
+    Unit,
     as_written,
+    whose,
 )
 from pgmpy_dp.cli.files import load_schema
 from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
@@ -49,6 +52,8 @@ def check(
     rho: Rho = None,
     adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
     n_records: NRecords = None,
+    unit: Unit = None,
+    rows_per_unit: RowsPerUnit = "1",
     ledger: LedgerOption = None,
     budget_epsilon: BudgetEpsilon = None,
     budget_delta: BudgetDelta = 0.0,
@@ -78,8 +83,9 @@ def check(
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
     records = as_written(data, delimiter, encoding, decimal, thousands)
+    who = whose(unit, rows_per_unit)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
-    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
         found = check_schema(table, budget)
         rows = found.table.itertuples()

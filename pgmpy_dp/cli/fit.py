@@ -31,12 +31,15 @@ from pgmpy_dp.cli.arguments import (
     Overwrite,
     Quiet,
     Rho,
+    RowsPerUnit,
     SchemaFile,
     Structure,
     TableAdjacency,
     Thousands,
+    Unit,
     as_written,
     given_graph,
+    whose,
 )
 from pgmpy_dp.cli.files import free_name, load_schema, require_writable
 from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
@@ -90,6 +93,8 @@ def fit(
     estimator: EstimatorOption = None,
     adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
     n_records: NRecords = None,
+    unit: Unit = None,
+    rows_per_unit: RowsPerUnit = "1",
     ledger: LedgerOption = None,
     budget_epsilon: BudgetEpsilon = None,
     budget_delta: BudgetDelta = 0.0,
@@ -130,8 +135,9 @@ def fit(
     if not data.is_file():
         ask_for("DATA", str(data), "there is no such file")
     records = as_written(data, delimiter, encoding, decimal, thousands)
+    who = whose(unit, rows_per_unit)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
-    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
         with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)

@@ -103,9 +103,7 @@ class Observer:
         """What the operator releases."""
         return draw()
 
-    def parts(
-        self, units: Callable[[], np.ndarray], n_parts: int, draw: Callable[[], np.ndarray]
-    ) -> np.ndarray:
+    def parts(self, units: Callable[[], np.ndarray], n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
         """The random part of each unit; `units` has one row of integers for each."""
         return draw()
 
@@ -522,8 +520,8 @@ class Curator:
         share, eta = checked_share(share), exact_fraction(eta)
         if share > self._left:
             raise BudgetExceeded(
-                f"refused: a share of {float(share):.6g} of {self.unit_cost} was asked, {float(self._left):.6g} is left; "
-                "ask for less, or use what was released already",
+                f"refused: a share of {float(share):.6g} of {self.unit_cost} was asked, {float(self._left):.6g} is "
+                "left; ask for less, or use what was released already",
                 spent=self._part(1 - self._left),
                 asked=self._part(share),
                 left=self._part(self._left),
@@ -614,7 +612,9 @@ class Curator:
             _observer.returned(self, parts)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(cost={self.unit_cost}, left={float(self._left):.6g}, answers={len(self._answers)})"
+        return (
+            f"{type(self).__name__}(cost={self.unit_cost}, left={float(self._left):.6g}, answers={len(self._answers)})"
+        )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_number
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
@@ -81,6 +82,11 @@ class GradientCurator(SampledCurator):
         **schedule: Any,
     ) -> None:
         require_table_and_budget(data, budget, _EXAMPLE)
+        if data.n_records is None and data.n_units is not None and data.adjacency == Adjacency.REPLACE_ONE:
+            raise ValueError(
+                f"rows_per_unit={data.rows_per_unit!r} with adjacency='replace_one' leaves no public number of "
+                "records, which gradients of samples need there; pass rows_per_unit=1, or adjacency='add_remove'"
+            )
         self.scopes = checked_scopes(scopes)
         require_scopes(data.schema, self.scopes)
         cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in self.scopes)

@@ -28,7 +28,7 @@ from pgmpy_dp.private.data.table import (
     table_units,
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE, NOISES, noise_and_cost
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
@@ -233,8 +233,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         """
         checked = self._checked(scopes)
         weights = None if weights is None else tuple(weights)
-        table_noise(len(checked), self.adjacency, self.cost, checked_share(share), weights)
+        noise = table_noise(len(checked), self.adjacency, self.cost, checked_share(share), weights)
         grid = share_grid(self._data)
+        if grid * max(item.scale for item in noise) > LARGEST_SCALE:
+            raise ValueError(f"noise of scale {max(item.scale for item in noise):.3g} would bury any count by shares")
         return self._answer(
             "tables",
             {"scopes": checked, "weights": weights},

@@ -192,8 +192,9 @@ class VotingCurator(Curator):
             *Sensitivity.* Each record goes to a block by a uniform draw of its own. Give neighbours the same draws (an
             added record brings its own, a replaced one keeps its draw): under ``add_remove`` and ``replace_one`` one
             block's records differ. A unit of several records has one draw for all of them, so that this is true of
-            units, and the guarantee is a unit's whole one. Its graph is a function of them and of the block's own random bits, so one vote
-            changes, null included: :func:`vote_sensitivity`, m = min(2s, p(p - 1)/2) in l1 and sqrt(m) in l2.
+            units, and the guarantee is a unit's whole one. Its graph is a function of them and of the block's own
+            random bits, so one vote changes, null included: :func:`vote_sensitivity`, m = min(2s, p(p - 1)/2) in l1 and
+            sqrt(m) in l2.
 
             *Guarantee.* The share s of the cost given the draws, hence on average over them: Laplace noise of scale
             ``m/(s epsilon)`` or Gaussian noise of scale ``sqrt(m/(2 s rho))``.

@@ -441,7 +441,7 @@ def encode_cells(column: Column, schema: Schema, name: Hashable) -> np.ndarray:
 
 
 def encoded_columns(columns: Sequence[Column], schema: Schema) -> list[np.ndarray]:
-    """Codes of columns of :func:`column_cells`, of all variables of a schema that drops no record: the smallest type."""
+    """Codes of columns of :func:`column_cells`, by a schema that drops no record, in the smallest type."""
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
     return [encode_cells(c, schema, name).astype(dtype) for c, name in zip(columns, schema.variables, strict=True)]
 

@@ -161,7 +161,8 @@ def sampled_gradient_sum(
     Sensitive
         For fixed coins of the other units. ``add_remove``: l2 = m bound, the vectors of one unit's records, which can
         be equal, or, where they are dropped or not sampled, nothing. ``replace_one``: l2 = 2 m bound, such vectors
-        leave and others enter (which can be opposite). A single cell moves by at most as much, and l1 is at most sqrt(n_cells) l2, rounded up.
+        leave and others enter (which can be opposite). A single cell moves by at most as much, and l1 is at most
+        sqrt(n_cells) l2, rounded up.
     """
     schema = table.schema
     position = {name: j for j, name in enumerate(schema.variables)}

@@ -65,7 +65,9 @@ class _Batches(Source):
             (encoded_columns(columns, schema), owner)
             for *columns, owner in self._columns([*schema.variables, unit], spelled)
         ]
-        codes = [np.concatenate([np.empty(0, np.uint8), *(batch[0][j] for batch in batches)]) for j in range(len(schema))]
+        codes = [
+            np.concatenate([np.empty(0, np.uint8), *(batch[0][j] for batch in batches)]) for j in range(len(schema))
+        ]
         yield codes, joined_cells([owner for _, owner in batches])
 
     def number_batches(self, names: Sequence[Hashable]) -> Iterator[np.ndarray]:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.data.contingency import count, match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.frame import encode_and_match, read_cells
 from pgmpy_dp.private.data.pushdown import PushedRecords, Source
 from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count, require_data_and_budget
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
 from pgmpy_dp.private.ledger import Budget, Ledger
@@ -65,6 +65,8 @@ class PrivateTable(PrivateData):
         How much of a unit with several records counts. At most so many of them, m, drawn at random once for this
         table: noise is that of single records for epsilon/m, or rho/m**2. Or "shares": each of its k records counts
         1/k, which tables of counts can do and what needs records cannot; noise is that of single records.
+    random_state : int, optional
+        For tests and benchmarks: which records of a unit are drawn is repeatable. The guarantee does not rest on it.
 
     Raises
     ------
@@ -92,6 +94,7 @@ class PrivateTable(PrivateData):
         n_records: int | None = None,
         unit: Hashable = None,
         rows_per_unit: int | str = 1,
+        random_state: int | None = None,
     ) -> None:
         self._schema = Schema.coerce(schema, argument="schema")
         self._schema.require_discrete(argument="schema")
@@ -105,22 +108,22 @@ class PrivateTable(PrivateData):
         self._records: np.ndarray | PushedRecords | UnitRecords
         self._matched: np.ndarray | None = None
         if self._unit is not None:
-            self._records = self._of_units(data, source)
+            self._records = self._of_units(data, source, fresh_key(random_state))
         elif source is None:
             self._records, self._matched = encode_and_match(data, self._schema)
         else:
             source.positions(self._schema.variables)  # all are there
             self._records = PushedRecords(source.opened(self._schema.variables), self._schema)
 
-    def _of_units(self, data: Any, source: Source | None) -> UnitRecords:
+    def _of_units(self, data: Any, source: Source | None, key: bytes) -> UnitRecords:
         most = None if self._rows_per_unit == SHARES else int(self._rows_per_unit)
         names = [*self._schema.variables, self._unit]
         if source is not None:
             source.positions(names)  # all are there
             opened = source.opened(names)
-            return UnitRecords(self._schema, lambda s: opened.unit_codes(s, self._unit), most, fresh_key())
+            return UnitRecords(self._schema, lambda s: opened.unit_codes(s, self._unit), most, key)
         cells = read_cells(data, names)
-        records = UnitRecords(self._schema, lambda s: memory_parts(cells, s), most, fresh_key())
+        records = UnitRecords(self._schema, lambda s: memory_parts(cells, s), most, key)
         records.rows()  # now, for the frame is not kept
         return records
 
@@ -146,7 +149,7 @@ class PrivateTable(PrivateData):
     @property
     def _is_part(self) -> bool:
         if isinstance(self._records, UnitRecords):
-            return self._records.rows().matched is None
+            return self._records.is_part
         return self._matched is None and isinstance(self._records, np.ndarray)
 
     @property
@@ -167,6 +170,11 @@ class PrivateTable(PrivateData):
     def rows_per_unit(self) -> int | str:
         """How many records of a unit count at most, or "shares"."""
         return self._rows_per_unit
+
+    @property
+    def n_units(self) -> int | None:
+        """The declared public number of units (of records, where each is one), or None."""
+        return self._n_units
 
     @property
     def schema(self) -> Schema:
@@ -247,7 +255,8 @@ def _checked_rows(rows: Any, unit: Hashable, schema: Schema) -> int | str:
         raise ValueError(f"unit={unit!r} is a variable of the schema too; leave it out of the schema")
     if isinstance(rows, str) and rows == SHARES:
         return SHARES
-    if isinstance(rows, bool | np.bool_) or not isinstance(rows, numbers.Integral) or not 1 <= rows <= _MOST_ROWS:
+    whole = isinstance(rows, numbers.Integral) and not isinstance(rows, bool)
+    if not whole or not 1 <= int(rows) <= _MOST_ROWS:
         raise ValueError(
             f"rows_per_unit={rows!r} is neither a whole number from 1 to {_MOST_ROWS} nor {SHARES!r}; pass how many "
             "records of a unit count"

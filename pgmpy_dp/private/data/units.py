@@ -23,14 +23,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted
+from pgmpy_dp.private.data.coding import OutsideCounted
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
 from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells
@@ -46,8 +45,10 @@ Parts = Iterable[tuple[Sequence[np.ndarray], Column]]
 _fixed: bytes | None = None
 
 
-def fresh_key() -> bytes:
-    """A secret key of the operating system's randomness."""
+def fresh_key(seed: int | None = None) -> bytes:
+    """A secret key of the operating system's randomness; with a `seed` one that everybody knows."""
+    if seed is not None:
+        return hashlib.blake2b(repr(seed).encode(), digest_size=32).digest()
     return os.urandom(32) if _fixed is None else _fixed
 
 
@@ -96,6 +97,7 @@ class UnitRecords:
         self._schema, self._most, self._key = schema, most, key
         self._read: Callable[[Schema], Parts] | None = read
         self._held: _Rows | None = None
+        self.is_part = False
 
     def rows(self) -> _Rows:
         """All of them, read once: later passes, and other learners, see the same ones."""
@@ -124,6 +126,7 @@ class UnitRecords:
         numbers = np.cumsum(chosen) - 1
         kept = chosen[rows.owner]
         part = UnitRecords(self._schema, lambda schema: [], self._most, self._key)
+        part.is_part = True
         part._held = _Rows(rows.codes[kept], numbers[rows.owner[kept]], None, int(chosen.sum()), None)
         return part
 
