@@ -392,7 +392,7 @@ class TestEstimators:
             NaiveMLE(rho=1.0, state_names=STATES, random_state=3).fit(self.GRAPH, self.DATA, unit="who")
             for _ in range(2)
         ]
-        assert [fit.release_.values[0].tolist() for fit in fits][0] == fits[1].release_.values[0].tolist()
+        assert fits[0].release_.values[0].tolist() == fits[1].release_.values[0].tolist()
 
     def test_short_forms_take_a_unit(self):
         assert learn(self.DATA, Budget(rho=1.0), STATES, unit="who").privacy_.unit == "who"

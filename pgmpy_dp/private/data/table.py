@@ -209,7 +209,7 @@ class PrivateTable(PrivateData):
 
 
 def require_table_and_budget(
-    table: object, budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)", *, by_shares: bool = False
+    table: Any, budget: Any, example: str = "a Budget, e.g. Budget(epsilon=1.0)", *, by_shares: bool = False
 ) -> Budget:
     """The budget, as those see it who ask about records: of units of several with the number of these.
 
@@ -229,8 +229,6 @@ def require_table_and_budget(
         For units that count by shares.
     """
     require_data_and_budget(table, PrivateTable, budget, name="table", example=example)
-    assert isinstance(table, PrivateTable)
-    assert isinstance(budget, Budget)
     if not by_shares:
         require_rows(table)
     rows = table._rows_of_unit
