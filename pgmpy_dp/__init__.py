@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOME = {
-    "Bounds": "pgmpy_dp.schema",
     "Budget": "pgmpy_dp.private.budget",
+    "Date": "pgmpy_dp.schema",
     "FewRecordsWarning": "pgmpy_dp.estimators.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
     "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
+    "Number": "pgmpy_dp.schema",
     "PrivateGraph": "pgmpy_dp.private.data.graph",
     "PrivateSequences": "pgmpy_dp.private.data.sequences",
     "PrivateTable": "pgmpy_dp.private.data.table",
@@ -30,11 +31,12 @@ _HOME = {
 }
 
 __all__ = [
-    "Bounds",
     "Budget",
+    "Date",
     "FewRecordsWarning",
     "Ledger",
     "MarkovNetwork",
+    "Number",
     "PrivateGraph",
     "PrivateSequences",
     "PrivateTable",
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.vectors import PrivateVectors
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.private.sensitive import Release
-    from pgmpy_dp.schema import Bounds, Schema
+    from pgmpy_dp.schema import Date, Number, Schema
 
 
 def __getattr__(name: str) -> object:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgmpy_dp.schema import (
-    Bounds,
+    Number,
     Schema,
     almost_intervals,
     decode_label,
@@ -42,7 +42,7 @@ def schemas(draw):
     variables, other = {}, {}
     for name in names:
         if draw(st.integers(0, 4)) == 0:
-            variables[name] = Bounds(draw(st.integers(-5, 0)), draw(st.integers(1, 5)))
+            variables[name] = Number(draw(st.integers(-5, 0)), draw(st.integers(1, 5)))
             continue
         states = draw(st.lists(labels, min_size=2, max_size=5, unique_by=match_key))
         variables[name] = states
@@ -74,7 +74,7 @@ class TestRoundTrips:
         assert exact(decode_label(json.loads(json.dumps(encode_label(label))))) == exact(label)
 
     def test_json_file(self, tmp_path):
-        schema = Schema({0: [True, False], ("a", 1): [None, "x", ("y", 2)], "âge": Bounds(0, 1)}, other={0: False})
+        schema = Schema({0: [True, False], ("a", 1): [None, "x", ("y", 2)], "âge": Number(0, 1)}, other={0: False})
         schema.to_json(tmp_path / "schema.json")
         assert contents(Schema.from_json(tmp_path / "schema.json")) == contents(schema)
 
@@ -84,9 +84,9 @@ class TestRoundTrips:
         schema = Schema.from_json(tmp_path / "domain.json")
         assert schema == Schema({"a": ["x", "y"], "b": [0, 1, 2]}, other={"b": 2})
 
-    @pytest.mark.parametrize("content", [{}, [], {"format": "else"}, {"format": "pgmpy_dp.schema", "version": 2}])
+    @pytest.mark.parametrize("content", [{}, [], {"format": "else"}, {"format": "pgmpy_dp.schema", "version": 3}])
     def test_refuses_other_content(self, content):
-        with pytest.raises(ValueError, match=r"is not a schema|version 2 is unknown"):
+        with pytest.raises(ValueError, match=r"is not a schema|version 3 is unknown"):
             Schema.from_dict(content)
 
     @pytest.mark.parametrize("label", [object(), b"x", math.nan, math.inf, [1], {"a"}, 1j, datetime.date(2020, 1, 1)])
@@ -101,13 +101,13 @@ class TestRoundTrips:
 
 
 class TestMapping:
-    schema = Schema({"b": ["x", "y", "z"], "a": [0, 1], "c": Bounds(-1, 2.5)}, other={"b": "z"})
+    schema = Schema({"b": ["x", "y", "z"], "a": [0, 1], "c": Number(-1, 2.5)}, other={"b": "z"})
 
     def test_access(self):
         assert self.schema.variables == tuple(self.schema) == ("b", "a", "c")
-        assert self.schema["b"] == ("x", "y", "z") and self.schema["c"] == Bounds(-1.0, 2.5)
+        assert self.schema["b"] == ("x", "y", "z") and self.schema["c"] == Number(-1.0, 2.5)
         assert dict(self.schema.states) == {"b": ("x", "y", "z"), "a": (0, 1)}
-        assert dict(self.schema.bounds) == {"c": Bounds(-1, 2.5)}
+        assert dict(self.schema.numbers) == {"c": Number(-1, 2.5)}
         assert self.schema.cardinalities == {"b": 3, "a": 2} and self.schema.cardinality("b") == 3
         assert len(self.schema) == 3 and "c" in self.schema and "d" not in self.schema
 
@@ -143,7 +143,7 @@ class TestMapping:
             self.schema["d"]
         with pytest.raises(KeyError, match="is not a variable"):
             self.schema[["unhashable"]]
-        with pytest.raises(ValueError, match="variable 'c' is numeric"):
+        with pytest.raises(ValueError, match=r"declares bounds for \['c'\]"):
             self.schema.cardinality("c")
         with pytest.raises(ValueError, match=r"state_names declares bounds for \['c'\].*declare the states"):
             self.schema.require_discrete()
@@ -185,14 +185,14 @@ class TestRefusals:
         ("other", "error", "text"),
         [
             ({"b": 0}, ValueError, "other names 'b', which is not a discrete variable"),
-            ({"c": 0}, ValueError, "other names 'c', which is not a discrete variable"),
+            ({"c": 0}, ValueError, "other names 'c', a variable of numbers"),
             ({"a": 7}, ValueError, r"other\['a'\]=7 is not among the states \(0, 1\)"),
             (["a"], TypeError, "is not a mapping"),
         ],
     )
     def test_other(self, other, error, text):
         with pytest.raises(error, match=text):
-            Schema({"a": [0, 1], "c": Bounds(0, 1)}, other=other)
+            Schema({"a": [0, 1], "c": Number(0, 1)}, other=other)
 
     @pytest.mark.parametrize(
         ("lower", "upper", "error"),
@@ -208,7 +208,7 @@ class TestRefusals:
     )
     def test_bounds(self, lower, upper, error):
         with pytest.raises(error, match=r"lower|upper"):
-            Bounds(lower, upper)
+            Number(lower, upper)
 
     def test_coerce(self):
         schema = Schema({"a": [0, 1]})
@@ -354,7 +354,7 @@ class TestAlmostIntervals:
 
     @pytest.mark.parametrize(("states", "cuts"), ALMOST)
     def test_texts_can_be_said_to_be_texts(self, states, cuts):
-        schema = Schema({"years": states, "n": Bounds(0, 1)}, texts=iter(["years"]))
+        schema = Schema({"years": states, "n": Number(0, 1)}, texts=iter(["years"]))
         again = (Schema.from_dict(schema.to_dict()), schema.subset(["n", "years"]), pickle.loads(pickle.dumps(schema)))
         for other in (schema, *again, Schema.from_dict({"domain": {"years": states}})):
             assert other["years"] == tuple(states)

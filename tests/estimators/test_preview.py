@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Bounds, Budget, MarkovNetwork, PrivateTable, Schema, preview
+from pgmpy_dp import Budget, MarkovNetwork, Number, PrivateTable, Schema, preview
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
 from pgmpy_dp.estimators.preview import mean_absolute
 from pgmpy_dp.models.cliques import Cliques
@@ -146,7 +146,7 @@ def test_scopes_and_an_estimators_options():
 
 
 def test_other_variables_of_the_schema_do_not_matter():
-    wide = Schema({**SCHEMA.states, "height": Bounds(0.0, 3.0)})
+    wide = Schema({**SCHEMA.states, "height": Number(0.0, 3.0)})
     first, second = (
         preview(schema, GRAPH, Budget(epsilon=1.0), 100, n_simulations=1, random_state=0) for schema in (SCHEMA, wide)
     )

@@ -14,7 +14,7 @@ import sklearn.base
 from pgmpy.base import UndirectedGraph
 from pgmpy.inference import VariableElimination
 
-from pgmpy_dp import Bounds, Budget, FewRecordsWarning, Ledger, MarkovNetwork, PrivateTable, Release
+from pgmpy_dp import Budget, FewRecordsWarning, Ledger, MarkovNetwork, Number, PrivateTable, Release
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, field_base
 from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
@@ -360,7 +360,7 @@ class TestRefusals:
             ({"random_state": -1}, ValueError, "random_state=-1"),
             ({"state_names": None}, ValueError, "state_names=None"),
             ({"state_names": {"a": ["no", "yes"]}}, ValueError, "at least two"),
-            ({"state_names": {**STATES, "b": Bounds(0, 1)}}, ValueError, r"bounds for \['b'\]"),
+            ({"state_names": {**STATES, "b": Number(0, 1)}}, ValueError, r"bounds for \['b'\]"),
             ({"state_names": {**STATES, "e": [0, 1]}}, ValueError, r"no column for \['e'\]"),
         ],
     )

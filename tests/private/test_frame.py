@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.frame import encode
-from pgmpy_dp.schema import Bounds, Schema, match_key
+from pgmpy_dp.schema import Number, Schema, match_key
 
 SCHEMA = Schema({"num": [0, 1, 2], "text": ["a", "b", "7"]}, other={"text": "b"})
 
@@ -307,4 +307,4 @@ class TestRefusals:
 
     def test_numeric_variables(self):
         with pytest.raises(ValueError, match=r"declares bounds for \['x'\]"):
-            encode(pd.DataFrame({"x": [0.5]}), Schema({"x": Bounds(0, 1)}))
+            encode(pd.DataFrame({"x": [0.5]}), Schema({"x": Number(0, 1)}))

@@ -143,14 +143,7 @@ def key_coder(schema: Schema, name: Hashable) -> Callable[[tuple], int]:
     if isinstance(schema, OutsideCounted):
         code, last = key_coder(schema.declared, name), schema.cardinality(name) - 1
         return lambda key: last if (found := code(key)) == DROPPED else found
-    states: tuple = schema.states[name]
-    positions = {match_key(state): code for code, state in enumerate(states)}
-    outside = states.index(schema.other[name]) if name in schema.other else DROPPED
-    cuts = interval_cuts(states)
-    if not cuts:
-        return lambda key: positions.get(key, outside)
-    # No state is a number here, so no number is in `positions`.
-    return lambda key: bisect_right(cuts, key[1]) if key[0] == "number" else positions.get(key, outside)
+    return schema.coder(name, DROPPED)
 
 
 def _encodable(text: str) -> bool:

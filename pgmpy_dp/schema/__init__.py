@@ -1,0 +1,26 @@
+"""What is public about a table: its variables, the values they may take, and how a cell is read."""
+
+from pgmpy_dp.schema.cells import MISSING, clock_text, duration_nanoseconds, match_key, moment_text
+from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts, interval_states
+from pgmpy_dp.schema.labels import decode_label, encode_label
+from pgmpy_dp.schema.number import OUTSIDE, Date, Number
+from pgmpy_dp.schema.reading import Reading
+from pgmpy_dp.schema.table import Schema
+
+__all__ = [
+    "MISSING",
+    "OUTSIDE",
+    "Date",
+    "Number",
+    "Reading",
+    "Schema",
+    "almost_intervals",
+    "clock_text",
+    "decode_label",
+    "duration_nanoseconds",
+    "encode_label",
+    "interval_cuts",
+    "interval_states",
+    "match_key",
+    "moment_text",
+]

@@ -1,0 +1,227 @@
+"""How a value meets a state: one key for each value of a table, by that value alone.
+
+:func:`match_key` maps one value to a key, and two values mean the same when their keys are equal. The key of a value
+depends on that value alone. This matters for privacy: one stray text turns a whole pandas column of integers into
+objects, one missing value turns it into floats, one fraction turns booleans into numbers; if the matching followed the
+type of the *column*, one record could change how every other record is counted. Hence ``1``, ``1.0``, ``True``,
+``"1"``, ``"1.0"`` and ``"True"`` are all the same state, and a schema in which two states share a key is refused.
+
+A time is a whole number of nanoseconds, whatever type of column it is in, and a state says it as one ISO text:
+
+* a time without a zone ``2020-01-31T12:00:00``, with a fraction of 6 digits, or 9, where it has one;
+* a date, or a time at midnight without a zone, ``2020-01-31``;
+* a time with a zone the same moment in UTC, ``2020-01-31T11:00:00+00:00``;
+* a duration ``P1DT2H3M4.5S``, ``-P1D``, ``PT0S``: days, hours, minutes and seconds that are not zero.
+
+Times outside the years 1 to 9999, durations of more than 999,999,999 days, and those of months or years, which have no
+fixed length, are outside of every schema.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+__all__ = ["MISSING", "clock_text", "duration_nanoseconds", "match_key", "moment_text"]
+
+MISSING = ("missing",)
+"""Key of what is missing."""
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # linear in the length of any text
+_TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FALSE": 0.0}
+_UNREADABLE = ("unreadable",)
+_EPOCH = date(1970, 1, 1).toordinal()
+_DAY = 86_400 * 10**9
+_LONGEST = 999_999_999 * _DAY
+_NANOSECONDS = {"W": 7 * _DAY, "D": _DAY, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3}
+_NANOSECONDS["ns"] = 1
+_PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}  # of a nanosecond
+
+
+def match_key(value: object) -> tuple:
+    """Key under which a value is compared with the states of a schema.
+
+    Total and silent: it never raises and never warns, whatever the value, because the values of records pass through
+    it. Missing values (None, NaN, NaT, pandas' NA) share one key, which only a declared state ``None`` has too.
+
+    Parameters
+    ----------
+    value : object
+        One cell of a table, or one state.
+
+    Returns
+    -------
+    tuple
+        Hashable; equal exactly for values that are counted as the same state.
+
+    Examples
+    --------
+    >>> match_key(1) == match_key("1.0") == match_key(True)
+    True
+    >>> match_key("a") == match_key("A")
+    False
+    """
+    try:
+        return _match_key(value)
+    except Exception:  # an odd object in a record must not become an observable exception
+        return _UNREADABLE
+
+
+def _match_key(value: Any) -> tuple:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return MISSING
+    if isinstance(value, bool | np.bool_):
+        return _number_key(float(value))
+    if isinstance(value, str):
+        return _text_key(str.__str__(value))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _text_key(bytes(value).decode("utf-8"))  # one that is no UTF-8 is unreadable
+    if isinstance(value, np.datetime64 | np.timedelta64) and np.isnat(value):
+        return MISSING
+    if isinstance(value, np.datetime64):
+        return ("text", moment_text(_numpy_moment(value), False))
+    if isinstance(value, np.timedelta64 | timedelta) or type(value).__name__ == "MonthDayNano":
+        return ("text", _duration_text(duration_nanoseconds(value)))
+    if isinstance(value, np.ndarray):
+        # Times one by one: as a list, those of nanoseconds are integers.
+        return _match_key(list(value) if value.ndim and value.dtype.kind in "mM" else value.tolist())
+    if isinstance(value, list | tuple):
+        return ("tuple", *(match_key(part) for part in value))
+    if isinstance(value, datetime):
+        return ("text", _datetime_text(value))
+    if isinstance(value, date):
+        return ("text", value.isoformat())
+    if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real) and value.imag == 0:
+        value = value.real
+    if isinstance(value, numbers.Real | Decimal):
+        # Through float64 always: a column of integers becomes one of floats when some other record is missing.
+        return _number_key(_to_float(value))
+    return _text_key(str(value))
+
+
+def moment_text(nanoseconds: int, in_utc: bool) -> str:
+    """The text of a moment that is so many nanoseconds after the beginning of 1970, in UTC or without a zone.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        Outside the years 1 to 9999.
+
+    Examples
+    --------
+    >>> moment_text(0, False), moment_text(1_500_000_000, False), moment_text(0, True)
+    ('1970-01-01', '1970-01-01T00:00:01.500000', '1970-01-01T00:00:00+00:00')
+    """
+    days, rest = divmod(nanoseconds, _DAY)
+    day = date.fromordinal(_EPOCH + days).isoformat()
+    if in_utc:
+        return f"{day}T{clock_text(rest)}+00:00"
+    return f"{day}T{clock_text(rest)}" if rest else day
+
+
+def clock_text(nanoseconds: int) -> str:
+    """The text of a time of day; ValueError outside the day.
+
+    Examples
+    --------
+    >>> clock_text(0), clock_text(86_399 * 10**9 + 1)
+    ('00:00:00', '23:59:59.000000001')
+    """
+    if not 0 <= nanoseconds < _DAY:
+        raise ValueError("not a time of a day")
+    seconds, part = divmod(nanoseconds, 10**9)
+    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    if part % 1000:
+        return f"{text}.{part:09d}"
+    return f"{text}.{part // 1000:06d}" if part else text
+
+
+def duration_nanoseconds(value: Any) -> int:
+    """Length of a duration: of a timedelta (pandas' too), one of NumPy that is not NaT, or an interval of pyarrow's.
+
+    Raises
+    ------
+    ValueError, KeyError
+        If it is of months or years, which have no fixed length, or longer than a timedelta can be.
+
+    Examples
+    --------
+    >>> duration_nanoseconds(timedelta(hours=1)) == duration_nanoseconds(np.timedelta64(60, "m")) == 3600 * 10**9
+    True
+    """
+    if isinstance(value, np.timedelta64):
+        found = _numpy_nanoseconds(value)
+    elif isinstance(value, timedelta):
+        found = value.days * _DAY + value.seconds * 10**9 + value.microseconds * 1000 + getattr(value, "nanoseconds", 0)
+    elif value.months:
+        raise ValueError("months have no fixed length")
+    else:
+        found = value.days * _DAY + value.nanoseconds
+    if not -_LONGEST <= found <= _LONGEST:
+        raise ValueError("a longer time than any")
+    return int(found)
+
+
+def _duration_text(nanoseconds: int) -> str:
+    days, rest = divmod(abs(nanoseconds), _DAY)
+    seconds, part = divmod(rest, 10**9)
+    fraction = f".{part:09d}".rstrip("0") if part else ""
+    parts = ((seconds // 3600, "", "H"), (seconds // 60 % 60, "", "M"), (seconds % 60, fraction, "S"))
+    clock = "".join(f"{number}{more}{unit}" for number, more, unit in parts if number or more)
+    text = (f"{days}D" if days else "") + (f"T{clock}" if clock else "")
+    return ("-P" if nanoseconds < 0 else "P") + (text or "T0S")
+
+
+def _datetime_text(value: datetime) -> str:
+    """:func:`moment_text` of a datetime, by the attributes that pandas' has too."""
+    seconds = value.hour * 3600 + value.minute * 60 + value.second
+    part = value.microsecond * 1000 + getattr(value, "nanosecond", 0)
+    days = date(value.year, value.month, value.day).toordinal() - _EPOCH
+    found = days * _DAY + seconds * 10**9 + part
+    offset = value.utcoffset()
+    return moment_text(found if offset is None else found - duration_nanoseconds(offset), offset is not None)
+
+
+def _numpy_moment(value: np.datetime64) -> int:
+    unit, step = np.datetime_data(value.dtype)
+    if unit not in ("Y", "M"):
+        return _numpy_nanoseconds(value)
+    months = int(value.astype(np.int64)) * step * (12 if unit == "Y" else 1)
+    return (date(1970 + months // 12, months % 12 + 1, 1).toordinal() - _EPOCH) * _DAY
+
+
+def _numpy_nanoseconds(value: np.datetime64 | np.timedelta64) -> int:
+    unit, step = np.datetime_data(value.dtype)
+    ticks = int(value.astype(np.int64)) * step
+    if unit not in _PARTS:
+        return ticks * _NANOSECONDS[unit]
+    whole, rest = divmod(ticks, _PARTS[unit])
+    if rest:
+        raise ValueError("not a whole number of nanoseconds")
+    return whole
+
+
+def _to_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _number_key(number: float) -> tuple:
+    return MISSING if math.isnan(number) else ("number", number + 0.0)  # + 0.0 turns -0.0 into 0.0
+
+
+def _text_key(text: str) -> tuple:
+    stripped = text.strip()
+    if _NUMBER.fullmatch(stripped):
+        return _number_key(float(stripped))
+    if stripped in _TRUTH:
+        return _number_key(_TRUTH[stripped])
+    return ("text", text)

@@ -1,0 +1,62 @@
+"""Names of variables and states, written to JSON and read back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["decode_label", "encode_label"]
+
+
+def encode_label(label: object) -> Any:
+    """JSON form of a variable's name or state, read back exactly by :func:`decode_label`.
+
+    Text, integers, booleans, None and finite floats are themselves; a tuple is ``{"tuple": [...]}``. NumPy scalars
+    become the Python scalar they hold.
+
+    Raises
+    ------
+    TypeError
+        If the label is of another type.
+
+    Examples
+    --------
+    >>> encode_label(("a", 1))
+    {'tuple': ['a', 1]}
+    >>> decode_label(encode_label(("a", 1, None)))
+    ('a', 1, None)
+    """
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return {"tuple": [encode_label(part) for part in label]}
+    if label is None or type(label) in (str, int, bool):
+        return label
+    if isinstance(label, str):
+        return str.__str__(label)
+    if type(label) is float and math.isfinite(label):
+        return label
+    raise TypeError(
+        f"cannot use {label!r} (a {type(label).__name__}) as the name of a variable or of a state; "
+        "use text, an integer, a boolean, a finite float, None or a tuple of these"
+    )
+
+
+def decode_label(encoded: Any) -> Hashable:
+    """Name or state from its JSON form; the inverse of :func:`encode_label`.
+
+    Raises
+    ------
+    ValueError
+        If `encoded` is not something that :func:`encode_label` returns.
+    """
+    if isinstance(encoded, dict):
+        if set(encoded) != {"tuple"} or not isinstance(encoded["tuple"], list):
+            raise ValueError(f"{encoded!r} is not an encoded name or state; a tuple is written {{'tuple': [...]}}")
+        return tuple(decode_label(part) for part in encoded["tuple"])
+    if encoded is None or isinstance(encoded, str | int | float | bool):
+        return encoded
+    raise ValueError(f"{encoded!r} is not an encoded name or state")

@@ -1,0 +1,595 @@
+"""Public description of a table: its variables and what values they may take.
+
+A :class:`Schema` is written down by a person who has not looked at the records. States that were read from the records
+would be a release of their own (a state present in one dataset and absent from its neighbour tells them apart with
+certainty), so nothing in this package ever infers them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pgmpy_dp.schema.cells import MISSING, match_key
+from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts
+from pgmpy_dp.schema.labels import decode_label, encode_label
+from pgmpy_dp.schema.number import Date, Number
+from pgmpy_dp.schema.reading import Reading
+
+__all__ = ["Schema"]
+
+_AS_IT_IS = Reading()
+_READING = ("missing", "strip", "casefold", "recode")
+
+
+def _cells(option: str, cells: Any) -> list:
+    """A list of cells as labels."""
+    if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
+        raise TypeError(f"{option}={_short(cells)} is no list of cells; pass {option}=['?', 'NA'] or {{name: [cell]}}")
+    return [decode_label(encode_label(cell)) for cell in cells]
+
+
+def _encoded(said: Any) -> Any:
+    """JSON form of an option of reading: a truth value, a label or a list of labels, or pairs of a label and such."""
+    if isinstance(said, Mapping):
+        return {"pairs": [[encode_label(label), _encoded(given)] for label, given in said.items()]}
+    return [encode_label(label) for label in said] if isinstance(said, list) else encode_label(said)
+
+
+def _decoded(said: Any) -> Any:
+    """What an option of reading was, from :func:`_encoded`."""
+    if isinstance(said, dict) and "pairs" in said:
+        return {decode_label(label): _decoded(given) for label, given in said["pairs"]}
+    return [decode_label(label) for label in said] if isinstance(said, list) else decode_label(said)
+
+
+class Schema(Mapping):
+    """Ordered, immutable map from each variable to its states, or to the :class:`~pgmpy_dp.schema.Number` it is.
+
+    Parameters
+    ----------
+    variables : mapping of hashable to (sequence of states, Number or Date)
+        At least two states for each variable without numbers, in the order that every table, factor and code in this
+        package uses. Names and states are text, integers, booleans, finite floats or tuples of these; a state may also
+        be None, which then stands for missing values.
+    other : mapping of hashable to state, optional
+        For a discrete variable, the state that counts every value outside the declared ones (missing values too). A
+        record with an outside value in a variable without such a state is dropped, silently, inside the boundary.
+    texts : iterable of hashable, optional
+        Discrete variables whose states are written like intervals and are texts all the same, as in a column that
+        pandas or R has cut already: ``"[18, 30)"``. The schema is not refused for them; cells are read as always.
+    missing : list of cells, or mapping of name to a list, optional
+        Cells that are read as missing, in all variables or in those that are named: ``["?", "NA"]``,
+        ``{"age": [-9, 999]}``.
+    strip, casefold : bool or list of names, default False
+        Where blanks around a text, and upper and lower case, make no difference.
+    recode : mapping of name to {cell: state}, optional
+        Cells that are read as another: ``{"sex": {"Male": "M", "1": "M"}}``. A state None, declared or not, is missing.
+        On each cell come strip, casefold, missing and recode, in this order, then the states.
+
+    Attributes
+    ----------
+    variables : tuple
+        All names, in order.
+    states : mapping of name to tuple
+        Discrete variables only: those with states, and numbers that are divided (:attr:`Number.states`).
+    numbers : mapping of name to Number
+        Numbers and dates, divided or not.
+    other : mapping of name to state
+    cardinalities : mapping of name to int
+        Discrete variables only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an empty schema, a variable with fewer than two states, repeated or indistinguishable states (see the
+        module's docstring), an other-state that is not among the states, or states that look like intervals of numbers
+        and are not read as such (`almost_intervals`), so that no number would be counted in them.
+
+    Examples
+    --------
+    >>> schema = Schema({"smoker": ["no", "yes"], "age": Number(0, 120, cuts=[18, 65])}, missing=["?"], strip=True)
+    >>> schema["smoker"], schema.cardinality("age")
+    (('no', 'yes'), 4)
+    """
+
+    __slots__ = ("_identity", "_numbers", "_other", "_readings", "_said", "_states", "_variables")
+
+    def __init__(
+        self,
+        variables: Mapping[Any, Sequence | Number],
+        *,
+        other: Mapping[Any, Any] | None = None,
+        texts: Iterable[Hashable] = (),
+        missing: Mapping[Any, Iterable] | Iterable = (),
+        strip: bool | Iterable[Hashable] = False,
+        casefold: bool | Iterable[Hashable] = False,
+        recode: Mapping[Any, Mapping[Any, Any]] | None = None,
+    ) -> None:
+        if not isinstance(variables, Mapping):
+            raise TypeError(
+                f"variables={_short(variables)} is not a mapping; pass {{name: [state, state, ...]}} or "
+                "{name: Number(lower, upper)}"
+            )
+        if not variables:
+            raise ValueError("variables={} is empty; declare at least one variable")
+        states: dict[Hashable, tuple] = {}
+        found: dict[Hashable, Number] = {}
+        for given, declared in variables.items():
+            name = decode_label(encode_label(given))
+            if name is None:
+                raise ValueError("None cannot name a variable (it cannot be a node of a graph); use text")
+            if isinstance(declared, Number):
+                found[name] = declared
+            if not isinstance(declared, Number) or declared.divided:
+                given_states = declared.states if isinstance(declared, Number) else declared
+                states[name] = _checked_states(name, given_states)
+        self._variables = tuple(decode_label(encode_label(name)) for name in variables)
+        self._states = states
+        self._numbers = found
+        self._other = self._checked_other(other)
+        self._refuse_almost_intervals(texts)
+        self._readings, self._said = self._checked_readings(missing, strip, casefold, recode)
+        # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
+        self._identity = json.dumps(self.to_dict())
+
+    def _checked_other(self, other: Mapping | None) -> dict:
+        if other is None:
+            return {}
+        if not isinstance(other, Mapping):
+            raise TypeError(f"other={_short(other)} is not a mapping; pass {{name: state}}")
+        checked = {}
+        for given, state in other.items():
+            name = decode_label(encode_label(given))
+            if name in self._numbers:
+                raise ValueError(
+                    f"other names {name!r}, a variable of numbers; use missing= and outside= of its Number"
+                )
+            if name not in self._states:
+                raise ValueError(f"other names {name!r}, which is not a discrete variable of the schema; remove it")
+            keys = {match_key(s): s for s in self._states[name]}
+            if match_key(state) not in keys:
+                raise ValueError(
+                    f"other[{name!r}]={state!r} is not among the states {_short(self._states[name])}; add it to them"
+                )
+            checked[name] = keys[match_key(state)]
+        return {name: checked[name] for name in self._variables if name in checked}
+
+    def _refuse_almost_intervals(self, texts: Iterable[Hashable]) -> None:
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise TypeError(f"texts={_short(texts)} is no list of names; pass texts=[name]")
+        texts = list(texts)
+        unknown = [name for name in texts if name not in self._states]
+        if unknown:
+            raise ValueError(f"texts names {unknown}, which are no discrete variables of the schema; remove them")
+        for name, states in self._states.items():
+            skipped = name in texts or name in self._numbers
+            meant = None if skipped else almost_intervals(states, self._other.get(name))
+            if meant is not None:
+                raise ValueError(
+                    f"variable {name!r} has the states {_short(states)}, which look like intervals but would be "
+                    f"compared as texts, so that no number is counted in them; for a column of numbers declare what "
+                    f"interval_states gives, here {_short(meant)}, and no other state; for a column of such texts pass "
+                    f"Schema(..., texts=[{name!r}])"
+                )
+
+    def _checked_readings(
+        self, missing: Any, strip: Any, casefold: Any, recode: Any
+    ) -> tuple[dict[Hashable, Reading], dict[str, Any]]:
+        """How each variable is read, and what says so, as it is written down."""
+        said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode or {}}
+        for option in ("strip", "casefold"):
+            if not isinstance(said[option], bool):
+                said[option] = self._known(option, said[option])
+        if not isinstance(said["recode"], Mapping) or not all(isinstance(m, Mapping) for m in said["recode"].values()):
+            raise TypeError(f"recode={_short(recode)} is no mapping of mappings; pass recode={{name: {{cell: state}}}}")
+        self._known("recode", said["recode"])
+        if isinstance(missing, Mapping):
+            self._known("missing", missing)
+            said["missing"] = {name: _cells("missing", cells) for name, cells in missing.items()}
+        else:
+            said["missing"] = _cells("missing", missing)
+        readings = {}
+        for name in self._variables:
+            strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
+            plain = Reading(strip, casefold)
+            cells = said["missing"].get(name, ()) if isinstance(missing, Mapping) else said["missing"]
+            recoded = said["recode"].get(name, {})
+            made = dataclasses.replace(
+                plain,
+                missing=frozenset(plain.spelled(match_key(cell)) for cell in cells),
+                recode={plain.spelled(match_key(a)): plain.spelled(match_key(b)) for a, b in recoded.items()},
+            )
+            if made.changes:
+                readings[name] = made
+                self._check_reading(name, made, recoded)
+        return readings, said
+
+    def _check_reading(self, name: Hashable, reading: Reading, recoded: Mapping) -> None:
+        if name in self._numbers:
+            code = self._numbers[name].fine().coder()
+            bad = [cell for cell, as_ in recoded.items() if as_ is not None and code(match_key(as_)) < 0]
+        else:
+            spelled: dict[tuple, Any] = {}
+            for state in self._states[name]:
+                key = reading.spelled(match_key(state))
+                if key in spelled:
+                    raise ValueError(
+                        f"variable {name!r} has the states {spelled[key]!r} and {state!r}, which strip or casefold "
+                        "make the same; remove one, or leave this variable out of these options"
+                    )
+                spelled[key] = state
+            # Among interval states a number is read too.
+            taken = [s for k, s in spelled.items() if k in reading.missing or reading.recode.get(k, k) != k]
+            if taken:
+                raise ValueError(f"variable {name!r} has the states {taken}, which missing or recode read as another")
+            known = {*spelled, MISSING}
+            cuts = interval_cuts(self._states[name])
+            bad = [
+                cell
+                for cell, as_ in recoded.items()
+                if (key := reading.spelled(match_key(as_))) not in known and not (cuts and key[0] == "number")
+            ]
+        if bad:
+            raise ValueError(
+                f"recode[{name!r}] reads {bad[0]!r} as {recoded[bad[0]]!r}, which is none of its states; "
+                "recode to a state, or to None for missing"
+            )
+
+    def _known(self, option: str, names: Any) -> list[Hashable]:
+        if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+            raise TypeError(f"{option}={_short(names)} is no list of names; pass {option}=[name]")
+        found = [decode_label(encode_label(name)) for name in names]
+        unknown = [name for name in found if name not in self._variables]
+        if unknown:
+            raise ValueError(f"{option} names {unknown}, which are no variables of the schema; remove them")
+        return found
+
+    @property
+    def variables(self) -> tuple:
+        """Names of all variables, in order."""
+        return self._variables
+
+    @property
+    def states(self) -> Mapping[Any, tuple]:
+        """States of each discrete variable."""
+        return MappingProxyType(self._states)
+
+    @property
+    def numbers(self) -> Mapping[Any, Number]:
+        """Each variable of numbers or dates, divided or not."""
+        return MappingProxyType(self._numbers)
+
+    def reading(self, name: Hashable) -> Reading:
+        """How cells of a variable are spelled before they meet its states."""
+        return self._readings.get(name, _AS_IT_IS)
+
+    def coder(self, name: Hashable, dropped: int = -1) -> Callable[[tuple], int]:
+        """As which state of a discrete variable a cell counts, by its match key: the rule that every reader is held to.
+
+        Parameters
+        ----------
+        name : hashable
+        dropped : int
+            Code of a cell whose record does not count.
+
+        Returns
+        -------
+        callable
+            From a :func:`match_key` to a position in the states. It is total: it never raises.
+
+        Examples
+        --------
+        >>> code = Schema({"age": ["<25", "[25,45)", ">=45"]}).coder("age")
+        >>> [code(match_key(cell)) for cell in (24.9, "25", 1e300, "[25,45)", "25 years", None)]
+        [0, 1, 2, 1, -1, -1]
+        """
+        reading, states = self.reading(name), self._states[name]
+        if name in self._numbers:
+            of_number = self._numbers[name].coder(dropped)
+            return (lambda key: of_number(reading(key))) if reading.changes else of_number
+        positions = {reading.spelled(match_key(state)): code for code, state in enumerate(states)}
+        outside = states.index(self._other[name]) if name in self._other else dropped
+        cuts = interval_cuts(states)
+        if not cuts:
+            return lambda key: positions.get(reading(key) if reading.changes else key, outside)
+
+        # No state is a number here, so no number is in `positions`.
+        def interval(key: tuple) -> int:
+            key = reading(key)
+            return bisect_right(cuts, key[1]) if key[0] == "number" else positions.get(key, outside)
+
+        return interval
+
+    def fine(self) -> Schema:
+        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`)."""
+        return self.replaced({name: number.fine() for name, number in self._numbers.items()})
+
+    def replaced(self, variables: Mapping[Any, Sequence | Number]) -> Schema:
+        """The schema with other declarations for some variables, cells read as before."""
+        content = {name: variables.get(name, self[name]) for name in self._variables}
+        kept = {name: state for name, state in self._other.items() if name not in variables}
+        texts = [name for name in content if name not in variables and name in self._states]
+        return Schema(content, other=kept, texts=texts, **self._said)
+
+    @property
+    def other(self) -> Mapping[Any, Any]:
+        """State that takes outside values, for the variables that have one."""
+        return MappingProxyType(self._other)
+
+    @property
+    def cardinalities(self) -> dict[Any, int]:
+        """Number of states of each discrete variable."""
+        return {name: len(states) for name, states in self._states.items()}
+
+    def cardinality(self, name: Hashable) -> int:
+        """Number of states of one discrete variable.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            If the variable is numeric.
+        KeyError
+            If it is unknown.
+        """
+        self[name]
+        self.require_discrete([name], "the schema")
+        return len(self._states[name])
+
+    def subset(self, names: Iterable[Hashable]) -> Schema:
+        """Schema of some of the variables.
+
+        Parameters
+        ----------
+        names : iterable of hashable
+
+        Returns
+        -------
+        Schema
+            In the order given.
+
+        Raises
+        ------
+        KeyError
+            For an unknown name.
+        """
+        names = tuple(names)
+        said: dict[str, Any] = {
+            option: {name: given[name] for name in names if name in given}
+            if isinstance(given, Mapping)
+            else [name for name in given if name in names]
+            if option != "missing" and not isinstance(given, bool)
+            else given
+            for option, given in self._said.items()
+        }
+        return Schema(
+            {name: self[name] for name in names},
+            other={n: self._other[n] for n in names if n in self._other},
+            texts=[name for name in names if name in self._states],
+            **said,
+        )
+
+    def require_discrete(self, names: Iterable[Hashable] | None = None, argument: str = "state_names") -> None:
+        """Refuse numeric variables.
+
+        Parameters
+        ----------
+        names : iterable of hashable, optional
+            Which have to be discrete; by default all.
+        argument : str
+            What the message calls the schema.
+
+        Raises
+        ------
+        ValueError
+            If some of the variables are numeric; it names them.
+        KeyError
+            For an unknown name.
+        """
+        wanted = self._variables if names is None else tuple(names)
+        for name in wanted:
+            self[name]
+        numeric = [name for name in wanted if name not in self._states]
+        if numeric:
+            raise ValueError(
+                f"{argument} declares bounds for {numeric}, but contingency tables need states; "
+                "declare the states of these variables or divide their numbers (cuts= or bins= of Number), or leave "
+                "them out"
+            )
+
+    def __getitem__(self, name: Any) -> tuple | Number:
+        try:
+            return self._numbers[name] if name in self._numbers else self._states[name]
+        except (KeyError, TypeError):
+            raise KeyError(f"{name!r} is not a variable of the schema; it has {_short(self._variables)}") from None
+
+    def __iter__(self) -> Iterator:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __eq__(self, value: object) -> bool:
+        return self._identity == value._identity if isinstance(value, Schema) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __repr__(self) -> str:
+        return f"Schema({len(self)} variables: {_short(self._variables)})"
+
+    def __reduce__(self) -> tuple:
+        return (Schema.from_dict, (self.to_dict(),))
+
+    def to_dict(self) -> dict:
+        """JSON-able form, read back exactly by :meth:`from_dict`.
+
+        Returns
+        -------
+        dict
+        """
+        variables: list[dict] = []
+        for name in self._variables:
+            entry: dict[str, Any] = {"name": encode_label(name)}
+            if name in self._numbers:
+                entry[self._numbers[name].kind] = self._numbers[name].to_dict()
+            else:
+                entry["states"] = [encode_label(state) for state in self._states[name]]
+                if name in self._other:
+                    entry["other"] = encode_label(self._other[name])
+            variables.append(entry)
+        reading = {
+            option: said
+            for option, given in self._said.items()
+            if (said := _encoded(given)) not in (False, [], {"pairs": []})
+        }
+        version = 2 if reading or self._numbers else 1
+        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading}
+
+    @classmethod
+    def from_dict(cls, content: Mapping) -> Schema:
+        """Schema from :meth:`to_dict`'s form, or from ``{"domain": {name: [states]}, "other": {name: state}}``.
+
+        Texts that look like intervals are not refused here: a schema that was made is read.
+
+        Parameters
+        ----------
+        content : mapping
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            For a mapping of neither form, or a later version.
+        """
+        if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
+            states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
+            return cls(states, other=content.get("other"), texts=states)
+        if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
+            raise ValueError(
+                f"{_short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
+                "'domain' of {name: [states]}"
+            )
+        if content.get("version") not in (1, 2):
+            raise ValueError(f"schema version {content.get('version')!r} is unknown; this release reads 1 and 2")
+        variables: dict[Hashable, Any] = {}
+        other: dict[Hashable, Any] = {}
+        for entry in content["variables"]:
+            name = decode_label(entry["name"])
+            declared = next((made(**entry[made.kind]) for made in (Number, Date) if made.kind in entry), None)
+            if "bounds" in entry:
+                declared = Number(*entry["bounds"])
+            if declared is not None:
+                variables[name] = declared
+                continue
+            variables[name] = [decode_label(state) for state in entry["states"]]
+            if "other" in entry:
+                other[name] = decode_label(entry["other"])
+        texts = [name for name in variables if not isinstance(variables[name], Number)]
+        reading = {option: _decoded(content[option]) for option in _READING if option in content}
+        return cls(variables, other=other, texts=texts, **reading)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the schema to a JSON file, losslessly.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        Path(path).write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Schema:
+        """Read a file written by :meth:`to_json`, or one that holds a ``"domain"`` (see :meth:`from_dict`).
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            If the file holds no schema.
+        """
+        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    @classmethod
+    def coerce(cls, value: Schema | Mapping | None, argument: str = "state_names") -> Schema:
+        """A Schema from what users pass for one.
+
+        Parameters
+        ----------
+        value : Schema, mapping of name to states, or None
+        argument : str
+            What the message calls it.
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            For None: states are never read from records.
+        TypeError
+            For what is neither.
+        """
+        if isinstance(value, Schema):
+            return value
+        if value is None:
+            raise ValueError(
+                f"{argument}=None: pass a Schema, or a dict from each variable to all of its possible states. They are "
+                "never read from the records: whether a rare state occurs would reveal whether someone is in the data"
+            )
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{argument}={_short(value)} is not a Schema nor a mapping; pass {{name: [states]}}")
+        return cls(value)
+
+
+def _checked_states(name: Hashable, declared: Any) -> tuple:
+    if isinstance(declared, str | bytes | Mapping | set | frozenset) or not isinstance(declared, Iterable):
+        raise TypeError(
+            f"the states of variable {name!r} are {_short(declared)}, a {type(declared).__name__}; "
+            "pass a list of states in a fixed order, or Bounds(lower, upper)"
+        )
+    states = tuple(decode_label(encode_label(state)) for state in declared)
+    seen: dict[tuple, Hashable] = {}
+    for state in states:
+        key = match_key(state)
+        if key in seen:
+            raise ValueError(
+                f"variable {name!r} has the states {seen[key]!r} and {state!r}, which are counted as the same value; "
+                "remove or rename one (in the data too)"
+            )
+        seen[key] = state
+    if len(states) < 2:
+        raise ValueError(
+            f"variable {name!r} has {len(states)} state(s) {states!r}; a discrete variable needs at least 2: "
+            "declare all of its possible states, or leave the variable out"
+        )
+    return states
+
+
+def _short(value: object, limit: int = 200) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
