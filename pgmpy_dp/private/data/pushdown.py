@@ -89,7 +89,7 @@ class Source(ABC):
         yield self.cells([*names, unit])
 
     def unit_codes(self, schema: Schema, unit: Hashable) -> Iterator[tuple[list[np.ndarray], Any]]:
-        """Codes of all records, by columns, and cells of the column of units; in parts as of `unit_cells`."""
+        """What `encoded_columns` gives, and the cells of the column of units; in parts as of `unit_cells`."""
         for *columns, owner in self.unit_cells(schema.variables, unit):
             yield encoded_columns(columns, schema), owner
 

@@ -29,6 +29,7 @@ from pgmpy_dp.private.data.frame import (
     kept_codes,
     number_cells,
     quietly,
+    undeclared,
 )
 from pgmpy_dp.private.data.header import header_names, missing_columns, named_columns, split_fields
 from pgmpy_dp.private.data.pushdown import Source
@@ -65,9 +66,8 @@ class _Batches(Source):
             (encoded_columns(columns, schema), owner)
             for *columns, owner in self._columns([*schema.variables, unit], spelled)
         ]
-        codes = [
-            np.concatenate([np.empty(0, np.uint8), *(batch[0][j] for batch in batches)]) for j in range(len(schema))
-        ]
+        number = len(schema) + len(undeclared(schema))
+        codes = [np.concatenate([np.empty(0, np.int8), *(batch[0][j] for batch in batches)]) for j in range(number)]
         yield codes, joined_cells([owner for _, owner in batches])
 
     def number_batches(self, names: Sequence[Hashable]) -> Iterator[np.ndarray]:

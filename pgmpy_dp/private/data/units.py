@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.private.data.coding import OutsideCounted
+from pgmpy_dp.private.data.coding import DROPPED
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
-from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells
+from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells, undeclared
 from pgmpy_dp.schema import Schema, match_key
 
 __all__ = ["UnitRecords", "fixed_key", "fresh_key", "memory_parts"]
@@ -86,8 +86,7 @@ class UnitRecords:
     schema : Schema
         Discrete variables only.
     read : callable
-        From a schema that drops no record to codes and cells of the column of units, in parts that have all records of
-        their units.
+        From the schema to what :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_codes` gives.
     most : int or None
         m; None for shares.
     key : bytes
@@ -142,26 +141,25 @@ class UnitRecords:
     def _counted(self, read: Callable[[Schema], Parts]) -> _Rows:
         schema, most = self._schema, self._most
         parts, n_units = [], 0
-        for columns, owner in read(OutsideCounted(schema)):
+        for columns, owner in read(schema):
             found, whose, weights = _limited(columns, owner, most, self._key)
             parts.append((found, whose + n_units, weights))
             n_units += int(whose.max(initial=-1)) + 1
-        p = len(schema)
-        codes = [np.concatenate([np.empty(0, np.uint8), *(part[0][j] for part in parts)]) for j in range(p)]
+        number = len(schema) + len(undeclared(schema))
+        columns = [np.concatenate([np.empty(0, np.int8), *(part[0][j] for part in parts)]) for j in range(number)]
         owner, weights = (np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) for k in (1, 2))
-        keep, own = np.ones(len(owner), dtype=bool), []
-        for name, column in zip(schema.variables, codes, strict=True):
-            outside = column == schema.cardinality(name)
-            own.append(weights @ ~outside)
-            if name in schema.other:
-                column[outside] = schema.states[name].index(schema.other[name])
-            else:
-                keep &= ~outside
-        result = np.empty((int(keep.sum()), p), np.min_scalar_type(max(schema.cardinalities.values()) - 1), order="F")
+        codes = columns[: len(schema)]
+        kept = [column != DROPPED for column in codes]
+        keep = np.logical_and.reduce(kept)
+        declared = dict(zip(schema.variables, kept, strict=True))
+        declared |= dict(zip(undeclared(schema), columns[len(schema) :], strict=True))
+        matched = [weights.sum(), weights @ keep, *(weights @ own for own in declared.values())]
+        dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
+        result = np.empty((int(keep.sum()), len(schema)), dtype, order="F")
         for j, column in enumerate(codes):
             result[:, j] = column[keep]
-        matched = np.array([weights.sum(), weights @ keep, *own], dtype=np.int64)
-        return _Rows(result, owner[keep], weights[keep] if most is None else None, n_units, matched)
+        shares = weights[keep] if most is None else None
+        return _Rows(result, owner[keep], shares, n_units, np.array(matched, dtype=np.int64))
 
 
 def _limited(
