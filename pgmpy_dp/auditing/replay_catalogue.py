@@ -9,6 +9,7 @@ from pgmpy_dp.auditing.replay_graphs import graph_cases
 from pgmpy_dp.auditing.replay_parities import parity_cases
 from pgmpy_dp.auditing.replay_sequences import sequence_cases
 from pgmpy_dp.auditing.replay_tables import check_cases, table_cases
+from pgmpy_dp.auditing.replay_units import unit_cases
 from pgmpy_dp.auditing.replay_vectors import vector_cases
 from pgmpy_dp.auditing.replay_votes import vote_cases
 
@@ -23,4 +24,4 @@ def replay_catalogue() -> list[ReplayCase]:
     list of ReplayCase
     """
     discrete = [*table_cases(), *check_cases(), *vote_cases(), *parity_cases(), *gradient_cases(), *sequence_cases()]
-    return [*discrete, *vector_cases(), *graph_cases(), *cluster_cases()]
+    return [*discrete, *unit_cases(), *vector_cases(), *graph_cases(), *cluster_cases()]
