@@ -212,6 +212,29 @@ class TestReaders:
             assert one.value.tolist() == other.value.tolist()
         assert matched_records(ours).value.tolist() == matched_records(theirs).value.tolist()
 
+    ODD_COLUMNS = (
+        ["1", " 1", "1.0", "+1e0", "true", "0", "-0.0", "a", "A", "a\0", "a\0b", "nan", " ", "\u0130", "p" * 500],
+        [1.0, -0.0, 0.0, math.nan, math.inf, -math.inf, 2.0**53, 2.0**53 + 2, 0.1, 1e300],
+        [1, 0, -1, 2**53, 2**53 + 1, 2**62, 7],
+        [True, False, None],
+        [*map(pd.Timestamp, ("2020-01-01", "2020-01-01 00:00:00.000001", "1969-12-31", "2020-01-02")), pd.NaT],
+        [None, None, "x"],
+    )
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "duckdb"])
+    @pytest.mark.parametrize("names", ODD_COLUMNS, ids=range(len(ODD_COLUMNS)))
+    def test_odd_identifiers_are_the_same_units_in_all(self, kind, names, tmp_path):
+        rows = [[(k + j) % 3, ["no", "yes"][j % 2], name] for k, name in enumerate(names) for j in range(4)]
+        data = pd.DataFrame(rows, columns=["a", "b", "who"])
+        found = [table(each, 2) for each in (data, self.read(kind, data, tmp_path))]
+        if kind == "csv" and any(isinstance(name, pd.Timestamp) for name in names):
+            return  # a time of a column and the text that pandas writes for it are spelled otherwise
+        assert table_units(found[0])[1] == table_units(found[1])[1]
+        one, other = (contingency_tables(each, [("a", "b")])[0].value.tolist() for each in found)
+        assert one == other or (kind == "csv" and math.inf in names)  # a text there, whose draw is another
+        one, other = (matched_records(each).value.tolist() for each in found)
+        assert one == other
+
     def test_parts_of_an_engine_give_the_same_records(self, monkeypatch):
         pytest.importorskip("duckdb")
         from pgmpy_dp.private.data import sql
