@@ -329,6 +329,13 @@ class TestPromises:
         # Kurtosis 6: the standard error of a variance is sqrt(5/800) of it; five of them. Halves are rounded.
         assert abs(np.var(found) / (sd**2 + 1 / 12) - 1) < 5 * math.sqrt(5 / 800) + 0.05
 
+    def test_what_can_fail_needs_a_proof_for_units(self):
+        private = table(frame(PEOPLE), 2, ledger=Budget(epsilon=1.0, delta=1e-3))
+        curator = TableCurator(private, Budget(epsilon=1.0, delta=1e-3), what="", reserve=1e-4)
+        with pytest.raises(ValueError, match="rows_per_unit=1"):
+            curator._answer("stable", {}, 1, lambda cost, share: None, eta=1e-5)
+        assert curator.left == 1
+
     def test_what_is_shown_is_public(self):
         assert repr(table(frame(PEOPLE), 2)) == (
             "PrivateTable(2 variables, unit='who', rows_per_unit=2, adjacency='add_remove', n_records=None, "

@@ -460,6 +460,9 @@ class Curator:
         exact: Any
         request: Any
         # Whoever has numpy's errors raised or printed would see there what records overflow.
+        if eta and not of_units and self._data._rows_of_unit > 1:
+            # A group's eta is more than m times a record's.
+            raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
         with self._turn(), np.errstate(all="ignore"):
             try:
                 self._answering = True
