@@ -7,6 +7,8 @@ INSTALLED := $(VENV)/.installed
 DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
 RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
+# A worker that is done takes over half of what another has left. Until then each makes the fixtures of its files alone.
+PYTEST := -m pytest -n auto --dist worksteal
 
 .PHONY: help install demo test test-all test-kernel test-lowest test-spark package study audit nightly mutants tutorials docs site pictures screenshots lint format clean
 
@@ -48,11 +50,11 @@ demo: $(INSTALLED)
 	$(RUN) tutorials/01_first_private_network.py
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -n auto $(ARGS)
+	$(RUN) $(PYTEST) $(ARGS)
 
 # Larger sizes too: all attacks of the audit, long runs of samplers.
 test-all: $(INSTALLED)
-	$(RUN) -m pytest -n auto -m 'slow or not slow' $(ARGS)
+	$(RUN) $(PYTEST) -m 'slow or not slow' $(ARGS)
 
 # OpenBLAS, NumPy and torch round in another order on another processor. tests/kernels.py picks a kernel that is not this
 # machine's, KERNEL= another one (Nehalem, Haswell, Zen, SkylakeX), and checks that it is in use. By default it runs what rests
@@ -66,7 +68,7 @@ test-kernel: $(INSTALLED)
 test-lowest:
 	@test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[test]'
-	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -n auto $(ARGS)
+	OMP_NUM_THREADS=1 build/lowest/bin/python $(PYTEST) $(ARGS)
 
 # A third environment: Spark is 400 MB, and needs Java.
 test-spark:
@@ -114,7 +116,7 @@ screenshots: $(DOCS_INSTALLED)
 # odd cells and tables of all kinds in every reader, which branches all that took, and broken lines.
 nightly: $(INSTALLED)
 	$(RUN) -m benchmarks.replays --pairs 600 --seed $$(date +%Y%m%d) $(ARGS)
-	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -n auto -m 'slow or not slow' tests/auditing/test_replay_readers.py
+	HYPOTHESIS_PROFILE=thorough $(RUN) $(PYTEST) -m 'slow or not slow' tests/auditing/test_replay_readers.py
 	@mkdir -p build
 	$(RUN) -m benchmarks.replays --coverage build/replay-coverage.md
 	$(MAKE) --no-print-directory mutants VENV=$(VENV)

@@ -35,7 +35,7 @@ import scipy.sparse as sp
 from benchmarks.data import find
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateGraph
-from pgmpy_dp.models.block_models import degree_weights, error_rate, planted_labels, sample_block_model
+from pgmpy_dp.models.block_models import error_rate, planted_labels, sample_block_model
 from pgmpy_dp.plans import block_exponential, block_sdp, noisy_power, randomised_response
 from pgmpy_dp.plans.block_exponential import ExponentialSettings
 from pgmpy_dp.plans.block_sdp import ProjectionSettings
@@ -47,6 +47,12 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 DELTA = 1e-6
 Method = Callable[[sp.csr_array, int, float, float, int], np.ndarray]
 """Adjacency matrix, communities, epsilon, bias and seed to labels."""
+
+
+def degree_weights(n: int, rng: np.random.Generator, spread: float = 0.5, largest: float = 4.0) -> np.ndarray:
+    """Log-normal weights of mean 1 for a degree-corrected block model, shape (n,); none above about `largest`."""
+    weights = np.minimum(rng.lognormal(sigma=spread, size=n), largest)
+    return weights / weights.mean()
 
 
 def learner(run: Callable, settings: Callable, delta: float = DELTA, **options: object) -> Method:

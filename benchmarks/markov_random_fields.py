@@ -37,9 +37,9 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from tqdm import tqdm
 
+from benchmarks.field_sampling import sample_field
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.nodewise import ising_from_regressions
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

@@ -40,7 +40,6 @@ from benchmarks.data import find
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.markov_chain import (
     MarkovChain,
-    chain_maximum_likelihood,
     fit_chain,
     map_chain,
     noisy_chain_tables,
@@ -62,6 +61,35 @@ EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _PSEUDOCOUNT = 0.01
 
 Tables = tuple[NoisyMarginals, NoisyMarginals]
+
+
+def chain_maximum_likelihood(initial: object, transition: object, pseudocount: float = 0.0) -> MarkovChain:
+    """Maximum likelihood from exact tables (not private by itself): the proportions, row by row.
+
+    Parameters
+    ----------
+    initial : array of shape (K,)
+    transition : array of shape (K, K)
+        Counts or weights, not negative.
+    pseudocount : float
+        Added to every cell; a positive one keeps transitions that were not seen possible. Rows without any
+        transition are uniform.
+
+    Returns
+    -------
+    MarkovChain
+    """
+    first, pairs = np.asarray(initial, dtype=np.float64), np.asarray(transition, dtype=np.float64)
+    if min(first.min(initial=0), pairs.min(initial=0), pseudocount) < 0:
+        raise ValueError("initial, transition and pseudocount must not be negative")
+    return MarkovChain(_log_proportions(first[None] + pseudocount)[0], _log_proportions(pairs + pseudocount))
+
+
+def _log_proportions(rows: np.ndarray) -> np.ndarray:
+    rows = np.where(rows.sum(axis=1, keepdims=True) > 0, rows, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.log(rows / rows.sum(axis=1, keepdims=True))
+
 
 FROM_TABLES: dict[str, Callable[[Tables], MarkovChain]] = {
     "CollectiveMAP": lambda tables: map_chain(*tables).chain,

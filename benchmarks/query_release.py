@@ -40,9 +40,10 @@ from pgmpy_dp.private.data.parities import parity_count, parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.mathematics.walsh_hadamard import linear_values, masks_of, polynomial_values
+from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.solvers.parity_maximum import linear_values, polynomial_values
 
 METHODS = ("noise", "pmw", "sepfem")
 PURE = (Budget(epsilon=0.5), Budget(epsilon=2.0))

@@ -4,7 +4,7 @@
     python -m benchmarks.replays --coverage benchmarks/results/replay-coverage.md
 
 Prints a line for each case and what was found, and ends with 1 if anything was. CI runs each case's corpus alone
-(tests/auditing). A run with another seed tries other random neighbours and other invented answers.
+(tests/auditing, which has the cases). A run with another seed tries other random neighbours and other invented answers.
 
 With --coverage seven pairs of each case are replayed, one with each kind of answers, then the tables of every reader
 and engine; the file says which branches of the boundary were never taken.
@@ -58,8 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
 def replay_all(only: str, n_pairs: int, seed: int) -> int:
     """1 if anything was found on so many pairs of each case."""
     # Here, so that what is run at import is watched too.
-    from pgmpy_dp.auditing.replay_cases import run_replays
-    from pgmpy_dp.auditing.replay_catalogue import replay_catalogue
+    from tests.auditing.replay_cases import run_replays
+    from tests.auditing.replay_catalogue import replay_catalogue
 
     cases = [case for case in replay_catalogue() if only in case.name]
     started, pairs, problems = time.perf_counter(), 0, 0

@@ -35,11 +35,11 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from benchmarks.field_sampling import sample_field
+from benchmarks.random_graphs import named_graph, random_ising
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import EdgeVoting, PrivateChowLiu, PrivateIsing, StableStructure
-from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import Ising
-from pgmpy_dp.models.random_graphs import named_graph, random_ising
 from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema

@@ -1,15 +1,16 @@
-"""Checks of numbers that users pass; imports nothing of the package."""
+"""Checks of what users pass; imports nothing of the package."""
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_integer", "checked_number", "exact_fraction"]
+__all__ = ["checked_integer", "checked_number", "exact_fraction", "require_choice", "require_flag"]
 
 
 def checked_number(name: str, value: object, *, positive: bool, below_one: bool = False) -> float:
@@ -42,6 +43,18 @@ def checked_integer(name: str, value: object, least: int) -> int:
     if value < least:
         raise ValueError(f"{name}={value!r} is too small; pass a whole number of at least {least}")
     return int(value)
+
+
+def require_choice(name: str, value: object, allowed: Sequence[str]) -> None:
+    """ValueError naming the argument for a value that is none of some texts."""
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is not supported; use one of {tuple(allowed)}")
+
+
+def require_flag(name: str, value: object) -> None:
+    """TypeError naming the argument for anything but a truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass True or False")
 
 
 def exact_fraction(value: Any) -> Fraction:

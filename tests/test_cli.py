@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pgmpy_dp import Ledger, MarkovNetwork, Release, Schema, __version__
+from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
 from pgmpy_dp.private.curator import tables
@@ -79,6 +79,93 @@ def test_a_session(folder):
     for name in ("synthetic.parquet", "synthetic.tsv.gz"):
         read = pd.read_parquet(name) if name.endswith("parquet") else pd.read_csv(name, sep="\t")
         pd.testing.assert_frame_equal(read.astype(str), synthetic.astype(str))
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """A model of numbers and days, learned from a file."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    age = rng.integers(16, 90, n)
+    frame = pd.DataFrame({
+        "born": [f"{d:%d.%m.%Y}" for d in pd.Timestamp("2020-12-31") - pd.to_timedelta(age * 365, "D")],
+        "age": pd.Series(age).astype("Int64").mask(rng.random(n) < 0.1),
+        "sex": rng.choice(["F", "M"], n),
+        "height": np.round(rng.normal(1.7, 0.1, n), 2),
+    })  # fmt: skip
+    folder = tmp_path_factory.mktemp("survey")
+    frame.to_csv(folder / "records.csv", index=False)
+    schema = Schema({
+        "born": Date("1900-01-01", "2020-12-31", cuts=["1950-01-01", "1970-01-01"], format="%d.%m.%Y"),
+        "age": Number(0, 120, cuts=[30, 50, 70], resolution=1),
+        "sex": ["F", "M"],
+        "height": Number(1, 2.5, bins=6, resolution=0.01, missing="drop"),
+    })  # fmt: skip
+    schema.to_json(folder / "schema.json")
+    run(f"fit {folder}/records.csv --schema {folder}/schema.json --edges height-sex,born-age --epsilon 5 "
+        f"--out {folder}/model.npz")  # fmt: skip
+    return folder
+
+
+def test_a_session_with_numbers(survey, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = f"{survey}/model.npz"
+    told = run(f"info {model}").stdout
+    assert "age (numbers 0 to 120, 5 states): born" in told
+    assert "born (dates 1900-01-01 to 2020-12-31, 4 states): age" in told
+    numbers = json.loads(run(f"info {model} --json").stdout)["numbers"]
+    assert numbers["age"] == {"kind": "number", "lower": 0, "upper": 120, "cuts": [30, 50, 70], "resolution": 1}
+
+    told = json.loads(run(f"query {model} --variables born --evidence age=37 --json").stdout)
+    assert told["evidence"] == {"age": "[30,50)"}
+    assert max(told["table"], key=lambda row: row["probability"])["born"] == "[1970-01-01,2020-12-31]"
+    assert list(told["summary"]) == ["mean", "0.25", "0.5", "0.75"]
+    assert told["summary"]["mean"][:2] == "19"
+    told = json.loads(run(f'query {model} --variables age --evidence "born=01.01.1955:31.12.1964" --json').stdout)
+    assert told["evidence"] == {"born": "01.01.1955:31.12.1964"}
+    assert 40 < told["summary"]["0.5"] < 80
+    lines = run(f"query {model} --variables age --evidence born=1955-01-01:1964-12-31").stdout.splitlines()
+    assert lines[0].split("|")[1] == " born=1955-01-01:1964-12-31)"
+    assert lines[-1].startswith("Where it is not missing: mean ")
+    assert json.loads(run(f"query {model} --variables born --evidence age= --json").stdout)["evidence"] == {"age": None}
+
+    run(f"sample {model} --n 400 --out synthetic.csv --random-state 1")
+    drawn = pd.read_csv("synthetic.csv", dtype=str)
+    assert list(drawn) == ["born", "age", "sex", "height"]
+    assert pd.to_datetime(drawn["born"].dropna(), format="%d.%m.%Y").dt.year.between(1900, 2020).all()
+    assert drawn["age"].dropna().str.fullmatch("[0-9]+").all()
+    assert 0.02 < drawn["age"].isna().mean() < 0.25
+    assert drawn["height"].str.fullmatch(r"[12](\.[0-9]{1,2})?").all()
+    assert drawn["height"].nunique() > 30
+    run(f"sample {model} --n 400 --out synthetic.parquet --random-state 1")
+    read = pd.read_parquet("synthetic.parquet")
+    assert [str(kind)[:8] for kind in read.dtypes] == ["datetime", "Int64", str(read["sex"].dtype)[:8], "float64"]
+    assert read["height"].astype(str).tolist() == drawn["height"].astype(float).astype(str).tolist()
+    run(f"sample {model} --n 400 --out labels.csv --random-state 1 --labels")
+    labels = pd.read_csv("labels.csv")
+    assert set(labels["age"].dropna()) == {"[0,30)", "[30,50)", "[50,70)", "[70,120]"}
+    assert (labels["age"].isna() == drawn["age"].isna()).all()
+
+
+@pytest.mark.parametrize(
+    ("evidence", "message"),
+    [
+        ("age=130", "outside the bounds 0 to 120"),
+        ("age=50:40", "ends before it begins"),
+        ("age=30.2:30.8", "has no value"),
+        ("age=30:130", "beyond the bounds"),
+        ("age=young", "no number, range or state"),
+        ("born=1:2", "is no date"),
+        ("sex=30:40", "one of the states F, M"),
+        ("height=", "no state in the model"),
+    ],
+)
+def test_evidence_that_is_none(survey, evidence, message):
+    told = run(
+        f"query {survey}/model.npz --variables {'sex' if evidence[0] != 's' else 'age'} --evidence {evidence}", 2
+    )
+    assert "--evidence is" in told.stderr
+    assert message in told.stderr
 
 
 @pytest.mark.parametrize(
@@ -192,6 +279,27 @@ def test_a_check_fails_where_states_match_nothing(folder):
     assert public.stdout.count("match next to nothing") == 3
 
 
+def test_what_is_impossible(folder):
+    young, office = "age < 25 -> income = low", 'age >= 65 & job in {"office"}'
+    rules = f"--impossible '{young}' --impossible '{office}'"
+    columns = '--variable "job=office,field" --variable "income=low,high" --cuts "age=25,45,65"'
+    run(f"schema {columns} {rules} --out rules.json")
+    assert Schema.from_json("rules.json").impossible == (young, "age >= 65 & job in {office}")
+    run("fit records.csv --schema rules.json --epsilon 2 --out model.npz")
+    assert young in run("info model.npz").stdout
+    assert json.loads(run("info model.npz --json").stdout)["impossible"][0] == young
+    run("sample model.npz --n 5000 --out synthetic.csv")
+    drawn = pd.read_csv("synthetic.csv")
+    assert not ((drawn["age"] == "<25") & (drawn["income"] == "high")).any()
+    assert not ((drawn["age"] == ">=65") & (drawn["job"] == "office")).any()
+    told = json.loads(run("query model.npz --variables income --evidence age=20 --json").stdout)
+    assert [row["probability"] for row in told["table"]] == [1.0, 0.0]
+    refused = run("query model.npz --variables job --evidence age=20 --evidence income=high", 2).stderr
+    assert "--evidence is 'age=20, income=high': the model gives it the probability 0" in " ".join(refused.split())
+    refused = run(f'schema {columns} --impossible "age < 20 -> income = low"', 2).stderr
+    assert "cut at 20" in " ".join(refused.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -299,9 +407,31 @@ def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, t
         ('schema --variable "a=1"', "at least 2"),
         ('schema --variable "a"', "write name=value"),
         ('schema --cuts "a=3,2"', "ascending"),
-        ('schema --cuts "a=x"', "ascending numbers"),
+        ('schema --cuts "a=x"', "no other signs, ascending"),
         ('schema --cuts "a=1" --variable "a=1,2"', "described before"),
         ("schema --codebook records.csv", "not the file of the records"),
+        ('schema --number "a=0"', "write lower and upper bound with a colon between"),
+        ('schema --number "a=0:9 cut 3"', "each of cuts, bins, missing, outside once at most"),
+        ('schema --number "a=0:9 cuts 3, 4"', "without blanks in it"),
+        ('schema --number "a=0:9 bins 2 bins 3"', "once at most"),
+        ('schema --number "a=0:9 format %Y"', "once at most"),
+        ('schema --number "a=0:200,000"', "write numbers with decimal points and no other signs"),
+        ('schema --number "a=0:1_0"', "write numbers with decimal points"),
+        ('schema --number "a=9:0"', "--number is 'a=9:0': Number lower=9 is not below upper=0"),
+        ('schema --number "a=0:9 bins x"', "bins is no whole number"),
+        ('schema --number "a= "', "write lower and upper bound"),
+        ('schema --date "a=1.1.2000:2.2.2001"', "'1.1.2000' is no day; write it as 2020-01-31"),
+        ('schema --date "a=2000-01-01:2001-01-01 format \'%d"', "a quotation mark is not closed"),
+        ('schema --number "a=0:9" --date "a=2000-01-01:2001-01-01"', "described before"),
+        ('schema --variable "s=F,M" --missing "age=3"', "age is no column that was described; these are s"),
+        ('schema --variable "s=F,M" --recode "s=F"', "write the column, a colon"),
+        ('schema --variable "s=F,M" --recode "s:x="', "write cell=state with commas between"),
+        ('schema --variable "s=F,M" --recode "s:x=F,"', "write cell=state with commas between"),
+        ('schema --variable "s=F,M" --recode "s:x=F,x=M"', "'x' is there twice"),
+        ('schema --variable "s=F,M" --recode "t:x=F"', "t is no column that was described"),
+        ('schema --variable "s=F,M" --recode "s:x=G"', "none of its states"),
+        ("check records.csv --schema schema.json --strip --epsilon 1", "--strip is True: a schema was passed too"),
+        ("check records.csv --epsilon 1", "describe columns by options"),
         ("plan --schema schema.json --epsilon 1 --n 0", "--n"),
         ("plan --schema schema.json --epsilon 1 --n 9 --alpha 0.1", "--width"),
         ("query schema.json --variables age", "no saved model"),
@@ -328,6 +458,38 @@ def test_every_command_says_what_is_wrong(folder, command, told):
     result = run(command, 2)
     assert told in " ".join(result.stderr.split())
     assert result.stdout == ""
+
+
+def test_columns_are_described_by_options(folder):
+    """The same for every command, in a file and without one."""
+    options = (
+        "--number 'age=0:120:1 cuts 18,65 missing drop' --variable sex=F,M --other sex=M --strip --casefold "
+        "--date \"born=2001-01-01:2020-12-31 bins 2 format '%d %m %Y'\" "
+        "--missing '?,NA' --missing 'age=-9,999' --recode 'sex:Male=M,\"F, or f\"=F' --recode sex:W=F"
+    )
+    run(f"schema {options} --out own.json")
+    assert Schema.from_json("own.json") == Schema(
+        {
+            "sex": ["F", "M"],
+            "age": Number(0, 120, cuts=[18, 65], resolution=1, missing="drop"),
+            "born": Date("2001-01-01", "2020-12-31", bins=2, format="%d %m %Y"),
+        },
+        other={"sex": "M"},
+        missing={"sex": ["?", "NA"], "age": ["?", "NA", "-9", "999"], "born": ["?", "NA"]},
+        strip=True,
+        casefold=True,
+        recode={"sex": {"Male": "M", "F, or f": "F", "W": "F"}},
+    )
+    born = [f"{day:02d} 03 2004" for day in range(1, 29)] * 50
+    frame = pd.DataFrame({"age": [30, -9, 999, 130] * 350, "sex": [" f", "MALE", "w", "?"] * 350, "born": born})
+    frame.to_csv("people.csv", index=False)
+    for how in (options, "--schema own.json"):
+        columns = json.loads(run(f"check people.csv {how} --epsilon 1 --json").stdout)["columns"]
+        assert {c["variable"]: round(c["matched"] / 350) for c in columns} == {"age": 1, "sex": 3, "born": 4}
+    few = "--variable sex=F,M --strip --casefold --recode sex:W=F,Male=M --cuts age=25"
+    run(f"fit people.csv {few} --epsilon 2 --structure independent --out people.npz")
+    shares = [float(line.split()[1]) for line in run("query people.npz --variables sex").stdout.splitlines()[1:]]
+    assert shares == pytest.approx([2 / 3, 1 / 3], abs=0.1)
 
 
 def test_a_codebook(folder):

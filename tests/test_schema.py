@@ -145,7 +145,7 @@ class TestMapping:
             self.schema[["unhashable"]]
         with pytest.raises(ValueError, match=r"declares bounds for \['c'\]"):
             self.schema.cardinality("c")
-        with pytest.raises(ValueError, match=r"state_names declares bounds for \['c'\].*declare the states"):
+        with pytest.raises(ValueError, match=r"state_names declares bounds for \['c'\].*divide these numbers"):
             self.schema.require_discrete()
         self.schema.require_discrete(["a", "b"])
 

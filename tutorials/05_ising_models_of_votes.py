@@ -34,7 +34,6 @@ from pgmpy.inference import BeliefPropagation
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema
 from pgmpy_dp.estimators import PrivateIsing
-from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import Ising
 from pgmpy_dp.plotting import plot_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
@@ -78,7 +77,7 @@ for (one, other), weight in ties.items():
 fields = np.array([{"R": 0.15, "B": -0.15, "G": 0.0}[name[0]] for name in members])
 truth = Ising(weights, fields)
 true_graph = nx.Graph((members[i], members[j]) for i, j in np.argwhere(np.triu(weights)))
-codes = sample_field(truth, 5_000, np.random.default_rng(101))
+codes = truth.to_log_linear(members).sample(5_000, np.random.default_rng(101))
 ballots = pd.DataFrame(np.where(codes == 1, "yes", "no"), columns=members)
 print(f"{len(ballots):,} ballots, {true_graph.number_of_edges()} pairs of {p * (p - 1) // 2} interact.")
 print(ballots.head(3).to_string())

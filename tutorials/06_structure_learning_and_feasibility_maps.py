@@ -32,7 +32,6 @@ from pgmpy.inference import BeliefPropagation
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, learn
 from pgmpy_dp.estimators import EdgeVoting, PrivateChowLiu, PrivateIsing, StableStructure
-from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import Ising
 from pgmpy_dp.plotting import plot_feasibility, plot_graph, plot_marginals
 from pgmpy_dp.theory import feasibility_map, table_1
@@ -61,7 +60,7 @@ p = len(questions)
 tree = nx.from_prufer_sequence([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
 weights = 0.5 * nx.to_numpy_array(tree, nodelist=range(p))
 truth = Ising(weights, np.zeros(p))
-codes = sample_field(truth, 10_000, np.random.default_rng(6))
+codes = truth.to_log_linear(questions).sample(10_000, np.random.default_rng(6))
 survey = pd.DataFrame(np.where(codes == 1, "agree", "disagree"), columns=questions)
 true_graph = nx.relabel_nodes(tree, dict(enumerate(questions)))
 print(f"{len(survey):,} persons; {true_graph.number_of_edges()} of {p * (p - 1) // 2} pairs are edges.")

@@ -117,7 +117,9 @@ def tested_distance(votes: list) -> np.ndarray:
     """The mode of votes, if far enough from changing, and the noisy distance."""
     from pgmpy_dp.private.noise import distance_test
 
-    noisy, mode = distance_test.noisy_mode(votes, distance_test.distance_test(1.0, 0.01))
+    noisy, mode = distance_test.released_mode(
+        *distance_test.mode_and_distance(votes), distance_test.distance_test(1.0, 0.01), None
+    )
     return np.array([float(noisy), {"a": 1.0, "b": -1.0}.get(mode, 0.0)])
 
 
@@ -131,7 +133,7 @@ def lone_cell(marks: list) -> np.ndarray:
 
     plan = histogram.stability_histogram(1, approx_to_zcdp(1.0, 0.005), 0.005)
     blocks, cells = np.array(marks).T
-    found, counts = histogram.stable_cells(cells[:, np.newaxis], blocks, plan)
+    found, counts = histogram.released_cells(*histogram.marked_cells(cells[:, np.newaxis], blocks), plan)
     noisy = dict(zip(found[:, 0].tolist(), counts.tolist(), strict=True))
     return np.array([float(noisy.get(cell, -100.0)) for cell in (0, 1)])  # far from any count: not released
 

@@ -1,15 +1,12 @@
-"""Options that several commands share, and what their texts mean."""
+"""What the texts of options mean that several commands share."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Hashable, Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from pgmpy_dp.cli.application import ask_for
 
@@ -19,106 +16,12 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Schema
 
-__all__ = [
-    "AdjacencyOption",
-    "BudgetDelta",
-    "BudgetEpsilon",
-    "BudgetRho",
-    "Data",
-    "Decimal",
-    "Delimiter",
-    "Delta",
-    "Edges",
-    "EdgesFile",
-    "Encoding",
-    "Epsilon",
-    "Json",
-    "LedgerOption",
-    "NRecords",
-    "Overwrite",
-    "Quiet",
-    "Rho",
-    "RowsPerUnit",
-    "SchemaFile",
-    "Structure",
-    "TableAdjacency",
-    "Thousands",
-    "Unit",
-    "as_written",
-    "given_graph",
-    "parse_assignment",
-    "parse_states",
-    "variable_named",
-    "whose",
-]
+__all__ = ["as_written", "given_graph", "parse_assignment", "parse_states", "variable_named", "whose"]
 
 
 _QUOTED = re.compile('"(?:[^"]|"")*"')
 _STATE = re.compile(rf"(?:^|,)((?:\s*{_QUOTED.pattern}|[(\[][^()\[\]\"]*[)\]]|[^,])*)")
 _EXAMPLE = 'write commas between states, and marks around a state that has a comma, a bracket or marks: a,"b, c"'
-
-
-class TableAdjacency(StrEnum):
-    """Which tables are neighbours."""
-
-    ADD_REMOVE = "add_remove"
-    REPLACE_ONE = "replace_one"
-
-
-class Structure(StrEnum):
-    """Where the graph comes from when it is not given."""
-
-    LEARN = "learn"
-    CHOW_LIU = "chow-liu"
-    INDEPENDENT = "independent"
-
-
-Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="The private records: .csv, .tsv (or either with .gz) or .parquet.")
-]
-LedgerOption = Annotated[
-    Path | None, typer.Option("--ledger", help="File that counts what is spent on these records; made if new.")
-]
-BudgetEpsilon = Annotated[
-    float | None, typer.Option("--budget-epsilon", help="Of a new ledger; default: what this fit spends.")
-]
-BudgetDelta = Annotated[float, typer.Option("--budget-delta", help="Of a new ledger.")]
-BudgetRho = Annotated[float | None, typer.Option("--budget-rho", help="Of a new ledger.")]
-SchemaFile = Annotated[Path, typer.Option("--schema", help="JSON file of the public schema; see pgmpy-dp schema.")]
-Epsilon = Annotated[float | None, typer.Option("--epsilon", help="Budget: epsilon; alone, pure epsilon-DP.")]
-Delta = Annotated[float, typer.Option("--delta", help="Beside --epsilon: (epsilon, delta)-DP; far below 1/n.")]
-Rho = Annotated[float | None, typer.Option("--rho", help="Budget: rho-zCDP, instead of --epsilon.")]
-Edges = Annotated[str | None, typer.Option("--edges", help='Public graph, e.g. "age-income,sex-income".')]
-EdgesFile = Annotated[Path | None, typer.Option("--edges-file", help="Public graph: CSV with two variables a line.")]
-AdjacencyOption = Annotated[
-    TableAdjacency, typer.Option("--adjacency", help="What is protected: a record's presence, or its values.")
-]
-NRecords = Annotated[
-    int | None, typer.Option("--n-records", help="Number of records, if public (required for replace_one).")
-]
-Unit = Annotated[
-    str | None, typer.Option("--unit", help="Column of persons, who are protected with all their records.")
-]
-RowsPerUnit = Annotated[
-    str,
-    typer.Option("--rows-per-unit", help='How many records of a person count (drawn), or "shares" for all in part.'),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter", help='Of text: the sign between fields, or the word "tab"; default: a comma, in .tsv a tab.'
-    ),
-]
-Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Of text: utf-8 (default), cp1252 (Windows), latin-1 or another.")
-]
-Decimal = Annotated[str | None, typer.Option("--decimal", help='Of text: "." (default) or "," before the fraction.')]
-Thousands = Annotated[
-    str | None, typer.Option("--thousands", help='Of text: the sign between groups of three digits, such as ".".')
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace outputs that exist.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def variable_named(text: str, names: Iterable[Hashable], option: str) -> Any:
@@ -129,10 +32,10 @@ def variable_named(text: str, names: Iterable[Hashable], option: str) -> Any:
     return found[0]
 
 
-def parse_assignment(text: str, option: str) -> tuple[str, str]:
-    """The two sides of ``name=value``."""
+def parse_assignment(text: str, option: str, empty: bool = False) -> tuple[str, str]:
+    """The two sides of ``name=value``; `empty` allows a value to be."""
     name, sign, value = text.partition("=")
-    if not sign or not name.strip() or not value:
+    if not sign or not name.strip() or not (value or empty):
         ask_for(option, text, 'write name=value, in quotation marks where it has blanks, < or >: "age=<25"')
     return name.strip(), value
 
@@ -172,9 +75,11 @@ def whose(unit: str | None, rows: str) -> dict[str, Any]:
 def as_written(
     path: Path, delimiter: str | None, encoding: str | None, decimal: str | None, thousands: str | None
 ) -> Path | TextFile:
-    """The records of a file, with the options of text that were passed."""
+    """The records of a file, with the options of text that were passed; ValueError where there is no file."""
     from pgmpy_dp.private.data.text_file import TextFile
 
+    if not path.is_file():
+        ask_for("DATA", str(path), "there is no such file")
     options = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "thousands": thousands}
     passed = {name: value for name, value in options.items() if value is not None}
     if delimiter in ("tab", "\\t"):

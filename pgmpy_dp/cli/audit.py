@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, progress, show
-from pgmpy_dp.cli.arguments import AdjacencyOption, Delta, Epsilon, Json, Quiet, Rho, TableAdjacency
 
 if TYPE_CHECKING:
     from pgmpy_dp.auditing import AuditReport, OneRunReport
@@ -35,16 +35,16 @@ def audit(
         bool, typer.Option("--full", help="Many more releases: up to an hour instead of minutes for all cases.")
     ] = False,
     list_cases: Annotated[bool, typer.Option("--list", help="Show the cases and their claims, attack none.")] = False,
-    epsilon: Epsilon = None,
-    delta: Delta = 0.0,
-    rho: Rho = None,
-    adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
+    epsilon: option.Epsilon = None,
+    delta: option.Delta = 0.0,
+    rho: option.Rho = None,
+    adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     trials: Annotated[
         int, typer.Option("--trials", help="With a budget: releases on each of two made-up tables.", min=2)
     ] = 1000,
     confidence: Annotated[float, typer.Option("--confidence", help="Of a refutation, over all cases.")] = 0.99,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
 ) -> None:
     """Attack guarantees on made-up records, and report lower bounds on what they really are.
 
@@ -83,7 +83,7 @@ def audit(
 
 
 def _at_budget(
-    estimator: str, budget: Budget, adjacency: TableAdjacency, trials: int, confidence: float
+    estimator: str, budget: Budget, adjacency: option.TableAdjacency, trials: int, confidence: float
 ) -> AuditReport:
     """The attack on an estimator of a given graph at any budget."""
     from dataclasses import replace
@@ -103,7 +103,7 @@ def _at_budget(
         budget.rho,
         state_names=states,
         adjacency=str(adjacency),
-        n_records=count if adjacency == TableAdjacency.REPLACE_ONE else None,
+        n_records=count if adjacency == option.TableAdjacency.REPLACE_ONE else None,
     )
     graph = nx.path_graph(["a", "b", "c"])
     report = auditing.audit(

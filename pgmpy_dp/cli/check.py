@@ -6,33 +6,10 @@ from typing import Any
 
 import typer
 
-from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, show
-from pgmpy_dp.cli.arguments import (
-    AdjacencyOption,
-    BudgetDelta,
-    BudgetEpsilon,
-    BudgetRho,
-    Data,
-    Decimal,
-    Delimiter,
-    Delta,
-    Encoding,
-    Epsilon,
-    Json,
-    LedgerOption,
-    NRecords,
-    Quiet,
-    Rho,
-    RowsPerUnit,
-    SchemaFile,
-    TableAdjacency,
-    Thousands,
-    Unit,
-    as_written,
-    whose,
-)
-from pgmpy_dp.cli.files import load_schema
-from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
+from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli.application import CHECK_FAILED, app, command, note
+from pgmpy_dp.cli.arguments import as_written, whose
+from pgmpy_dp.cli.ledger import marked, open_account, show_charged
 
 __all__ = ["check"]
 
@@ -42,28 +19,40 @@ __all__ = ["check"]
     "check",
     "how many records match the schema, for a small budget",
     "check records.csv --schema schema.json --epsilon 0.05",
+    'check records.csv --number "age=0:120 cuts 18,65" --missing "?,NA" --variable "sex=F,M" --strip --epsilon 0.05',
     "check records.csv --schema schema.json --epsilon 0.05 --ledger ledger.json --budget-epsilon 1",
 )
 def check(
-    data: Data,
-    schema: SchemaFile,
-    epsilon: Epsilon = None,
-    delta: Delta = 0.0,
-    rho: Rho = None,
-    adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
-    n_records: NRecords = None,
-    unit: Unit = None,
-    rows_per_unit: RowsPerUnit = "1",
-    ledger: LedgerOption = None,
-    budget_epsilon: BudgetEpsilon = None,
-    budget_delta: BudgetDelta = 0.0,
-    budget_rho: BudgetRho = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    data: option.Data,
+    schema: columns.SchemaOption = None,
+    variable: columns.VariableOption = None,
+    cuts: columns.CutsOption = None,
+    number: columns.NumberOption = None,
+    date: columns.DateOption = None,
+    other: columns.OtherOption = None,
+    texts: columns.TextsOption = None,
+    missing: columns.MissingOption = None,
+    strip: columns.StripOption = False,
+    casefold: columns.CasefoldOption = False,
+    recode: columns.RecodeOption = None,
+    impossible: columns.ImpossibleOption = None,
+    epsilon: option.Epsilon = None,
+    delta: option.Delta = 0.0,
+    rho: option.Rho = None,
+    adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
+    n_records: option.NRecords = None,
+    unit: option.Unit = None,
+    rows_per_unit: option.RowsPerUnit = "1",
+    ledger: option.Ledger = None,
+    budget_epsilon: option.BudgetEpsilon = None,
+    budget_delta: option.BudgetDelta = 0.0,
+    budget_rho: option.BudgetRho = None,
+    delimiter: option.Delimiter = None,
+    encoding: option.Encoding = None,
+    decimal: option.Decimal = None,
+    thousands: option.Thousands = None,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
 ) -> None:
     """About how many records match the states of each column, with noise, before a fit takes the rest of the budget.
 
@@ -79,9 +68,9 @@ def check(
     from pgmpy_dp.schema import encode_label
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-    public = load_schema(schema)
-    if not data.is_file():
-        ask_for("DATA", str(data), "there is no such file")
+    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
+    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
+    public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
     records = as_written(data, delimiter, encoding, decimal, thousands)
     who = whose(unit, rows_per_unit)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
@@ -103,11 +92,7 @@ def check(
             "guarantee": found.privacy_.guarantee.to_dict(),
             "adjacency": str(found.privacy_.adjacency),
         }
-        text = f"{found}\nSpent {found.privacy_}"
-        if ledger is not None:
-            document["ledger"], told = told_ledger(ledger, table.ledger)
-            text += f"\n{told}"
-        show(document, text, as_json)
+        show_charged(document, f"{found}\nSpent {found.privacy_}", as_json, ledger, table.ledger)
         if ledger is None:
             note("what this spent adds up with what fits to the same records spend; --ledger FILE keeps count", quiet)
     if found.failed:

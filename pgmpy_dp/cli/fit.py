@@ -11,38 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import (
-    AdjacencyOption,
-    BudgetDelta,
-    BudgetEpsilon,
-    BudgetRho,
-    Data,
-    Decimal,
-    Delimiter,
-    Delta,
-    Edges,
-    EdgesFile,
-    Encoding,
-    Epsilon,
-    Json,
-    LedgerOption,
-    NRecords,
-    Overwrite,
-    Quiet,
-    Rho,
-    RowsPerUnit,
-    SchemaFile,
-    Structure,
-    TableAdjacency,
-    Thousands,
-    Unit,
-    as_written,
-    given_graph,
-    whose,
-)
-from pgmpy_dp.cli.files import free_name, load_schema, require_writable
-from pgmpy_dp.cli.ledger import marked, open_account, told_ledger
+from pgmpy_dp.cli.arguments import as_written, given_graph, whose
+from pgmpy_dp.cli.files import free_name, require_writable
+from pgmpy_dp.cli.ledger import marked, open_account, show_charged
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -76,37 +49,50 @@ ReleaseOption = Annotated[
     "fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out model.npz",
     'fit records.csv --schema schema.json --edges "age-job,sex-job" --epsilon 1 --out model.npz',
     "fit survey.csv --delimiter ';' --encoding cp1252 --decimal , --schema schema.json --epsilon 1 --out model.npz",
+    'fit records.csv --number "age=0:120 cuts 18,65" --variable "sex=F,M" --strip --epsilon 1 --out model.npz',
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
-    data: Data,
-    schema: SchemaFile,
+    data: option.Data,
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
-    epsilon: Epsilon = None,
-    delta: Delta = 0.0,
-    rho: Rho = None,
+    schema: columns.SchemaOption = None,
+    variable: columns.VariableOption = None,
+    cuts: columns.CutsOption = None,
+    number: columns.NumberOption = None,
+    date: columns.DateOption = None,
+    other: columns.OtherOption = None,
+    texts: columns.TextsOption = None,
+    missing: columns.MissingOption = None,
+    strip: columns.StripOption = False,
+    casefold: columns.CasefoldOption = False,
+    recode: columns.RecodeOption = None,
+    impossible: columns.ImpossibleOption = None,
+    epsilon: option.Epsilon = None,
+    delta: option.Delta = 0.0,
+    rho: option.Rho = None,
     structure: Annotated[
-        Structure | None, typer.Option("--structure", help="How to find the graph if none is given; default learn.")
+        option.Structure | None,
+        typer.Option("--structure", help="How to find the graph if none is given; default learn."),
     ] = None,
-    edges: Edges = None,
-    edges_file: EdgesFile = None,
+    edges: option.Edges = None,
+    edges_file: option.EdgesFile = None,
     estimator: EstimatorOption = None,
-    adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
-    n_records: NRecords = None,
-    unit: Unit = None,
-    rows_per_unit: RowsPerUnit = "1",
-    ledger: LedgerOption = None,
-    budget_epsilon: BudgetEpsilon = None,
-    budget_delta: BudgetDelta = 0.0,
-    budget_rho: BudgetRho = None,
+    adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
+    n_records: option.NRecords = None,
+    unit: option.Unit = None,
+    rows_per_unit: option.RowsPerUnit = "1",
+    ledger: option.Ledger = None,
+    budget_epsilon: option.BudgetEpsilon = None,
+    budget_delta: option.BudgetDelta = 0.0,
+    budget_rho: option.BudgetRho = None,
     release: ReleaseOption = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    delimiter: option.Delimiter = None,
+    encoding: option.Encoding = None,
+    decimal: option.Decimal = None,
+    thousands: option.Thousands = None,
+    overwrite: option.Overwrite = False,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
 ) -> None:
     """Learn a private model from a file of records, within a privacy budget.
 
@@ -123,17 +109,17 @@ def fit(
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
     require_writable(overwrite, (data, schema, edges_file, ledger), out=out, release=release)
-    public = load_schema(schema)
+    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
+    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
+    public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
     graph = given_graph(public, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
-    if graph is None and structure == Structure.INDEPENDENT:
+    if graph is None and structure == option.Structure.INDEPENDENT:
         graph = _without_edges(public)
     learner = _learner(structure, budget, adjacency) if graph is None else _estimator(estimator, budget, adjacency)
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
-    if not data.is_file():
-        ask_for("DATA", str(data), "there is no such file")
     records = as_written(data, delimiter, encoding, decimal, thousands)
     who = whose(unit, rows_per_unit)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
@@ -144,14 +130,11 @@ def fit(
             if release is not None:
                 learner.release_.save(release)
             learner.model_.save(out)
-        document, text = _summary(learner, out, release)
+        document, found = _summary(learner, out, release)
         document["budget"] = budget.guarantee.to_dict()
         if budget.guarantee != learner.privacy_.guarantee:
-            text += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
-        if ledger is not None:
-            document["ledger"], told = told_ledger(ledger, table.ledger)
-            text += f"\n{told}"
-        show(document, text, as_json)
+            found += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
+        show_charged(document, found, as_json, ledger, table.ledger)
         for warning in document["warnings"]:
             note(warning, quiet)
         if ledger is None:
@@ -168,9 +151,9 @@ def refit(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Noisy tables that fit --release kept.")],
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     estimator: EstimatorOption = None,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    overwrite: option.Overwrite = False,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
 ) -> None:
     """Learn a model again from noisy tables, without the records and at no further cost.
 
@@ -187,7 +170,7 @@ def refit(
     graph = nx.Graph()
     graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in tables.scopes))
     graph.add_edges_from((u, v) for scope in tables.scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
-    learner = _estimator(estimator, None, TableAdjacency(tables.adjacency))
+    learner = _estimator(estimator, None, option.TableAdjacency(tables.adjacency))
     with progress(quiet):
         learner.fit_release(graph, tables)
     learner.model_.save(out)
@@ -205,15 +188,15 @@ def _without_edges(schema: Schema) -> nx.Graph:
     return graph
 
 
-def _learner(structure: Structure | None, budget: Budget, adjacency: TableAdjacency) -> Any:
+def _learner(structure: option.Structure | None, budget: Budget, adjacency: option.TableAdjacency) -> Any:
     """An estimator of graph and parameters."""
     from pgmpy_dp.estimators import PrivateChowLiu, PrivateNetwork
 
-    kind = PrivateChowLiu if structure == Structure.CHOW_LIU else PrivateNetwork
+    kind = PrivateChowLiu if structure == option.Structure.CHOW_LIU else PrivateNetwork
     return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency))
 
 
-def _estimator(which: Parameters | None, budget: Budget | None, adjacency: TableAdjacency) -> Any:
+def _estimator(which: Parameters | None, budget: Budget | None, adjacency: option.TableAdjacency) -> Any:
     """An estimator of a given graph's parameters."""
     from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
-from pgmpy_dp.cli.arguments import Delta, Epsilon, Json, Overwrite, Rho, TableAdjacency
 from pgmpy_dp.cli.files import require_writable
 
 if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.ledger import Ledger
 
-__all__ = ["export", "ledgers", "marked", "new", "open_account", "show_ledger", "told_ledger"]
+__all__ = ["export", "ledgers", "marked", "new", "open_account", "show_charged", "show_ledger"]
 
 ledgers = typer.Typer(
     help="What may be spent on the records of one file, and what was.",
@@ -88,23 +88,25 @@ def marked(ledger: Ledger) -> Iterator[None]:
         raise
 
 
-def told_ledger(path: Path, ledger: Ledger) -> tuple[dict[str, str], str]:
-    """What a command tells of the ledger that it charged, for programs and for people."""
-    spent, left = ledger.spent, ledger.left
-    text = f"{path}: costs add up to {spent} of {ledger.budget}, left {left}"
-    return {"file": str(path), "spent": str(spent), "left": str(left)}, text
+def show_charged(document: dict[str, Any], text: str, as_json: bool, path: Path | None, ledger: Ledger) -> None:
+    """The result of a command that was paid for, with what its ledger in a file has left."""
+    if path is not None:
+        spent, left = ledger.spent, ledger.left
+        document["ledger"] = {"file": str(path), "spent": str(spent), "left": str(left)}
+        text += f"\n{path}: costs add up to {spent} of {ledger.budget}, left {left}"
+    show(document, text, as_json)
 
 
 @command(ledgers, "new", "make a ledger", "ledger new ledger.json --epsilon 3 --delta 1e-9")
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON file to make.")],
-    epsilon: Epsilon = None,
-    delta: Delta = 0.0,
-    rho: Rho = None,
+    epsilon: option.Epsilon = None,
+    delta: option.Delta = 0.0,
+    rho: option.Rho = None,
     adjacency: Annotated[
-        TableAdjacency | None, typer.Option("--adjacency", help="Of all fits; default: that of the first.")
+        option.TableAdjacency | None, typer.Option("--adjacency", help="Of all fits; default: that of the first.")
     ] = None,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Make a ledger: the budget of one file of records, for everything that will ever be learned from it."""
     from pgmpy_dp.private.budget import Budget
@@ -121,7 +123,7 @@ def new(
 
 
 @command(ledgers, "show", "show charges and what is left", "ledger show ledger.json", "ledger show ledger.json --json")
-def show_ledger(file: LedgerFile, as_json: Json = False) -> None:
+def show_ledger(file: LedgerFile, as_json: option.Json = False) -> None:
     """Every charge, what the costs add up to, what is left, and the guarantee: the budget's, however it is spent."""
     ledger = _load(file)
     document = {
@@ -140,8 +142,8 @@ def show_ledger(file: LedgerFile, as_json: Json = False) -> None:
 def export(
     file: LedgerFile,
     out: Annotated[Path, typer.Option("--out", help="CSV to write: one line for each charge.")],
-    overwrite: Overwrite = False,
-    as_json: Json = False,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
 ) -> None:
     """Write the charges as a table, for a data protection officer's own records."""
     from pgmpy_dp.private.files import write_atomically

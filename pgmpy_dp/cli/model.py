@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, show
-from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment, variable_named
+from pgmpy_dp.cli.arguments import parse_assignment, variable_named
 from pgmpy_dp.cli.files import load_model, require_writable
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit
 
 
 @command(app, "info", "what a model file holds", "info model.npz")
-def info(model: ModelFile, as_json: Json = False) -> None:
+def info(model: ModelFile, as_json: option.Json = False) -> None:
     """What a model file holds: variables, edges, and the guarantee under which it was learned."""
     from pgmpy_dp.schema import encode_label
 
@@ -32,7 +33,9 @@ def info(model: ModelFile, as_json: Json = False) -> None:
     document: dict[str, Any] = {
         "model": str(model),
         "variables": {str(name): [encode_label(state) for state in states[name]] for name in network.nodes},
+        "numbers": {str(name): {"kind": number.kind, **number.to_dict()} for name, number in network.numbers.items()},
         "edges": [[encode_label(u), encode_label(v)] for u, v in network.edges],
+        "impossible": list(network.impossible),
         "privacy": None if privacy is None else privacy.to_dict(),
     }
     lines = [
@@ -41,7 +44,10 @@ def info(model: ModelFile, as_json: Json = False) -> None:
     ]
     for name in network.nodes:
         neighbours = ", ".join(sorted(map(str, network.neighbors(name)))) or "none"
-        lines.append(f"  {name} ({len(states[name])} states): {neighbours}")
+        number = network.numbers.get(name)
+        what = "" if number is None else f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, "
+        lines.append(f"  {name} ({what}{len(states[name])} states): {neighbours}")
+    lines += ["Rules that it obeys:", *(f"  {rule}" for rule in network.impossible)] if network.impossible else []
     show(document, "\n".join(lines), as_json)
 
 
@@ -50,46 +56,69 @@ def info(model: ModelFile, as_json: Json = False) -> None:
     "query",
     "ask a model for probabilities",
     "query model.npz --variables income --evidence education=Doctorate",
-    'query model.npz --variables "sex,income" --evidence "age=<25" --json',
+    'query model.npz --variables "sex,income" --evidence age=30:40 --json',
 )
 def query(
     model: ModelFile,
     variables: Annotated[str, typer.Option("--variables", help="What to ask about, with commas between.")],
     evidence: Annotated[
-        list[str] | None, typer.Option("--evidence", help="What is known: variable=state; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--evidence",
+            help='What is known: "sex=F"; of numbers and dates "age=37" or a range, "age=30:40"; "age=" is missing. '
+            "May be repeated.",
+        ),
     ] = None,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
-    """The probability of each combination of states of some variables, given others."""
-    from pgmpy_dp.models.conditioning import conditioned
+    """The probability of each combination of states of some variables, given others.
+
+    A number or a date counts as the interval that it is in. Both ends belong to a range; an interval that it cuts
+    through counts by the share of its values. Of one variable of numbers, mean and quartiles are told too.
+    """
+    from pgmpy_dp.models.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
 
     network = load_model(model)
     states = {name: list(network.states[name]) for name in network.nodes}
     asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
-    known: dict[Hashable, int] = {}
+    known: dict[Hashable, str | None] = {}
+    given: dict[str, Any] = {}
     for text in evidence or []:
-        side, value = parse_assignment(text, "--evidence")
+        side, value = parse_assignment(text, "--evidence", empty=True)
         name = variable_named(side, states, "--evidence")
         if name in known:
             ask_for("--evidence", text, f"{name} was given a state before")
-        known[name] = _position(value, states[name], text)
+        known[name] = value or None
+        try:
+            likely = network.likelihood(name, known[name])
+        except ValueError as error:
+            ask_for("--evidence", text, str(error))
+        # A value is told as the state in which it counts.
+        given[str(name)] = encode_label(states[name][int(likely.argmax())]) if (likely == 1).sum() == 1 else value
     both = [name for name in asked if name in known]
     if both or len(set(asked)) < len(asked):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
-    own = network.to_log_linear()
-    table = (conditioned(own, known) if known else own).marginal(asked)
-    given = {str(name): encode_label(states[name][k]) for name, k in known.items()}
+    try:
+        table = network.query(asked, known).values
+    except ImpossibleEvidence:
+        ask_for("--evidence", ", ".join(evidence or ()), "the model gives it the probability 0: ask about what can be")
     cells = list(itertools.product(*(states[name] for name in asked)))
     rows = [
         {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}
         for cell, p in zip(cells, table.ravel(), strict=True)
     ]
-    document = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
+    document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
     condition = "".join(f"{' | ' if k == 0 else ', '}{name}={state}" for k, (name, state) in enumerate(given.items()))
     header = [*map(str, asked), f"P({', '.join(map(str, asked))}{condition})"]
     body = [[*map(str, cell), f"{p:.4f}"] for cell, p in zip(cells, table.ravel(), strict=True)]
-    show(document, _aligned([header, *body]), as_json)
+    text = _aligned([header, *body])
+    if len(asked) == 1 and asked[0] in network.numbers:
+        told = network.summary(asked[0], known)
+        numbers = {f"{label}": _told(value) for label, value in told.items()}
+        document["summary"] = numbers
+        text += f"\nWhere it is not missing: {', '.join(f'{k} {v}' for k, v in numbers.items())}"
+    show(document, text, as_json)
 
 
 @command(app, "sample", "draw synthetic records", "sample model.npz --n 10000 --out synthetic.csv")
@@ -100,35 +129,36 @@ def sample(
     random_state: Annotated[
         int | None, typer.Option("--random-state", help="For the same draws again; it has no part in privacy.", min=0)
     ] = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
+    labels: Annotated[
+        bool, typer.Option("--labels", help='States of numbers and dates, "[18,65)", instead of values within them.')
+    ] = False,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
 ) -> None:
-    """Draw synthetic records. They are as private as the model, however many there are."""
+    """Draw synthetic records. They are as private as the model, however many there are.
+
+    Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution;
+    what is missing is empty. Dates are written as 2020-01-31, or in the format of their variable.
+    """
+    from pgmpy_dp.estimators.columns import days_as_texts
     from pgmpy_dp.private.files import write_atomically
 
     require_writable(overwrite, (model,), out=out)
     kind = _kind(out)
     network = load_model(model)
-    frame = network.sample(n, random_state)
+    frame = network.sample(n, random_state, labels)
+    if kind != ".parquet" and network.schema is not None and not labels:
+        frame = days_as_texts(frame, network.schema)
     write_atomically(out, _as_bytes(frame, kind, out.name.lower().endswith(".gz")))
     text = f"Wrote {out}: {n:,} synthetic records of {frame.shape[1]} variables"
     show({"out": str(out), "n": n, "variables": list(map(str, frame.columns))}, text, as_json)
 
 
-def _position(value: str, states: Sequence, text: str) -> int:
-    """The number of the state that is written `value`, or of the interval that a number lies in."""
-    import numpy as np
+def _told(value: Any) -> Any:
+    """A number, or a day's text; nothing where there is none."""
+    import pandas as pd
 
-    from pgmpy_dp.schema import interval_cuts, match_key
-
-    key = match_key(value)
-    keys = [match_key(state) for state in states]
-    if key in keys:
-        return keys.index(key)
-    cuts = interval_cuts(states)
-    if cuts and key[0] == "number":
-        return int(np.searchsorted(cuts, key[1], side="right"))
-    ask_for("--evidence", text, f"use one of the states {', '.join(map(str, states))}")
+    return None if pd.isna(value) else round(float(value), 6) if not hasattr(value, "date") else str(value.date())
 
 
 def _aligned(rows: list[list[str]]) -> str:

@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, progress, show
-from pgmpy_dp.cli.arguments import (
-    AdjacencyOption,
-    Delta,
-    Edges,
-    EdgesFile,
-    Epsilon,
-    Json,
-    Quiet,
-    Rho,
-    SchemaFile,
-    Structure,
-    TableAdjacency,
-    given_graph,
-)
+from pgmpy_dp.cli.arguments import given_graph
 from pgmpy_dp.cli.files import load_schema
 
 if TYPE_CHECKING:
@@ -60,17 +48,17 @@ class _Table:
     "plan --schema schema.json --rho 0.1 --n 20000 --width 1 --min-weight 0.3 --alpha 0.01",
 )
 def plan(
-    schema: SchemaFile,
+    schema: option.SchemaFile,
     n: Annotated[int, typer.Option("--n", help="About how many records there are, from public knowledge.", min=1)],
-    epsilon: Epsilon = None,
-    delta: Delta = 0.0,
-    rho: Rho = None,
+    epsilon: option.Epsilon = None,
+    delta: option.Delta = 0.0,
+    rho: option.Rho = None,
     structure: Annotated[
-        Structure | None, typer.Option("--structure", help="As fit will be given; default learn.")
+        option.Structure | None, typer.Option("--structure", help="As fit will be given; default learn.")
     ] = None,
-    edges: Edges = None,
-    edges_file: EdgesFile = None,
-    adjacency: AdjacencyOption = TableAdjacency.ADD_REMOVE,
+    edges: option.Edges = None,
+    edges_file: option.EdgesFile = None,
+    adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     width: Annotated[
         float | None, typer.Option("--width", help="For theory: bound on the sum of weights at a variable.")
     ] = None,
@@ -81,8 +69,8 @@ def plan(
     simulations: Annotated[
         int, typer.Option("--simulations", help="Fits to made-up records, for a given graph; 0 for noise alone.", min=0)
     ] = 5,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
 ) -> None:
     """Sizes, noise and expected errors of a fit before there is one. It is given no records and spends nothing.
 
@@ -107,7 +95,7 @@ def plan(
         "adjacency": str(adjacency),
     }
     lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
-    if graph is not None or structure == Structure.INDEPENDENT:
+    if graph is not None or structure == option.Structure.INDEPENDENT:
         with progress(quiet):
             found = preview(
                 public,
@@ -121,7 +109,7 @@ def plan(
         document["inference"] = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
         document["verdict"] = found.verdict
         lines += str(found).splitlines()
-    elif structure == Structure.CHOW_LIU:
+    elif structure == option.Structure.CHOW_LIU:
         tables = _of_tree(public, budget, adjacency, n)
         lines.append(
             f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
@@ -157,14 +145,14 @@ def plan(
     show(document, "\n".join(lines), as_json)
 
 
-def _empty(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) -> Any:
+def _empty(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> Any:
     """A table without records: a mechanism run on it tells its noise and no more."""
     import pandas as pd
 
     from pgmpy_dp.private.data.table import PrivateTable
 
     frame = pd.DataFrame({str(name): pd.Series([], dtype=object) for name in schema.variables})
-    count = n if adjacency == TableAdjacency.REPLACE_ONE else None
+    count = n if adjacency == option.TableAdjacency.REPLACE_ONE else None
     return PrivateTable(frame, schema, adjacency=str(adjacency), ledger=budget, n_records=count)
 
 
@@ -184,7 +172,7 @@ def _previewed(found: Preview) -> list[_Table]:
     ]
 
 
-def _of_tree(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) -> list[_Table]:
+def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> list[_Table]:
     """The tree of an empty table is a random one; its largest tables stand for those of pairs not known yet."""
     from pgmpy_dp.plans import tree
 
@@ -202,7 +190,7 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: TableAdjacency, n: int) 
     ]
 
 
-def _of_network(schema: Schema, budget: Budget, adjacency: TableAdjacency) -> tuple[list[_Table], int]:
+def _of_network(schema: Schema, budget: Budget, adjacency: option.TableAdjacency) -> tuple[list[_Table], int]:
     from pgmpy_dp.plans.network_shares import NetworkSettings, network_shares
     from pgmpy_dp.private.adjacency import Adjacency
 

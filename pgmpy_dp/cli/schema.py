@@ -5,49 +5,45 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli.application import app, ask_for, command, note, show
-from pgmpy_dp.cli.arguments import Json, Overwrite, parse_assignment, parse_states
+from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli.application import app, ask_for, command, show
 from pgmpy_dp.cli.files import require_writable
 
 __all__ = ["schema"]
-
-_RANGE = re.compile(r"\s*[0-9.]+\s*(?:-|–|to)\s*[0-9.]+\s*")
 
 
 @command(
     app,
     "schema",
     "write down columns and their possible values",
+    'schema --variable "sex=F,M" --number "age=0:120:1 cuts 18,65" --missing "?,NA" --strip --out schema.json',
+    'schema --date "admitted=2001-01-01:2020-12-31 bins 20" --recode "sex:Male=M,Female=F" --variable "sex=F,M"',
     'schema --variable "sex=F,M" --cuts "age=25,45,65" --out schema.json',
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
 )
 def schema(
-    variable: Annotated[
-        list[str] | None, typer.Option("--variable", help='A column and all of its possible values: "sex=F,M".')
-    ] = None,
-    cuts: Annotated[
-        list[str] | None,
-        typer.Option("--cuts", help='A column of numbers and where to cut it: "age=25,45,65" has 4 states.'),
-    ] = None,
+    variable: columns.VariableOption = None,
+    cuts: columns.CutsOption = None,
+    number: columns.NumberOption = None,
+    date: columns.DateOption = None,
     codebook: Annotated[
         Path | None, typer.Option("--codebook", help="CSV with the columns variable,state: one line for each state.")
     ] = None,
-    other: Annotated[
-        list[str] | None, typer.Option("--other", help='State that takes all other values: "job=unknown".')
-    ] = None,
-    texts: Annotated[
-        list[str] | None,
-        typer.Option("--texts", help="A column that holds intervals as texts, having been cut already."),
-    ] = None,
+    other: columns.OtherOption = None,
+    texts: columns.TextsOption = None,
+    missing: columns.MissingOption = None,
+    strip: columns.StripOption = False,
+    casefold: columns.CasefoldOption = False,
+    recode: columns.RecodeOption = None,
+    impossible: columns.ImpossibleOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
 ) -> None:
     """Write the public schema of a table: its columns and their possible values.
 
@@ -56,57 +52,34 @@ def schema(
 
     Records with a value that is not in the schema are left out, unless --other names a state that takes such values.
 
-    Values are compared as texts, "30-59" too: numbers are counted in the intervals of --cuts alone. Values that are
-    almost such intervals, "[30, 60)" for one, are refused, unless --texts says that the column holds them as they are.
-    """
-    from pgmpy_dp.schema import Schema, almost_intervals, interval_states
+    Values are compared as texts, "30-59" too: numbers are counted in the cells of --number and the intervals of --cuts
+    alone. Values that are almost such intervals, "[30, 60)" for one, are refused, unless --texts says that the column
+    holds them as they are.
 
+    A number beyond its bounds counts as the bound and a missing one has a state of its own, unless --number says
+    otherwise. --missing, --strip, --casefold and --recode say which spellings mean the same.
+
+    --impossible, which may be repeated, says what is known to be impossible: an implication such as
+    "age < 15 -> marital = never", or a combination such as "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >,
+    >= and in {a, b}, joined by &. Learned models obey it: synthetic records never break it.
+    """
     require_writable(overwrite, (codebook,), out=out)
-    states: dict[str, list[str]] = {} if codebook is None else _read_codebook(codebook)
-    for option, given in (("--variable", variable or []), ("--cuts", cuts or [])):
-        for text in given:
-            name, parts = parse_states(text, option)
-            if name in states:
-                ask_for(option, text, f"{name} was described before; describe each variable once")
-            states[name] = interval_states(_numbers(text, parts)) if option == "--cuts" else parts
-    if not states:
-        ask_for("--variable", None, 'describe a column with --variable "sex=F,M", --cuts "age=25,45" or --codebook')
-    others = dict(parse_assignment(text, "--other") for text in other or [])
-    for name, listed in states.items():
-        meant = None if name in (texts or ()) else almost_intervals(listed, others.get(name))
-        if meant is not None:
-            cut = f'for a column of numbers write --cuts "{name}={_cuts(meant)}"'
-            remedy = f"intervals, but compared as texts; {cut}, for one of such texts add --texts {name}"
-            ask_for(f"the list of states of {name}", listed, remedy)
-        ranges = [state for state in listed if _RANGE.fullmatch(state)]
-        if ranges and name not in (texts or ()):
-            note(
-                f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; --cuts is for numbers"
-            )
-    found = Schema(states, other=others, texts=texts or ())
+    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
+    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
+    states = None if codebook is None else _read_codebook(codebook)
+    found = columns.described(None, states, **declared, other=other, texts=texts, impossible=impossible, **reading)
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
         return
     found.to_json(out)
-    sizes = [found.cardinality(name) for name in found.variables]
-    cells = math.prod(sizes)
-    text = f"Wrote {out}: {len(sizes)} variables with {min(sizes)} to {max(sizes)} states, {cells:,} possible records"
-    show({"schema": str(out), "variables": len(sizes), "possible_records": cells}, text, as_json)
-
-
-def _numbers(text: str, parts: list[str]) -> list[float]:
-    try:
-        return [float(part) for part in parts]
-    except ValueError:
-        ask_for("--cuts", text, 'write ascending numbers with decimal points and commas between: "age=25,45.5"')
-
-
-def _cuts(states: list[str]) -> str:
-    """The cuts of states of intervals, as --cuts takes them."""
-    from pgmpy_dp.schema import interval_cuts
-
-    return ",".join(f"{cut:.15g}" for cut in interval_cuts(states) or ())
+    sizes = found.cardinalities.values()
+    text = f"Wrote {out}: {len(found)} variables"
+    if sizes:
+        text += f" with {min(sizes)} to {max(sizes)} states, {math.prod(sizes):,} possible records"
+    if len(sizes) < len(found):
+        text += f", {len(found) - len(sizes)} of them numbers without cells"
+    show({"schema": str(out), "variables": len(found), "possible_records": math.prod(sizes)}, text, as_json)
 
 
 def _read_codebook(path: Path) -> dict[str, list[str]]:

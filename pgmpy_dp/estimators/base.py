@@ -11,6 +11,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -23,13 +24,15 @@ from tqdm.auto import tqdm
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
-from pgmpy_dp.estimators.private_base import PrivateFit
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES, PrivateFit
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference import Inference, require_inference
+from pgmpy_dp.models.inference import Inference, choose_inference, require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans import marginals
+from pgmpy_dp.plans.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -41,6 +44,7 @@ __all__ = ["BaseMarginalsEstimator", "private_table", "progress_bar", "schema_an
 Progress = Callable[[], None] | None
 
 
+@dataclass(repr=False, eq=False)
 class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
@@ -72,7 +76,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     parameters_ : list of DiscreteFactor
         One for each maximal clique of the graph; their product sums to 1.
     model_ : MarkovNetwork
-        The graph with these parameters.
+        The graph with these parameters, and with the edges that rules about what is impossible need.
     release_
     privacy_
     n_records_, n_records_sd_ : float
@@ -98,35 +102,21 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     }
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "noise": "gaussian"})
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        cliques: list[tuple] | None = None,
-        noise: str = "auto",
-        weights: list[float] | None = None,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        random_state: int | None = None,
-        inference: Inference = "exact",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.cliques = cliques
-        self.noise = noise
-        self.weights = weights
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.inference = inference
-        super().__init__()
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    cliques: list[tuple] | None = None
+    noise: str = "auto"
+    weights: list[float] | None = None
+    _: KW_ONLY
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    random_state: int | None = None
+    inference: Inference = "exact"
 
     @abstractmethod
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
@@ -188,11 +178,14 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         settings = self._settings(cliques)
         self._rehearse()
         if table is None:
-            table = _new_table(self, data, schema.subset(graph.nodes), budget, unit, rows_per_unit)
+            own = schema.subset(name for name in schema if name in graph)
+            table = _new_table(self, data, own, budget, unit, rows_per_unit)
         return self._take(self._run(table, settings, budget), table, graph=graph)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
         """Learn again from tables that were released before; needs no records and costs nothing.
+
+        If `state_names` is a `Schema`, its rules about what is impossible count, not the release's.
 
         Parameters
         ----------
@@ -215,11 +208,18 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         self._check_release(release)
         if self.state_names is not None:
             given = Schema.coerce(self.state_names)
-            different = [name for name in graph if name in given and given[name] != release.schema.get(name)]
+            different = given.matches(release.schema, [name for name in graph if name in given])
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
-        self._checked_cliques(graph, release.schema, release.scopes)
+        self._checked_cliques(graph, self._schema(release, graph), release.scopes)
         return self._take(release, graph=graph)
+
+    def _schema(self, release: Release, graph: nx.Graph) -> Schema:
+        """Of the model: that of `state_names` where there is one, whose rules may be others than the release's."""
+        given = None if self.state_names is None else Schema.coerce(self.state_names)
+        if given is None or any(name not in given for name in graph):
+            return release.schema
+        return release.schema.replaced({}, given.subset(graph.nodes).impossible)
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
@@ -229,10 +229,9 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 f"the model has the variables {unknown}, which are not in state_names; "
                 "add their states, or remove them from the graph"
             )
-        schema.require_discrete(graph.nodes, argument="state_names")
         if scopes is not None:
             _check_scopes(graph, scopes)
-        cliques = Cliques.from_graph(graph, schema.cardinalities, scopes)
+        cliques = Cliques.from_graph(graph, largest_sizes(schema), scopes)
         covered = nx.Graph((u, v) for scope in cliques.scopes for u in scope for v in scope)
         absent = [name for name in graph if name not in covered]
         absent += [edge for edge in graph.edges() if not covered.has_edge(*edge)]
@@ -241,7 +240,11 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 f"cliques: no table covers the nodes or edges {absent} of the model; add one that does (cliques=None "
                 "takes one for each edge), or remove them from the graph"
             )
-        require_inference(cliques, self.inference, self.memory_limit)
+        # What "auto" is settled by is the fit, which does not know of rules; the model that obeys them has to fit too.
+        chosen = choose_inference(cliques, self.inference, self.memory_limit)
+        zeros = schema.subset(graph.nodes).zeros
+        for layout in (cliques, with_zeros(cliques, zeros)):
+            require_inference(layout, chosen, self.memory_limit)
         return cliques
 
     def _settings(self, cliques: Cliques) -> Any:
@@ -261,7 +264,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         noisy = noisy_marginals(release, tuple(graph.nodes))
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
-        model = MarkovNetwork.from_log_linear(fit.model, graph, release.schema, privacy)
+        schema = self._schema(release, graph)
+        model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
         return {
             "parameters_": model.factors,
             "model_": model,
@@ -275,15 +279,6 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             "inference_status_": fit.details["inference"],
             "_fit": fit,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        return [
-            {"epsilon": 1.0, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100, "noise": "gaussian"},
-        ]
 
 
 def private_table(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.collective_em import collective_em
-from pgmpy_dp.models.inference import Inference
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveEM"]
 
 
+@dataclass(repr=False, eq=False)
 class CollectiveEM(BaseMarginalsEstimator):
     """Private parameters by expectation-maximisation for collective graphical models.
 
@@ -75,42 +74,15 @@ class CollectiveEM(BaseMarginalsEstimator):
     0.7
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        cliques: list[tuple] | None = None,
-        noise: str = "auto",
-        weights: list[float] | None = None,
-        e_step: str = "dual",
-        n_iter: int | None = None,
-        step: float | None = None,
-        stop: str | None = "risk",
-        damping: float | None = None,
-        n_propagations: int | None = None,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        random_state: int | None = None,
-        inference: Inference = "exact",
-    ) -> None:
-        self.e_step = e_step
-        self.n_iter = n_iter
-        self.step = step
-        self.stop = stop
-        self.damping = damping
-        self.n_propagations = n_propagations
-        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
-        super().__init__(*data, memory_limit, random_state, inference)
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "e_step": "nlbp", "n_iter": 2, "n_propagations": 3})
+
+    e_step: str = "dual"
+    n_iter: int | None = None
+    step: float | None = None
+    stop: str | None = "risk"
+    damping: float | None = None
+    n_propagations: int | None = None
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._given("e_step", "n_iter", "step", "stop", "damping", "n_propagations", "memory_limit", "inference")
         return collective_em(noisy, **how, callback=progress)
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        first, second = super().get_test_params(parameter_set)
-        return [first, {**second, "e_step": "nlbp", "n_iter": 2, "n_propagations": 3}]

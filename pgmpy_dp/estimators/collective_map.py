@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import networkx as nx
 import numpy as np
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior import ParameterPosterior
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL
-from pgmpy_dp.models.inference import Inference
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior import sample_posterior
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE
 from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveMAP"]
 
 
+@dataclass(repr=False, eq=False)
 class CollectiveMAP(BaseMarginalsEstimator):
     """Private parameters by penalised, smoothed marginal likelihood of the noisy tables.
 
@@ -84,37 +83,16 @@ class CollectiveMAP(BaseMarginalsEstimator):
     0.7
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        cliques: list[tuple] | None = None,
-        noise: str = "auto",
-        weights: list[float] | None = None,
-        entropy_share: float = 0.3,
-        margin_share: float = 0.5,
-        n_rounds: int = 3,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        random_state: int | None = None,
-        inference: Inference = "exact",
-        prior_tail: float = PRIOR_TAIL,
-        variance_shape: float = VARIANCE_SHAPE,
-    ) -> None:
-        self.entropy_share = entropy_share
-        self.margin_share = margin_share
-        self.n_rounds = n_rounds
-        self.max_iter = max_iter
-        self.tol = tol
-        self.prior_tail = prior_tail
-        self.variance_shape = variance_shape
-        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
-        super().__init__(*data, memory_limit, random_state, inference)
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "n_rounds": 1, "max_iter": 10})
+
+    entropy_share: float = 0.3
+    margin_share: float = 0.5
+    n_rounds: int = 3
+    max_iter: int = 100
+    tol: float = 1e-5
+    _: KW_ONLY
+    prior_tail: float = PRIOR_TAIL
+    variance_shape: float = VARIANCE_SHAPE
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._given("entropy_share", "margin_share", "n_rounds", "max_iter", "tol", "memory_limit", "inference")
@@ -164,10 +142,6 @@ class CollectiveMAP(BaseMarginalsEstimator):
         draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
-        return ParameterPosterior(draws, self.release_.schema, graph, self.privacy_)
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        first, second = super().get_test_params(parameter_set)
-        return [first, {**second, "n_rounds": 1, "max_iter": 10}]
+        schema = self._schema(self.release_, graph)
+        draws = draws.obeying(schema.subset(graph.nodes).zeros)
+        return ParameterPosterior(draws, schema, graph, self.privacy_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from pgmpy_dp.estimators.block_votes import BaseBlockVotes
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.plans import edge_voting
 from pgmpy_dp.plans.block_graphs import BlockSettings
 from pgmpy_dp.plans.edge_voting import VotingSettings, edge_frequencies
@@ -21,6 +23,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["EdgeVoting"]
 
 
+@dataclass(repr=False, eq=False)
 class EdgeVoting(BaseBlockVotes):
     """The edges that more than half of many disjoint blocks of records have in their graphs, by noisy counts.
 
@@ -79,35 +82,26 @@ class EdgeVoting(BaseBlockVotes):
     """
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("edge_votes",)
+    _examples = (
+        {"width": 2.0, "min_edge_weight": 0.4, **TABLE_EXAMPLES[0]},
+        {"width": 2.0, "min_edge_weight": 0.4, "max_edges": 1, **TABLE_EXAMPLES[1]},
+    )
 
-    def __init__(
-        self,
-        width: float,
-        min_edge_weight: float,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        max_edges: int | None = None,
-        n_blocks: int | None = None,
-        noise: str = "auto",
-        learner: str = "auto",
-        order: int = 2,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        n_workers: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.width = width
-        self.min_edge_weight = min_edge_weight
-        self.max_edges = max_edges
-        self.n_blocks = n_blocks
-        self.noise = noise
-        self.learner = learner
-        self.order = order
-        self.n_workers = n_workers
-        self.random_state = random_state
-        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
+    width: float
+    min_edge_weight: float
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    max_edges: int | None = None
+    n_blocks: int | None = None
+    noise: str = "auto"
+    learner: str = "auto"
+    order: int = 2
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    n_workers: int | None = None
+    random_state: int | None = None
 
     def _blocks(self) -> BlockSettings:
         return dataclasses.replace(super()._blocks(), max_edges=self.max_edges)
@@ -128,13 +122,3 @@ class EdgeVoting(BaseBlockVotes):
             "edge_scores_": shares.copy(),
             "n_blocks_": int(release.public["n_blocks"]),
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        given = {"width": 2.0, "min_edge_weight": 0.4, "state_names": states}
-        return [
-            {**given, "epsilon": 1.0},
-            {**given, "rho": 0.1, "max_edges": 1, "adjacency": "replace_one", "n_records": 100},
-        ]

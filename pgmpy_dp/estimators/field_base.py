@@ -12,12 +12,13 @@ import networkx as nx
 import numpy as np
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, require_choice, require_flag
 from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import RandomField, edge_scores
 from pgmpy_dp.plans import frank_wolfe, pseudo_likelihood
@@ -39,6 +40,7 @@ _METHODS = ("auto", "moments", "frank-wolfe", "gradient")
 _DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class BaseFieldEstimator(BaseGraphEstimator):
     """Parameters and graph of a Markov random field; abstract, see the three estimators.
 
@@ -49,35 +51,23 @@ class BaseFieldEstimator(BaseGraphEstimator):
     _tags: ClassVar[dict[str, Any]] = {**BaseGraphEstimator._tags, "task": "parameters and graph"}
 
     _family: ClassVar[str]
+    _examples = ({"width": 2.0, **TABLE_EXAMPLES[0]}, {"width": 1.0, **TABLE_EXAMPLES[1]})
 
-    def __init__(
-        self,
-        width: float,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        method: str = "auto",
-        graph: Any = None,
-        n_iter: int | None = None,
-        sparse: bool = True,
-        min_edge_weight: float | None = None,
-        inference: Inference = "auto",
-        memory_limit: int = FIELD_MEMORY_LIMIT,
-        random_state: int | None = None,
-    ) -> None:
-        self.width = width
-        self.method = method
-        self.graph = graph
-        self.n_iter = n_iter
-        self.sparse = sparse
-        self.min_edge_weight = min_edge_weight
-        self.inference = inference
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
+    width: float
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    method: str = "auto"
+    graph: Any = None
+    n_iter: int | None = None
+    sparse: bool = True
+    min_edge_weight: float | None = None
+    inference: Inference = "auto"
+    memory_limit: int = FIELD_MEMORY_LIMIT
+    random_state: int | None = None
 
     @abstractmethod
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
@@ -104,8 +94,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
+        require_choice("method", self.method, _METHODS)
         schema.require_discrete(argument="state_names")
         if len(schema) < 2:
             raise ValueError(f"state_names has {len(schema)} variable; interactions need at least two")
@@ -121,8 +110,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
             raise ValueError(f"order={settings.order!r} is more than the {len(schema)} variables; pass at most as many")
         if settings.graph is not None:
             edge_positions(schema, settings.graph)
-        if not isinstance(self.sparse, bool | np.bool_):
-            raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
+        require_flag("sparse", self.sparse)
         if self.min_edge_weight is not None:
             checked_number("min_edge_weight", self.min_edge_weight, positive=True)
         checked_integer("memory_limit", self.memory_limit, 1)

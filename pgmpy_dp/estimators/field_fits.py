@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.estimators.privacy import steps_taken
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.models.moment_matching import match_interactions, match_parities
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import BinaryField, Pairwise, RandomField
@@ -19,7 +20,6 @@ from pgmpy_dp.plans.parities import released_subsets
 from pgmpy_dp.plans.public_graph import edge_positions, released_edges
 from pgmpy_dp.private.curator.field_moments import Subsets, family_size, parity_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.sensitive import Noise, Release
 
 __all__ = ["FieldFit", "field_of"]

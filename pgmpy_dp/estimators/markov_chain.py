@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,11 +14,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_softmax
 
+from pgmpy_dp.checks import require_choice, require_flag
 from pgmpy_dp.estimators.base import Progress, progress_bar
+from pgmpy_dp.estimators.columns import values_of
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement, steps_taken
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.collective_em import collective_em
+from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_chain import (
     ChainFit,
     MarkovChain,
@@ -31,13 +35,14 @@ from pgmpy_dp.plans import chain, chain_gradient
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Number, Schema
 
 __all__ = ["PrivateMarkovChain"]
 
 _METHODS = ("map", "em", "naive", "sgd")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateMarkovChain(BasePrivateEstimator):
     """First-order, time-homogeneous Markov chain of users' sequences under user-level differential privacy.
 
@@ -139,67 +144,41 @@ class PrivateMarkovChain(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "sequences",
         "model_kind": "chain",
         "data_kind": "sequences",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("chain", "chain_logits")
+    _examples = (
+        {"epsilon": 1.0, "state_names": {"page": ["a", "b"]}},
+        {"rho": 0.1, "state_names": {"page": ["a", "b"]}, "adjacency": "replace_one", "n_users": 9, "method": "naive"},
+        {"epsilon": 1.0, "delta": 1e-3, "state_names": {"page": ["a", "b"]}, "method": "sgd", "n_steps": 20},
+    )
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_users: int | None = None,
-        unit: Hashable = "user",
-        sequence: Hashable = "sequence",
-        order: Hashable | None = None,
-        separator: str | None = None,
-        segment_length: int | None = None,
-        max_segments: int | None = None,
-        initial_share: float = 0.25,
-        method: str = "map",
-        stay: bool = True,
-        noise: str = "auto",
-        n_steps: int = 200,
-        batch_rate: float | None = None,
-        clip_norm: float | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        average_share: float = 0.5,
-        count_share: float = 0.05,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.state_names = state_names
-        self.adjacency = adjacency
-        self.n_users = n_users
-        self.unit = unit
-        self.sequence = sequence
-        self.order = order
-        self.separator = separator
-        self.segment_length = segment_length
-        self.max_segments = max_segments
-        self.initial_share = initial_share
-        self.method = method
-        self.stay = stay
-        self.noise = noise
-        self.n_steps = n_steps
-        self.batch_rate = batch_rate
-        self.clip_norm = clip_norm
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.average_share = average_share
-        self.count_share = count_share
-        self.random_state = random_state
-        super().__init__()
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_users: int | None = None
+    unit: Hashable = "user"
+    sequence: Hashable = "sequence"
+    order: Hashable | None = None
+    separator: str | None = None
+    segment_length: int | None = None
+    max_segments: int | None = None
+    initial_share: float = 0.25
+    method: str = "map"
+    stay: bool = True
+    noise: str = "auto"
+    n_steps: int = 200
+    batch_rate: float | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    momentum: float = 0.9
+    average_share: float = 0.5
+    count_share: float = 0.05
+    random_state: int | None = None
 
     def to_markov_network(self, length: int) -> MarkovNetwork:
         """The chain's first `length` states as a pgmpy model, with nodes ``(variable, 0)``, ``(variable, 1)``, ...
@@ -231,7 +210,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
         graph = nx.Graph()
         graph.add_nodes_from(names)
         graph.add_edges_from(itertools.pairwise(names))
-        states = Schema({name: list(self.states_) for name in names}, texts=names)
+        (declared,) = self.release_.schema.values()
+        states = Schema(dict.fromkeys(names, declared), texts=() if isinstance(declared, Number) else names)
         return MarkovNetwork.from_log_linear(model, graph, states, self.privacy_)
 
     def transition_probabilities(self) -> pd.DataFrame:
@@ -276,7 +256,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
         _, lengths, codes = read_sequences(X, self.release_.schema, **columns)
         return self.chain_.log_probability(np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else [])
 
-    def sample(self, n: int, length: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+    def sample(
+        self, n: int, length: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+    ) -> pd.DataFrame:
         """Synthetic sequences; as private as the release.
 
         Parameters
@@ -287,17 +269,25 @@ class PrivateMarkovChain(BasePrivateEstimator):
             Number of states of each.
         random_state : int, numpy.random.Generator or None
             Only for repeatable draws; it has no part in privacy.
+        labels : bool, default False
+            States instead of numbers and days.
 
         Returns
         -------
         pandas.DataFrame of shape (n, length)
-            One row for each; columns 0 .. length - 1 in order of time.
+            One row for each; columns 0 .. length - 1 in order of time. Numbers and days as in `MarkovNetwork.sample`.
         """
         self.check_is_fitted()
-        codes = self.chain_.sample(n, length, np.random.default_rng(random_state))
-        labels = np.empty(len(self.states_), dtype=object)
-        labels[:] = self.states_
-        return pd.DataFrame(labels[codes], columns=range(length)).infer_objects()
+        rng = np.random.default_rng(random_state)
+        codes = self.chain_.sample(n, length, rng)
+        (declared,) = self.release_.schema.values()
+        if isinstance(declared, Number) and not labels:
+            (stream,) = rng.spawn(1)
+            columns = [values_of(Values(declared), drawn, stream) for drawn in codes.T]
+            return pd.concat(columns, axis=1).set_axis(range(length), axis=1)
+        states = np.empty(len(self.states_), dtype=object)
+        states[:] = self.states_
+        return pd.DataFrame(states[codes], columns=range(length)).infer_objects()
 
     def _check(self) -> None:
         self._check_method()
@@ -328,10 +318,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
             )
 
     def _check_method(self) -> None:
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
-        if not isinstance(self.stay, bool | np.bool_):
-            raise TypeError(f"stay={self.stay!r} is a {type(self.stay).__name__}; pass True or False")
+        require_choice("method", self.method, _METHODS)
+        require_flag("stay", self.stay)
 
     def _settings(self) -> chain.ChainSettings | chain_gradient.ChainGradientSettings:
         """Of the release; ValueError for what does not go with the method."""
@@ -393,13 +381,3 @@ class PrivateMarkovChain(BasePrivateEstimator):
             "converged_": converged,
             "status_": status,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"page": ["a", "b"]}
-        return [
-            {"epsilon": 1.0, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_users": 100, "method": "naive"},
-            {"epsilon": 1.0, "delta": 1e-3, "state_names": states, "method": "sgd", "n_steps": 20},
-        ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import networkx as nx
@@ -14,19 +15,26 @@ import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.models import DiscreteMarkovNetwork, JunctionTree
 
+from pgmpy_dp.estimators.columns import as_column, states_of, values_of
 from pgmpy_dp.estimators.conversion import factors_to_log_linear, log_linear_to_factors, to_pgmpy_junction_tree
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.belief_propagation import LOG_ZERO
+from pgmpy_dp.models.conditioning import conditioned
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import likelihood
 from pgmpy_dp.models.inference import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.data.frame import encode, n_rows
 from pgmpy_dp.private.files import write_atomically
-from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
 
 __all__ = ["MarkovNetwork"]
 
 _FORMAT = "pgmpy_dp.MarkovNetwork"
-_VERSION = 1
+_VERSION = 2
+_READABLE = (1, 2)
 
 
 class MarkovNetwork(DiscreteMarkovNetwork):
@@ -55,6 +63,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         The potentials. After a fit their product sums to 1.
     privacy : Privacy or None
         The guarantee under which the factors were learned; None where they were set by hand.
+    schema : Schema or None
+        The public description of the variables that the model was learned with: which are numbers or days, how a cell
+        is read, and the order of columns. It counts while it has the model's variables and their states.
+    within : mapping of node to Values
+        How values are distributed within the states of a variable, where that is not uniform.
 
     Examples
     --------
@@ -84,6 +97,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         # A set of its own: pgmpy's default is one list shared by all models.
         self.latents = set() if latents is None else set(latents)
         self.privacy: Privacy | None = None
+        self.schema: Schema | None = None
+        self.within: dict[Hashable, Values] = {}
         self.memory_limit = memory_limit
         self.inference = inference
 
@@ -162,7 +177,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
 
     def copy(self) -> MarkovNetwork:
-        """Independent copy with factors, latents and the privacy record; pgmpy's own drops the last two.
+        """Independent copy with factors, latents, schema and the privacy record; pgmpy's own drops all but factors.
 
         Returns
         -------
@@ -170,7 +185,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
-        clone.privacy = self.privacy
+        clone.privacy, clone.schema, clone.within = self.privacy, self.schema, dict(self.within)
         return clone
 
     def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
@@ -223,7 +238,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Returns
         -------
         MarkovNetwork
-            This model. If the fit fails it is left as it was.
+            This model. If the fit fails it is left as it was. It gets the edges that the schema's rules about what is
+            impossible need.
 
         Raises
         ------
@@ -238,7 +254,10 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         # Assigned only now: an exception above leaves this model as it was.
         self.factors = [factor.copy() for factor in estimator.parameters_]
         self.privacy = getattr(estimator, "privacy_", None)
-        self.inference = getattr(getattr(estimator, "model_", None), "inference", "exact")
+        learned = getattr(estimator, "model_", None)
+        self.inference = getattr(learned, "inference", "exact")
+        self.schema, self.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
+        self.add_edges_from(getattr(learned, "edges", ()))
         return self
 
     # -- exact inference -----------------------------------------------------------------------
@@ -264,8 +283,12 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         graph: nx.Graph,
         state_names: Schema | dict,
         privacy: Privacy | None = None,
+        within: Mapping[Hashable, Values] | None = None,
     ) -> MarkovNetwork:
         """Model on `graph` with the distribution of `model`, whose scopes must be cliques of the graph.
+
+        Where the schema has rules about what is impossible, the distribution is conditioned on what is possible, and
+        the graph gets an edge between any two variables of a rule; see `pgmpy_dp.models.structural_zeros.obeying`.
 
         Parameters
         ----------
@@ -273,17 +296,32 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         graph : networkx.Graph
             Over the same variables.
         state_names : Schema or dict
-            States of each variable in the order of the tables.
+            States of each variable in the order of the tables; more variables are allowed. Recorded with the result.
         privacy : Privacy, optional
             Recorded with the result.
+        within : mapping of variable to Values, optional
+            See the attribute.
 
         Returns
         -------
         MarkovNetwork
+
+        Raises
+        ------
+        InferenceTooLarge
+            If inference with the tables of the rules would exceed the model's memory limit.
         """
+        declared = Schema.coerce(state_names)
+        schema = declared.subset(name for name in declared if name in graph)
+        model = obeying(model, schema.zeros)
         network = cls(graph, memory_limit=model.memory_limit, inference=model.inference)
-        network.factors = log_linear_to_factors(model, network, Schema.coerce(state_names))
-        network.privacy = privacy
+        for box in schema.zeros:
+            network.add_edges_from(itertools.combinations(box, 2))
+        network.factors = log_linear_to_factors(model, network, schema.states)
+        network.schema = Schema.coerce(state_names).subset(
+            name for name in Schema.coerce(state_names) if name in network
+        )
+        network.privacy, network.within = privacy, dict(within or {})
         return network
 
     def marginal(self, variables: Hashable | Sequence[Hashable]) -> DiscreteFactor:
@@ -304,12 +342,146 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         InferenceUnavailable
             Under loopy inference, for variables that no factor has together.
         """
-        names = self._as_names(variables)
-        table = self.to_log_linear().marginal(names)
+        return self.query(variables)
+
+    def query(
+        self, variables: Hashable | Sequence[Hashable], evidence: Mapping[Hashable, Any] | None = None
+    ) -> DiscreteFactor:
+        """Distribution of some variables given what is known of others; exact unless `inference` is loopy.
+
+        Parameters
+        ----------
+        variables : list of nodes, or one node
+            Axes of the result, in this order.
+        evidence : dict of node to what is known, optional
+            A state; of numbers and days a value too, None for missing, or a range: ``(30, 40)``, ``slice(30, None)``,
+            ``"30:40"`` or a pandas Interval. See Notes.
+
+        Returns
+        -------
+        DiscreteFactor
+            Sums to 1.
+
+        Raises
+        ------
+        ValueError
+            For evidence that is no state, outside the bounds, an empty range, or impossible in the model, and for a
+            variable that is asked about and known.
+        InferenceUnavailable
+            Under loopy inference, for variables that no factor has together.
+
+        Notes
+        -----
+        A value counts as the cell that it is in. Both ends belong to a range (an Interval says which do). A cell that
+        a range takes whole counts fully, one that it cuts through by the share of its values, as if they were uniform
+        within it (or as `within` has them): of ``[30,40)`` with whole numbers the range ``(35, 60)`` has one half,
+        (30, 30) one tenth.
+
+        Examples
+        --------
+        >>> from pgmpy_dp.models.cliques import Cliques
+        >>> from pgmpy_dp.schema import Number
+        >>> schema = Schema({"age": Number(0, 40, bins=2, missing="drop", resolution=1), "smokes": [False, True]})
+        >>> joint = LogLinearModel(Cliques(("age", "smokes"), (2, 2), (("age", "smokes"),)), np.log([4.0, 1, 3, 2]))
+        >>> model = MarkovNetwork.from_log_linear(joint, nx.Graph([("age", "smokes")]), schema)
+        >>> model.query("smokes", {"age": 37}).values.round(3), model.query("smokes", {"age": "0:30"}).values.round(3)
+        (array([0.6, 0.4]), array([0.733, 0.267]))
+        """
+        names, known = self._as_names(variables), dict(evidence or {})
+        if both := [name for name in names if name in known]:
+            raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
+        model = self.to_log_linear()
+        if known:
+            model = conditioned(model, {name: self.likelihood(name, given) for name, given in known.items()})
+            if model.approximate_log_partition < LOG_ZERO / 2:
+                raise ValueError(f"evidence={evidence!r} has a probability of 0 in the model; leave some of it out")
+        table = model.marginal(names)
         states = self.states
         return DiscreteFactor(names, list(table.shape), table, state_names={name: list(states[name]) for name in names})
 
-    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+    def likelihood(self, variable: Hashable, given: Any) -> np.ndarray:
+        """How likely what is known of a variable is in each of its states: what `query` makes of it.
+
+        Parameters
+        ----------
+        variable : node
+        given : object
+            See `query`.
+
+        Returns
+        -------
+        ndarray of shape (states,)
+            1 in the state of a value; shares of a range.
+
+        Raises
+        ------
+        ValueError
+            As `query`.
+        """
+        (name,) = self._as_names([variable])
+        return likelihood(self._readable(), name, given, self.within.get(name))
+
+    def probability(self, event: Mapping[Hashable, Any], evidence: Mapping[Hashable, Any] | None = None) -> float:
+        """Probability that some variables have given states, or numbers in given ranges.
+
+        Parameters
+        ----------
+        event, evidence : dict of node to state, value or range
+            See `query`. In an event a number or a day is itself, not its cell.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            As `query`, and for a single number of a variable without a resolution, which has no probability.
+        """
+        table = self.query(list(event), evidence).values
+        schema = self._readable()
+        for name, given in reversed(list(event.items())):
+            table = table @ likelihood(schema, name, given, self.within.get(name), event=True)
+        return float(table)
+
+    def summary(
+        self,
+        variable: Hashable,
+        evidence: Mapping[Hashable, Any] | None = None,
+        quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+    ) -> pd.Series:
+        """Mean and quantiles of a variable of numbers or days, where it is not missing, given what is known of others.
+
+        Parameters
+        ----------
+        variable : node
+        evidence : dict, optional
+            See `query`.
+        quantiles : sequence of float in [0, 1]
+
+        Returns
+        -------
+        pandas.Series
+            "mean", then each quantile; of days as datetime64. Values within a cell count as uniform, or as `within` has
+            them.
+
+        Raises
+        ------
+        ValueError
+            As `query`, and for a variable without numbers.
+        """
+        (name,) = self._as_names([variable])
+        if name not in self.numbers:
+            raise ValueError(f"variable={variable!r} has states and no numbers; use query")
+        if not all(0 <= level <= 1 for level in quantiles):
+            raise ValueError(f"quantiles={quantiles!r} must be from 0 to 1")
+        values, table = self.within.get(name) or Values(self.numbers[name]), self.query(name, evidence).values
+        found = np.array([values.mean(table), *values.quantiles(table, quantiles)])
+        return as_column(self.numbers[name], found, whole=False).set_axis(["mean", *quantiles])
+
+    def sample(
+        self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+    ) -> pd.DataFrame:
         """Draw independent synthetic records, exactly from the model.
 
         Records drawn from a privately learned model are as private as the model, however many there are.
@@ -320,11 +492,16 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             Number of records.
         random_state : int, numpy.random.Generator or None
             Only for repeatable draws; it has no part in privacy.
+        labels : bool, default False
+            The states of numbers and days ("[18,65)") instead of values within them.
 
         Returns
         -------
         pandas.DataFrame
-            n rows; one column of state names for each node, in the order of the nodes.
+            n rows; one column for each node, in the order of the schema (without one, of the nodes). Numbers and days
+            are drawn within their cell, in their resolution: whole ones as int64, or pandas' Int64 where they can be
+            missing, others as float64 with NaN, days as datetime64 with NaT. What counted as "outside" is missing too.
+            Other variables have the names of their states.
 
         Raises
         ------
@@ -335,13 +512,50 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"n={n!r} must be a whole number of records, 0 or more")
-        codes = self.to_log_linear().sample(int(n), np.random.default_rng(random_state))
-        states = self.states
-        columns = [_take(states[name], codes[:, i]) for i, name in enumerate(self.nodes)]
+        rng = np.random.default_rng(random_state)
+        drawn = dict(zip(self.nodes, self.to_log_linear().sample(int(n), rng).T, strict=True))
+        states, schema = self.states, None if labels else self._own_schema()
+        values = {} if schema is None else {name: Values(number) for name, number in schema.numbers.items()}
+        values |= {} if labels else self.within
+        # A stream of their own: the states that are drawn, and what else is drawn by `rng`, are the same without them.
+        stream = rng.spawn(1)[0] if values else rng
+        order = [name for name in self.schema or () if name in drawn]
+        order += [name for name in drawn if name not in order]
+        columns = [
+            values_of(values[name], drawn[name], stream) if name in values else states_of(states[name], drawn[name])
+            for name in order
+        ]
         frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(n))
         # An Index of tuples would become a MultiIndex.
-        frame.columns = pd.Index(list(self.nodes), tupleize_cols=False)
+        frame.columns = pd.Index(order, tupleize_cols=False)
         return frame
+
+    @property
+    def numbers(self) -> Mapping[Hashable, Number]:
+        """The variables whose values are numbers or days, divided as the model's states are."""
+        schema = self._own_schema()
+        return {} if schema is None else schema.numbers
+
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """Public rules that the factors obey: what breaks one has the probability 0, and is never drawn."""
+        schema = self._own_schema()
+        return () if schema is None else schema.impossible
+
+    def _own_schema(self) -> Schema | None:
+        """The schema, while it is one of this model's variables and states."""
+        states = self.states
+        own = (
+            self.schema is not None
+            and set(self.schema) == set(self.nodes)
+            and all(tuple(states.get(name, ())) == given for name, given in self.schema.states.items())
+        )
+        return self.schema if own else None
+
+    def _readable(self) -> Schema:
+        """The schema, or one of the states' names."""
+        states = self.states
+        return self._own_schema() or Schema({name: states[name] for name in self.nodes}, texts=self.nodes)
 
     def log_likelihood(self, df: Any, normalize: bool = False) -> float:
         """Log-likelihood of *public* records, in nats.
@@ -367,8 +581,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             If a column is missing, or a record has a value that is no state of its variable.
         """
         log_linear = self.to_log_linear()
-        states = self.states
-        codes = encode(df, Schema({name: states[name] for name in self.nodes}, texts=self.nodes))
+        schema = self._readable()
+        codes = encode(df, schema)[:, [schema.variables.index(name) for name in self.nodes]]
         given = n_rows(df)
         outside = given - len(codes)
         if outside:
@@ -405,6 +619,12 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             "scopes": [[encode_label(name) for name in factor.variables] for factor in self.factors],
             "inference": inference_to_dict(self.inference),
             "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "schema": None if self.schema is None else self.schema.to_dict(),
+            "within": [
+                {"values": Schema({name: values.declared}, texts=texts).to_dict(), **values.to_dict()}
+                for name, values in self.within.items()
+                for texts in [() if isinstance(values.declared, Number) else (name,)]
+            ],
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
         content = io.BytesIO()
@@ -432,9 +652,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             header = json.loads(content["header"].tobytes()) if "header" in content.files else {}
             if header.get("format") != _FORMAT:
                 raise ValueError(f"{os.fspath(path)!r} is not a saved MarkovNetwork; pass a file that save() wrote")
-            if header.get("version") != _VERSION:
+            if header.get("version") not in _READABLE:
                 raise ValueError(
-                    f"{os.fspath(path)!r} has version {header.get('version')!r}, this package reads {_VERSION}; "
+                    f"{os.fspath(path)!r} has version {header.get('version')!r}, this package reads {_READABLE}; "
                     "update pgmpy_dp"
                 )
             values = [content[f"factor_{k}"] for k in range(len(header["scopes"]))]
@@ -442,7 +662,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
             for entry in header["states"]
         }
-        # Files from before loopy inference have no such entry.
+        # Files from before loopy inference, and before rules, have no such entries.
         inference = inference_from_dict(header.get("inference", "exact"))
         model = cls(latents=[decode_label(name) for name in header["latents"]], inference=inference)
         model.add_nodes_from([decode_label(name) for name in header["nodes"]])
@@ -453,6 +673,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
                 DiscreteFactor(names, list(array.shape), array, state_names={name: states[name] for name in names})
             )
         model.privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
+        if header.get("schema") is not None:  # not in files of version 1
+            model.schema = Schema.from_dict(header["schema"])
+        for entry in header.get("within", ()):
+            ((name, declared),) = Schema.from_dict(entry["values"]).items()
+            model.within[name] = Values.from_dict(declared, entry)
         return model
 
     def _as_names(self, variables: Any) -> list[Hashable]:
@@ -462,13 +687,3 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         if unknown or not names:
             raise ValueError(f"variables={variables!r} must name nodes of the model, which has {list(self.nodes)}")
         return names
-
-
-def _take(states: Sequence, codes: np.ndarray) -> pd.Series:
-    """The states with these numbers; a column of one plain type where all states are of that type."""
-    kinds = {type(state) for state in states}
-    if len(kinds) == 1 and kinds <= {str, int, float, bool}:
-        return pd.Series(pd.Index(states).take(codes))
-    labels = np.empty(len(states), dtype=object)
-    labels[:] = states
-    return pd.Series(labels[codes], dtype=object)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
-from pgmpy_dp.models.inference import Inference
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.maximum_likelihood import Fit, naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.schema import Schema
 
 __all__ = ["NaiveMLE"]
 
 
+@dataclass(repr=False, eq=False)
 class NaiveMLE(BaseMarginalsEstimator):
     """Private parameters by maximum likelihood from noisy tables taken as if they were exact.
 
@@ -62,36 +61,12 @@ class NaiveMLE(BaseMarginalsEstimator):
     0.7
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        cliques: list[tuple] | None = None,
-        noise: str = "auto",
-        weights: list[float] | None = None,
-        l2: float | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        random_state: int | None = None,
-        inference: Inference = "exact",
-    ) -> None:
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.tol = tol
-        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights)
-        super().__init__(*data, memory_limit, random_state, inference)
+    _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "l2": 0.01, "max_iter": 50})
+
+    l2: float | None = None
+    max_iter: int = 1000
+    tol: float = 1e-5
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._given("l2", "max_iter", "tol", "memory_limit", "inference")
         return naive_mle(noisy, **how, callback=progress)
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        first, second = super().get_test_params(parameter_set)
-        return [first, {**second, "l2": 0.01, "max_iter": 50}]

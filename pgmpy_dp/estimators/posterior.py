@@ -12,6 +12,7 @@ import pandas as pd
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.evidence import state_of
 from pgmpy_dp.models.posterior import Posterior
 from pgmpy_dp.schema import Schema
 
@@ -51,8 +52,8 @@ class ParameterPosterior:
         Parameters
         ----------
         variables : list of nodes
-        evidence : dict of node to state, optional
-            Condition on it.
+        evidence : dict of node to state, number or day, optional
+            Condition on the states in which these count.
         level : float in (0, 1)
             Posterior probability of each interval by itself.
 
@@ -72,12 +73,7 @@ class ParameterPosterior:
         unknown = [name for name in (*names, *given) if name not in self.graph]
         if unknown:
             raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
-        codes = {}
-        for name, state in given.items():
-            states = list(self.schema.states[name])
-            if state not in states:
-                raise ValueError(f"evidence[{name!r}]={state!r} is no state of that variable; it has {states}")
-            codes[name] = states.index(state)
+        codes = {name: state_of(self.schema, name, state) for name, state in given.items()}
         found = self.draws.interval(names, codes, level=level)
         cells = np.indices(found.estimate.shape).reshape(len(names), -1)
         columns = [
@@ -98,7 +94,7 @@ class ParameterPosterior:
         ]
 
     def sample(
-        self, n: int, n_sets: int = 10, random_state: int | np.random.Generator | None = None
+        self, n: int, n_sets: int = 10, random_state: int | np.random.Generator | None = None, labels: bool = False
     ) -> list[pd.DataFrame]:
         """Several synthetic data sets of n records, each from a model of its own.
 
@@ -113,8 +109,10 @@ class ParameterPosterior:
         n_sets : int
             Data sets, at most the number of draws.
         random_state : int, numpy.random.Generator or None
+        labels : bool, default False
+            States instead of numbers and days.
         """
         if not 1 <= n_sets <= self.draws.n_draws:
             raise ValueError(f"n_sets={n_sets!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         rng = np.random.default_rng(random_state)
-        return [model.sample(n, rng) for model in self.models(n_sets)]
+        return [model.sample(n, rng, labels) for model in self.models(n_sets)]

@@ -20,6 +20,7 @@ from pgmpy_dp.models.junction_tree import InferenceSize, InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.public_models import drawn_tables, random_log_linear
+from pgmpy_dp.models.structural_zeros import obeying, with_zeros
 from pgmpy_dp.models.sum_product import inference_size
 from pgmpy_dp.plans import marginals
 from pgmpy_dp.private.adjacency import Adjacency
@@ -182,10 +183,11 @@ def preview(
     -----
     Privacy: it takes no records and no ledger, and costs nothing; the verdict is as public as its arguments.
 
-    A simulation draws n records from the public model (above 10^6, their expected counts: the error is against the
-    records' own tables, into which their sampling does not enter), adds noise to their tables by the code of the
-    release, learns by the estimator's ``fit_release``, and compares its tables with the drawn records' own. Where exact
-    inference does not fit the estimator's memory limit there are no simulations, and the verdict says so.
+    A simulation draws n records from the public model, conditioned on what the schema's rules leave possible (above
+    10^6, their expected counts: the error is against the records' own tables, into which their sampling does not
+    enter), adds noise to their tables by the code of the release, learns by the estimator's ``fit_release``, and
+    compares its tables with the drawn records' own. Where exact inference does not fit the estimator's memory limit
+    there are no simulations, and the verdict says so.
 
     docs/preview.md has predictions against measurements.
 
@@ -209,11 +211,11 @@ def preview(
     settings = learner._settings(tables)
     cost, noises = marginals.planned_noise(schema, settings, budget, adjacency)
     source = None if model is None else _public_model(model, schema, tables)
-    size = inference_size(tables)
+    size = inference_size(with_zeros(tables, schema.zeros))
 
     def rehearsed(rng: np.random.Generator) -> list[tuple[float, float]]:
         truth = random_log_linear(tables, rng, memory_limit=learner.memory_limit) if source is None else source
-        counts = drawn_tables(truth, tables, n, rng)
+        counts = drawn_tables(obeying(truth, schema.zeros), tables, n, rng)
         release = marginals.rehearse(
             counts, schema, settings, budget, rng, adjacency=adjacency, n_records=learner.n_records
         )

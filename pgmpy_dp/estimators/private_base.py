@@ -18,7 +18,14 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["BasePrivateEstimator", "PrivateFit"]
+__all__ = ["TABLE_EXAMPLES", "BasePrivateEstimator", "PrivateFit"]
+
+_RAIN = {"rain": ["no", "yes"], "wet": [False, True]}
+TABLE_EXAMPLES = (
+    {"epsilon": 1.0, "state_names": _RAIN},
+    {"rho": 0.1, "state_names": _RAIN, "adjacency": "replace_one", "n_records": 100},
+)
+"""Arguments of estimators of discrete tables, see `PrivateFit.get_test_params`."""
 
 
 class PrivateFit:
@@ -49,6 +56,7 @@ class PrivateFit:
     """
 
     _release_kinds: ClassVar[tuple[str, ...]]
+    _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -60,6 +68,14 @@ class PrivateFit:
 
         if doc := cls.__dict__.get("__doc__"):
             cls.__doc__ = re.sub(r"^[a-z_]+(, [a-z_]+)*$", text, inspect.cleandoc(doc), flags=re.MULTILINE)
+
+    def __post_init__(self) -> None:
+        super().__init__()  # scikit-base's, of estimators whose constructors dataclass writes
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        return [dict(example) for example in cls._examples]
 
     def _budget(self) -> Budget:
         """Of one fit."""
@@ -109,6 +125,12 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
     A subclass names the `_release_kinds` that it can learn from, refuses bad public arguments in `_check`, makes
     private data of what users pass in `_private`, asks for the release in `_run`, and makes all it shows in `_learned`.
     """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "supports_weighted_data": False,
+        "guarantees": ("pure", "zcdp", "approximate"),
+        "adjacency": ("add_remove", "replace_one"),
+    }
 
     @abstractmethod
     def _private(self, X: Any, budget: Budget) -> PrivateData:

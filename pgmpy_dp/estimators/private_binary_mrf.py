@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
+from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.random_fields import BinaryField, RandomField
 from pgmpy_dp.plans import halves, parities
@@ -114,6 +116,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
 
     _family: ClassVar[str] = "binary"
     _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood", "halves")
+    _examples = ({"width": 2.0, "order": 2, **TABLE_EXAMPLES[0]}, {"width": 1.0, "order": 2, **TABLE_EXAMPLES[1]})
 
     def __init__(
         self,
@@ -151,9 +154,8 @@ class PrivateBinaryMRF(BaseFieldEstimator):
 
     def _check_schema(self, schema: Schema) -> None:
         super()._check_schema(schema)
-        for name, allowed in (("objective", _OBJECTIVES), ("queries", _QUERIES)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r} is not supported; use one of {allowed}")
+        require_choice("objective", self.objective, _OBJECTIVES)
+        require_choice("queries", self.queries, _QUERIES)
         if self.objective == "linf" and self._chosen_method() != "frank-wolfe":
             raise ValueError(
                 f"objective='linf' with method={self.method!r}, which has no regressions; use method='frank-wolfe'"
@@ -180,12 +182,3 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         named = {tuple(variables[i] for i in scope): value for scope, value in field.coefficients.items()}
         fields = {name: named.get((name,), 0.0) for name in variables}
         return {scope: value for scope, value in named.items() if len(scope) > 1}, fields
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        return [
-            {"width": 2.0, "order": 2, "epsilon": 1.0, "state_names": states},
-            {"width": 1.0, "order": 2, "rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100},
-        ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pandas as pd
 
+from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.plans import block_exponential, noisy_power, randomised_response
@@ -20,6 +22,7 @@ __all__ = ["METHODS", "PrivateBlockModel"]
 METHODS = ("auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateBlockModel(BasePrivateEstimator):
     """Communities of a stochastic block model, learned with differential privacy for the edges.
 
@@ -82,37 +85,23 @@ class PrivateBlockModel(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "communities",
         "model_kind": "undirected",
         "data_kind": "graph",
-        "guarantees": ("pure", "zcdp", "approximate"),
         "adjacency": ("edge",),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("communities",)
+    _examples = ({"epsilon": 1.0}, {"rho": 0.5, "n_communities": 3, "method": "noisy-power", "degree": 10.0})
 
-    def __init__(
-        self,
-        n_communities: int = 2,
-        method: str = "auto",
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        degree: float | None = None,
-        bias: float | None = None,
-        vote: bool = True,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_communities = n_communities
-        self.method = method
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.degree = degree
-        self.bias = bias
-        self.vote = vote
-        self.random_state = random_state
-        super().__init__()
+    n_communities: int = 2
+    method: str = "auto"
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    degree: float | None = None
+    bias: float | None = None
+    vote: bool = True
+    random_state: int | None = None
 
     def fit(self, graph: Any, nodes: Iterable[Hashable] | None = None) -> PrivateBlockModel:
         """Find communities under the budget.
@@ -184,8 +173,7 @@ class PrivateBlockModel(BasePrivateEstimator):
         return X
 
     def _check(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {METHODS}")
+        require_choice("method", self.method, METHODS)
         if not isinstance(self.vote, bool):
             raise TypeError(f"vote={self.vote!r} is a {type(self.vote).__name__}; pass True or False")
         if self.bias is not None and not self.method.startswith("sdp"):
@@ -227,11 +215,6 @@ class PrivateBlockModel(BasePrivateEstimator):
             "method_": release.public["settings"]["method"],
             "degree_": found.degree,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        return [{"epsilon": 1.0}, {"rho": 0.5, "n_communities": 3, "method": "noisy-power", "degree": 10.0}]
 
 
 def _automatic(n: int, vote: bool, budget: Budget) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
+from pgmpy_dp.checks import require_choice, require_flag
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_on_edges
@@ -18,13 +20,13 @@ from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
 
 __all__ = ["PrivateChowLiu"]
 
 _METHODS = ("selection", "tables")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateChowLiu(BaseStructureEstimator):
     """Tree of the strongest dependences between discrete variables: a private Chow-Liu tree.
 
@@ -84,39 +86,18 @@ class PrivateChowLiu(BaseStructureEstimator):
     [['a', 'b'], ['a', 'c']]
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        method: str = "selection",
-        n_edges: int | None = None,
-        prune: bool = False,
-        fit_parameters: bool = True,
-        one_way_share: float = 0.1,
-        selection_share: float = 0.1,
-        random_state: int | None = None,
-    ) -> None:
-        self.method = method
-        self.n_edges = n_edges
-        self.prune = prune
-        self.fit_parameters = fit_parameters
-        self.one_way_share = one_way_share
-        self.selection_share = selection_share
-        self.random_state = random_state
-        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
+    method: str = "selection"
+    n_edges: int | None = None
+    prune: bool = False
+    fit_parameters: bool = True
+    one_way_share: float = 0.1
+    selection_share: float = 0.1
+    random_state: int | None = None
 
     def _settings(self) -> tree.TreeSettings:
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
+        require_choice("method", self.method, _METHODS)
         for name in ("prune", "fit_parameters"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise TypeError(
-                    f"{name}={getattr(self, name)!r} is a {type(getattr(self, name)).__name__}; pass a bool"
-                )
+            require_flag(name, getattr(self, name))
         return tree.TreeSettings(self.n_edges, self.one_way_share, self.selection_share, random_state=self.random_state)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:

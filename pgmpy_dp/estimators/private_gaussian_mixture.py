@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
@@ -24,6 +26,7 @@ __all__ = ["PrivateGaussianMixture"]
 _METHODS = ("blocks", "sdp")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateGaussianMixture(BasePrivateEstimator):
     """Centres, weights and scale of k spherical Gaussians, with no bound on where the centres are.
 
@@ -108,49 +111,33 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "clusters",
         "model_kind": "mixture",
         "data_kind": "continuous",
         "guarantees": ("approximate",),
-        "adjacency": ("add_remove", "replace_one"),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("mixture",)
+    _examples = (
+        {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6},
+        {"n_components": 2, "separation": 8.0, "epsilon": 1.0, "delta": 1e-6, "adjacency": "replace_one"}
+        | {"n_records": 100},
+    )
 
-    def __init__(
-        self,
-        n_components: int,
-        separation: float | None = None,
-        scale: float | None = None,
-        method: str = "blocks",
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        columns: Sequence[Hashable] | None = None,
-        n_blocks: int | None = None,
-        block_size: int | None = None,
-        n_steps: int = 3,
-        block_solver: str = "kmeans",
-        device: str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.separation = separation
-        self.scale = scale
-        self.method = method
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.columns = columns
-        self.n_blocks = n_blocks
-        self.block_size = block_size
-        self.n_steps = n_steps
-        self.block_solver = block_solver
-        self.device = device
-        self.random_state = random_state
-        super().__init__()
+    n_components: int
+    separation: float | None = None
+    scale: float | None = None
+    method: str = "blocks"
+    epsilon: float | None = None
+    delta: float = 0.0
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    columns: Sequence[Hashable] | None = None
+    n_blocks: int | None = None
+    block_size: int | None = None
+    n_steps: int = 3
+    block_solver: str = "kmeans"
+    device: str | None = None
+    random_state: int | None = None
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of each record.
@@ -273,8 +260,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         return mixture.run(data, settings, budget)
 
     def _settings(self) -> MixtureSettings:
-        if self.method not in _METHODS:
-            raise ValueError(f"method={self.method!r} is not supported; use one of {_METHODS}")
+        require_choice("method", self.method, _METHODS)
         if self.method == "sdp" and (self.separation is None or self.scale is None):
             raise ValueError(
                 f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "
@@ -316,12 +302,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         if not np.isfinite(points).all():
             raise ValueError("X has values that are not finite; drop those records")
         return points
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        given = {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6}
-        return [given, {**given, "scale": None, "adjacency": "replace_one", "n_records": 100}]
 
 
 def _too_many_records(settings: MixtureSettings, n_features: int, budget: Budget) -> str:

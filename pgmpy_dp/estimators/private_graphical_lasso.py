@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from pgmpy.models import LinearGaussianBayesianNetwork
 
+from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.precision_fits import fit_covariance, fit_precision
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
@@ -28,6 +30,7 @@ __all__ = ["PrivateGraphicalLasso"]
 _PERTURB = ("covariance", "output")
 
 
+@dataclass(repr=False, eq=False)
 class PrivateGraphicalLasso(BasePrivateEstimator):
     """Sparse inverse covariance under differential privacy (Wang, Huai and Xu 2018, with corrected mechanisms).
 
@@ -115,53 +118,34 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supports_weighted_data": False,
         "task": "covariance",
         "model_kind": "undirected",
         "data_kind": "continuous",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("covariance", "precision")
+    _examples = (
+        {"row_norm": 2.0, "epsilon": 1.0},
+        {"row_norm": 2.0, "rho": 0.1, "adjacency": "replace_one", "n_records": 100, "penalty": 0.1},
+        {"row_norm": 2.0, "epsilon": 1.0, "perturb": "output", "penalty": 0.2, "n_records": 100},
+    )
 
-    def __init__(
-        self,
-        row_norm: float | None = None,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        mechanism: str = "auto",
-        perturb: str = "covariance",
-        penalty: float | str = "noise-aware",
-        refit: bool = True,
-        center: Sequence[float] | str | None = None,
-        center_radius: float | None = None,
-        center_start: Sequence[float] | None = None,
-        max_eigenvalue: float | None = None,
-        columns: Sequence[Hashable] | None = None,
-        unit: Hashable | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.row_norm = row_norm
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.mechanism = mechanism
-        self.perturb = perturb
-        self.penalty = penalty
-        self.refit = refit
-        self.center = center
-        self.center_radius = center_radius
-        self.center_start = center_start
-        self.max_eigenvalue = max_eigenvalue
-        self.columns = columns
-        self.unit = unit
-        self.adjacency = adjacency
-        self.n_records = n_records
-        self.random_state = random_state
-        super().__init__()
+    row_norm: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    mechanism: str = "auto"
+    perturb: str = "covariance"
+    penalty: float | str = "noise-aware"
+    refit: bool = True
+    center: Sequence[float] | str | None = None
+    center_radius: float | None = None
+    center_start: Sequence[float] | None = None
+    max_eigenvalue: float | None = None
+    columns: Sequence[Hashable] | None = None
+    unit: Hashable | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    random_state: int | None = None
 
     def partial_correlations(self) -> np.ndarray:
         """Correlation of each pair of columns given all others.
@@ -219,8 +203,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         return linear_gaussian_network(self.location_, self.precision_, self.columns_)
 
     def _settings(self) -> CovarianceSettings | PrecisionSettings:
-        if self.perturb not in _PERTURB:
-            raise ValueError(f"perturb={self.perturb!r} is not supported; use one of {_PERTURB}")
+        require_choice("perturb", self.perturb, _PERTURB)
         self._checked_penalty("covariance" if self.perturb == "covariance" else "precision")
         if self.perturb == "covariance":
             if self.max_eigenvalue is not None:
@@ -302,12 +285,3 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             "n_iter_": fit.n_iter,
             "converged_": fit.converged,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        return [
-            {"row_norm": 2.0, "epsilon": 1.0},
-            {"row_norm": 2.0, "rho": 0.1, "adjacency": "replace_one", "n_records": 100, "penalty": 0.1},
-            {"row_norm": 2.0, "epsilon": 1.0, "perturb": "output", "penalty": 0.2, "n_records": 100},
-        ]

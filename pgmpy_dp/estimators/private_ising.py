@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -108,12 +108,3 @@ class PrivateIsing(BaseFieldEstimator):
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[np.ndarray, np.ndarray]:
         assert isinstance(field, Ising)
         return field.weights, field.fields
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        return [
-            {"width": 2.0, "epsilon": 1.0, "state_names": states},
-            {"width": 1.0, "rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100},
-        ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from pgmpy_dp.schema import Schema, decode_label
 __all__ = ["PrivateNetwork", "learn"]
 
 
+@dataclass(repr=False, eq=False)
 class PrivateNetwork(BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
@@ -53,6 +55,9 @@ class PrivateNetwork(BaseStructureEstimator):
         Share of the budget for single variables.
     selection_share : float in (0, 1)
         Share of each round for choosing the pair.
+    merge_rare : bool
+        Whether the rare states of a categorical variable become one state in tables of pairs. Neighbouring cells of
+        numbers that the schema does not divide do so in any case.
     random_state
 
     Attributes
@@ -60,7 +65,8 @@ class PrivateNetwork(BaseStructureEstimator):
     graph_ : UndirectedGraph
         All variables; an edge for each pair whose table was released.
     model_ : MarkovNetwork
-        The graph with its parameters.
+        The graph with its parameters, and with the edges that rules about what is impossible need. (`edge_scores_` and
+        `errors_` are of the fit before it obeys them.)
     edge_scores_ : dict of pair to float
         How far the two variables are from independence under the model, in total variation.
     report_ : pandas.DataFrame
@@ -104,34 +110,23 @@ class PrivateNetwork(BaseStructureEstimator):
     ['rain', 'wet', 'coin']
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        required_edges: list[tuple] | None = None,
-        forbidden_edges: list[tuple] | None = None,
-        max_clique_cells: int = 50_000,
-        n_rounds: int | None = None,
-        one_way_share: float = 0.1,
-        selection_share: float = 0.1,
-        random_state: int | None = None,
-    ) -> None:
-        self.required_edges = required_edges
-        self.forbidden_edges = forbidden_edges
-        self.max_clique_cells = max_clique_cells
-        self.n_rounds = n_rounds
-        self.one_way_share = one_way_share
-        self.selection_share = selection_share
-        self.random_state = random_state
-        super().__init__(epsilon, delta, rho, state_names, adjacency, n_records)
+    required_edges: list[tuple] | None = None
+    forbidden_edges: list[tuple] | None = None
+    max_clique_cells: int = 50_000
+    n_rounds: int | None = None
+    one_way_share: float = 0.1
+    selection_share: float = 0.1
+    random_state: int | None = None
+    merge_rare: bool = False
 
     def _settings(self) -> network.NetworkSettings:
-        how = self._given("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state")
+        how = self._given(
+            "max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state", "merge_rare"
+        )
         return network.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
+
+    def _check_schema(self, schema: Schema) -> None:
+        self._settings()
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         with progress_bar(f"{type(self).__name__}, rounds") as progress:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pgmpy_dp.estimators.field_base import BaseFieldEstimator
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.random_fields import Pairwise, RandomField
 from pgmpy_dp.plans import interactions
 from pgmpy_dp.plans.interactions import InteractionSettings
@@ -97,6 +98,10 @@ class PrivatePairwise(BaseFieldEstimator):
     """
 
     _family: ClassVar[str] = "pairwise"
+    _examples = (
+        {"width": 2.0, **TABLE_EXAMPLES[0], "state_names": {"rain": ["no", "yes"], "wet": [0, 1, 2]}},
+        {"width": 1.0, **TABLE_EXAMPLES[1]},
+    )
     _release_kinds: ClassVar[tuple[str, ...]] = ("interactions", "regressions", "pseudo_likelihood")
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
@@ -107,12 +112,3 @@ class PrivatePairwise(BaseFieldEstimator):
         centred = field.centred()
         weights = {(variables[i], variables[j]): table for (i, j), table in centred.weights.items()}
         return weights, dict(zip(variables, centred.fields, strict=True))
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [0, 1, 2]}
-        return [
-            {"width": 2.0, "epsilon": 1.0, "state_names": states},
-            {"width": 1.0, "rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100},
-        ]

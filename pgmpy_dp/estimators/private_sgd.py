@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -10,8 +11,9 @@ import networkx as nx
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy, steps_taken
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
@@ -19,11 +21,11 @@ from pgmpy_dp.plans import gradient
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
 
 __all__ = ["PrivateSGD"]
 
 
+@dataclass(repr=False, eq=False)
 class PrivateSGD(BaseMarginalsEstimator):
     """Private parameters by stochastic gradient ascent (Abadi et al. 2016), the general-purpose method.
 
@@ -95,35 +97,19 @@ class PrivateSGD(BaseMarginalsEstimator):
 
     _tags: ClassVar[dict[str, Any]] = {"guarantees": ("zcdp", "approximate")}
     _release_kinds: ClassVar[tuple[str, ...]] = ("log_potentials",)
+    _examples = ({**TABLE_EXAMPLES[0], "delta": 1e-3}, {**TABLE_EXAMPLES[1], "n_steps": 20})
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        cliques: list[tuple] | None = None,
-        n_steps: int = 200,
-        batch_rate: float | None = None,
-        clip_norm: float | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        average_share: float = 0.5,
-        count_share: float = 0.05,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_steps = n_steps
-        self.batch_rate = batch_rate
-        self.clip_norm = clip_norm
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.average_share = average_share
-        self.count_share = count_share
-        data = (epsilon, delta, rho, state_names, adjacency, n_records, cliques)
-        super().__init__(*data, memory_limit=memory_limit, random_state=random_state)
+    n_steps: int = 200
+    batch_rate: float | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    momentum: float = 0.9
+    average_share: float = 0.5
+    count_share: float = 0.05
+    # Options of noisy tables, which this one does not have.
+    noise: str = field(default="auto", init=False)
+    weights: None = field(default=None, init=False)
+    inference: Inference = field(default="exact", init=False)
 
     def _settings(self, cliques: Cliques) -> gradient.GradientSettings:
         steps = self._given("n_steps", "batch_rate", "clip_norm", "learning_rate", "momentum", "average_share")
@@ -144,7 +130,7 @@ class PrivateSGD(BaseMarginalsEstimator):
         variables = tuple(graph.nodes)
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
         learned = LogLinearModel(cliques, gradient.parameters(release), self.memory_limit)
-        model = MarkovNetwork.from_log_linear(learned, graph, schema, privacy)
+        model = MarkovNetwork.from_log_linear(learned, graph, self._schema(release, graph), privacy)
         count_noise = release.noise[1] if release.n_records is None else None
         n_steps = release.public["path"]["n_steps"]
         n_records = release.n_records if count_noise is None else release.values[1][0]
@@ -158,12 +144,3 @@ class PrivateSGD(BaseMarginalsEstimator):
             "n_iter_": n_steps,
             "objective_": math.nan,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        return [
-            {"epsilon": 1.0, "delta": 1e-3, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100, "n_steps": 20},
-        ]

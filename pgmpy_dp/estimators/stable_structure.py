@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from pgmpy_dp.estimators.block_votes import BaseBlockVotes
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.plans import stable_structure
 from pgmpy_dp.plans.stable_structure import StableSettings, stable_graph
 from pgmpy_dp.private.budget import Budget
@@ -19,6 +21,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["StableStructure"]
 
 
+@dataclass(repr=False, eq=False)
 class StableStructure(BaseBlockVotes):
     """The graph that most of many disjoint blocks of records agree on, if a test finds it stable.
 
@@ -88,30 +91,24 @@ class StableStructure(BaseBlockVotes):
 
     _tags: ClassVar[dict[str, Any]] = {**BaseBlockVotes._tags, "guarantees": ("approximate",)}
     _release_kinds: ClassVar[tuple[str, ...]] = ("stable_structure",)
+    _examples = (
+        {"width": 2.0, "min_edge_weight": 0.4, "delta": 1e-3, **TABLE_EXAMPLES[0]},
+        {"width": 2.0, "min_edge_weight": 0.4, "delta": 1e-3, **TABLE_EXAMPLES[0]}
+        | {"adjacency": "replace_one", "n_records": 100, "learner": "chow-liu"},
+    )
 
-    def __init__(
-        self,
-        width: float,
-        min_edge_weight: float,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        n_blocks: int | None = None,
-        learner: str = "auto",
-        order: int = 2,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        n_workers: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.width = width
-        self.min_edge_weight = min_edge_weight
-        self.n_blocks = n_blocks
-        self.learner = learner
-        self.order = order
-        self.n_workers = n_workers
-        self.random_state = random_state
-        super().__init__(epsilon, delta, None, state_names, adjacency, n_records)
+    width: float
+    min_edge_weight: float
+    epsilon: float | None = None
+    delta: float = 0.0
+    n_blocks: int | None = None
+    learner: str = "auto"
+    order: int = 2
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    n_workers: int | None = None
+    random_state: int | None = None
 
     def _budget(self) -> Budget:
         budget = Budget(epsilon=self.epsilon, delta=self.delta)
@@ -140,10 +137,3 @@ class StableStructure(BaseBlockVotes):
             "threshold_": found.threshold,
             "n_blocks_": found.n_blocks,
         }
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": [False, True]}
-        given = {"width": 2.0, "min_edge_weight": 0.4, "epsilon": 1.0, "delta": 1e-3, "state_names": states}
-        return [given, {**given, "adjacency": "replace_one", "n_records": 100, "learner": "chow-liu"}]

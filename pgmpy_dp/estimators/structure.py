@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +14,15 @@ from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.inference import require_inference
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import with_zeros
+from pgmpy_dp.plans.fine_grids import fine_states
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -24,6 +30,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["BaseStructureEstimator", "edge_strengths", "network_on_edges"]
 
 
+@dataclass(repr=False, eq=False)
 class BaseStructureEstimator(BaseGraphEstimator):
     """Graph of discrete variables, learned from noisy tables.
 
@@ -32,6 +39,14 @@ class BaseStructureEstimator(BaseGraphEstimator):
     """
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
+    _examples = TABLE_EXAMPLES
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
 
     @abstractmethod
     def _settings(self) -> Any:
@@ -40,6 +55,9 @@ class BaseStructureEstimator(BaseGraphEstimator):
     def _check_schema(self, schema: Schema) -> None:
         self._settings()
         schema.require_discrete(argument="state_names")
+        if schema.zeros:  # the least that a model which obeys the rules needs
+            alone = Cliques(schema.variables, tuple(schema.cardinalities.values()), ())
+            require_inference(with_zeros(alone, schema.zeros), "exact", DEFAULT_MEMORY_LIMIT)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
@@ -51,7 +69,9 @@ class BaseStructureEstimator(BaseGraphEstimator):
                 "pairs, with every variable of the schema"
             )
 
-    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+    def sample(
+        self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+    ) -> pd.DataFrame:
         """Synthetic records from `model_`; as private as the model, however many there are.
 
         Parameters
@@ -59,11 +79,13 @@ class BaseStructureEstimator(BaseGraphEstimator):
         n : int
         random_state : int, numpy.random.Generator or None
             Only for repeatable draws; it has no part in privacy.
+        labels : bool, default False
+            States instead of numbers and days.
 
         Returns
         -------
         pandas.DataFrame
-            n rows; one column of state names for each variable.
+            n rows; one column for each variable, as :meth:`MarkovNetwork.sample` has them.
 
         Raises
         ------
@@ -71,16 +93,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
             Before `fit` or `fit_release`.
         """
         self.check_is_fitted()
-        return self.model_.sample(n, random_state)
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Parameters with which scikit-base's generic tests construct the estimator."""
-        states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
-        return [
-            {"epsilon": 1.0, "state_names": states},
-            {"rho": 0.1, "state_names": states, "adjacency": "replace_one", "n_records": 100},
-        ]
+        return self.model_.sample(n, random_state, labels)
 
 
 def network_on_edges(
@@ -96,7 +109,7 @@ def network_on_edges(
     noisy = _only(noisy, {frozenset(edge) for edge in edges})
     with progress_bar(name) as progress:
         model = _fitted(noisy, progress)
-    return graph, MarkovNetwork.from_log_linear(model, graph, schema, privacy), model
+    return graph, MarkovNetwork.from_log_linear(model, graph, schema, privacy, fine_states(release)), model
 
 
 def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, float]:

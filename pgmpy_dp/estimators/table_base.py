@@ -29,11 +29,7 @@ class BaseTableEstimator(BasePrivateEstimator):
     n_records
     """
 
-    _tags: ClassVar[dict[str, Any]] = {
-        "data_kind": "discrete",
-        "guarantees": ("pure", "zcdp", "approximate"),
-        "adjacency": ("add_remove", "replace_one"),
-    }
+    _tags: ClassVar[dict[str, Any]] = {"data_kind": "discrete"}
 
     def __init__(
         self,
@@ -92,5 +88,6 @@ class BaseTableEstimator(BasePrivateEstimator):
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
-        if self.state_names is not None and Schema.coerce(self.state_names) != release.schema:
-            raise ValueError("state_names and the release have other variables or states; drop state_names")
+        given = None if self.state_names is None else Schema.coerce(self.state_names)
+        if given is not None and (given.variables != release.schema.variables or given.matches(release.schema)):
+            raise ValueError("state_names and the release have other variables, states or rules; drop state_names")

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["degree_weights", "error_rate", "misplaced", "planted_labels", "sample_block_model"]
+__all__ = ["error_rate", "misplaced", "planted_labels", "sample_block_model"]
 
 
 def planted_labels(n: int, shares: int | Sequence[float], rng: np.random.Generator) -> np.ndarray:
@@ -36,19 +36,6 @@ def planted_labels(n: int, shares: int | Sequence[float], rng: np.random.Generat
         raise ValueError(f"shares={shares!r} must be a positive number of communities, or a list of positive sizes")
     ends = np.rint(n * np.cumsum(weights) / weights.sum()).astype(int)
     return rng.permutation(np.repeat(np.arange(weights.size), np.diff(ends, prepend=0)))
-
-
-def degree_weights(n: int, rng: np.random.Generator, spread: float = 0.5, largest: float = 4.0) -> np.ndarray:
-    """Log-normal weights of mean 1 for a degree-corrected block model, shape (n,); none above about `largest`.
-
-    Examples
-    --------
-    >>> weights = degree_weights(1000, np.random.default_rng(0))
-    >>> bool(abs(weights.mean() - 1) < 1e-12), bool(weights.max() < 6)
-    (True, True)
-    """
-    weights = np.minimum(rng.lognormal(sigma=spread, size=n), largest)
-    return weights / weights.mean()
 
 
 def sample_block_model(

@@ -163,7 +163,7 @@ def collective_em(
         raise ValueError(f"damping must be in (0, 1], got {damping!r}")
     if step is not None and not (np.isfinite(step) and step > 0):
         raise ValueError(f"step must be positive and finite, got {step!r}")
-    largest = float(noisy.scale.max())
+    largest = float(noisy.cell_scale.max())
     if n_iter is None:
         n_iter = _N_ITER if e_step == "dual" else math.ceil(min(max(_REACH * largest, _N_ITER), _MAX_ITER))
     if damping is None:
@@ -229,7 +229,7 @@ def _steps(noisy: NoisyMarginals, e_step: str, n_iter: int, step: float | None) 
         return np.full(n_iter, 1.0 if step is None else step)
     # Equal ratios of what has been moved so far: a fit of a weak release ends after little, of a strong one after much.
     reach = np.geomspace(_REACH, _FIRST, n_iter)[::-1]
-    return np.diff(reach, prepend=0.0) * float(noisy.scale.max())
+    return np.diff(reach, prepend=0.0) * float(noisy.cell_scale.max())
 
 
 class _RiskEstimate:
@@ -284,7 +284,7 @@ def _consistent_proportions(noisy: NoisyMarginals) -> tuple[np.ndarray, float]:
     noise that the projection keeps: its trace per cell.
     """
     split, cliques = InteractionSplit(noisy.cliques), noisy.cliques
-    margins, _ = split.combined_margins(noisy.counts, cliques.spread(noisy.table_variance))
+    margins, _ = split.combined_margins(noisy.counts, noisy.cell_variance)
     centred = split.interaction(noisy.counts) + split.main_effect_adjoint(margins)
     proportions = centred / noisy.n_records + cliques.spread(1.0 / np.array(cliques.sizes))
     effects = [1 + sum(k - 1 for k in shape) for shape in cliques.shapes]

@@ -80,7 +80,7 @@ class CollectiveObjective:
         self.single_node = [self.split.nodes.index(scopes[c][0]) for c in self.single]
         self.interacting = noisy.cliques.spread(np.array([len(scope) > 1 for scope in scopes]))
         self.state_starts = np.flatnonzero(np.diff(self.split.node_of_state, prepend=-1))
-        cell_variance = noisy.cliques.spread(noisy.table_variance)
+        cell_variance = noisy.cell_variance
         self.node_counts, self.node_noise = self.split.combined_margins(self.y, cell_variance)
         self.interaction_variances = np.ones(noisy.cliques.n_cliques)
         self.node_variances = np.ones(self.split.n_nodes)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from pgmpy_dp.models.log_linear import LogLinearModel
 
-__all__ = ["kl_divergence", "marginal_total_variation"]
+__all__ = [
+    "kl_divergence",
+]
 
 
 def kl_divergence(p: LogLinearModel, q: LogLinearModel) -> float:
@@ -47,29 +49,6 @@ def kl_divergence(p: LogLinearModel, q: LogLinearModel) -> float:
     under_p = p.marginals() if q.cliques == p.cliques else np.concatenate(_flat(p.marginals_of(q.cliques.scopes)))
     divergence = _inner(p.theta, p.marginals()) - p.log_partition - _inner(q.theta, under_p) + q.log_partition
     return max(divergence, 0.0)
-
-
-def marginal_total_variation(p: LogLinearModel, q: LogLinearModel, scopes: Sequence[Sequence[Hashable]]) -> np.ndarray:
-    """Total variation distance between the marginals of p and q on each scope.
-
-    The total variation between the joint distributions has no form that avoids the joint;
-    each of these is a lower bound on it.
-
-    Parameters
-    ----------
-    p, q : LogLinearModel
-        Models of the same variables, in the same order, with the same states.
-    scopes : sequence of sequence of variables
-        Sets of variables to compare on.
-
-    Returns
-    -------
-    ndarray of shape (len(scopes),)
-        In [0, 1].
-    """
-    _require_same_variables(p, q)
-    pairs = zip(p.marginals_of(scopes), q.marginals_of(scopes), strict=True)
-    return np.array([0.5 * np.abs(a - b).sum() for a, b in pairs])
 
 
 def _flat(tables: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""A multivariate Gaussian given by its mean and precision: draws, likelihood, conditionals, divergences."""
+"""A multivariate Gaussian given by its mean and precision: draws, likelihood, conditionals."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from scipy.linalg import solve_triangular
 
 __all__ = [
     "condition_gaussian",
-    "gaussian_kl_divergence",
     "gaussian_log_likelihood",
-    "relative_frobenius_error",
     "sample_gaussian",
 ]
 
@@ -110,43 +108,6 @@ def condition_gaussian(
     inside = precision[np.ix_(a, a)]
     shift = np.linalg.solve(inside, precision[np.ix_(a, b)] @ (values - mean[b]).T)
     return mean[a] - shift.T, inside
-
-
-def gaussian_kl_divergence(
-    p: tuple[np.ndarray, np.ndarray],
-    q: tuple[np.ndarray, np.ndarray],
-) -> float:
-    """Kullback-Leibler divergence D(p || q) in nats between two Gaussians, each a pair of mean and precision.
-
-    Examples
-    --------
-    >>> one, two = (np.zeros(1), np.array([[1.0]])), (np.ones(1), np.array([[1.0]]))
-    >>> gaussian_kl_divergence(one, two)
-    0.5
-    """
-    mean_p, _, root_p = _checked(*p)
-    mean_q, precision_q, root_q = _checked(*q)
-    if len(mean_p) != len(mean_q):
-        raise ValueError(f"p and q must be of the same variables, got {len(mean_p)} and {len(mean_q)} of them")
-    # tr(Theta_q Sigma_p) = ||L_p^-1 L_q||_F^2; the sum is over x - 1 - log x of its eigenvalues, none negative.
-    ratio = solve_triangular(root_p, root_q, lower=True)
-    logs = 2 * (np.log(np.diagonal(root_p)).sum() - np.log(np.diagonal(root_q)).sum())
-    shift = mean_p - mean_q
-    return max(0.0, 0.5 * float((ratio**2).sum() - len(mean_p) + logs + shift @ precision_q @ shift))
-
-
-def relative_frobenius_error(estimate: np.ndarray, truth: np.ndarray) -> float:
-    """||estimate - truth||_F / ||truth||_F.
-
-    Examples
-    --------
-    >>> relative_frobenius_error(np.eye(2), 2 * np.eye(2))
-    0.5
-    """
-    truth = np.asarray(truth, dtype=float)
-    if np.shape(estimate) != truth.shape:
-        raise ValueError(f"estimate and truth must have the same shape, got {np.shape(estimate)} and {truth.shape}")
-    return float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth))
 
 
 def _checked(mean: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.belief_propagation import LOG_ZERO, SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import (
     Inference,
@@ -110,6 +110,11 @@ class LogLinearModel:
         self._require_exact("log_partition", "approximate_log_partition is loopy inference's estimate")
         with self._lock:
             return self._calibrated[1]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether structural zeros leave any record possible; by exact inference."""
+        return not np.isneginf(self.theta).any() or self.log_partition > LOG_ZERO / 2
 
     @property
     def approximate_log_partition(self) -> float:

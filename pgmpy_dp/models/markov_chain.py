@@ -19,7 +19,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -33,7 +32,6 @@ from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 __all__ = [
     "ChainFit",
     "MarkovChain",
-    "chain_maximum_likelihood",
     "fit_chain",
     "map_chain",
     "noisy_chain_tables",
@@ -321,41 +319,7 @@ def staying_log_odds(transition: NoisyMarginals) -> float:
     k, n = len(table), transition.n_records
     raw = float(np.trace(table)) / n
     # Var(trace - raw sum): K cells with weight 1 - raw, the others with weight -raw.
-    variance = float(transition.table_variance[0]) * k * ((1 - raw) ** 2 + (k - 1) * raw**2) / n**2
+    variance = float(transition.cell_variance[0]) * k * ((1 - raw) ** 2 + (k - 1) * raw**2) / n**2
     d = 1 / k + (raw - 1 / k) / (1 + variance / 0.3**2)
     d = min(max(d, 0.5 / k), 1 - 0.5 / k)
     return float(np.log(d * (k - 1) / (1 - d)))
-
-
-def chain_maximum_likelihood(initial: Any, transition: Any, pseudocount: float = 0.0) -> MarkovChain:
-    """Maximum likelihood from exact tables (not private by itself): the proportions, row by row.
-
-    Parameters
-    ----------
-    initial : array of shape (K,)
-    transition : array of shape (K, K)
-        Counts or weights, not negative.
-    pseudocount : float
-        Added to every cell; a positive one keeps transitions that were not seen possible. Rows without any
-        transition are uniform.
-
-    Returns
-    -------
-    MarkovChain
-
-    Examples
-    --------
-    >>> np.exp(chain_maximum_likelihood([1, 3], [[3, 1], [0, 0]]).log_transition)
-    array([[0.75, 0.25],
-           [0.5 , 0.5 ]])
-    """
-    first, pairs = np.asarray(initial, dtype=np.float64), np.asarray(transition, dtype=np.float64)
-    if min(first.min(initial=0), pairs.min(initial=0), pseudocount) < 0:
-        raise ValueError("initial, transition and pseudocount must not be negative; for noisy tables see fit_chain")
-    return MarkovChain(_log_proportions(first[None] + pseudocount)[0], _log_proportions(pairs + pseudocount))
-
-
-def _log_proportions(rows: np.ndarray) -> np.ndarray:
-    rows = np.where(rows.sum(axis=1, keepdims=True) > 0, rows, 1.0)
-    with np.errstate(divide="ignore"):
-        return np.log(rows / rows.sum(axis=1, keepdims=True))

@@ -162,7 +162,7 @@ def noise_aware_penalty(noisy: NoisyMarginals) -> float:
     """
     n = noisy.n_records
     mean_cell = noisy.cliques.n_cliques / noisy.cliques.n_cells
-    variance = float(noisy.cliques.spread(noisy.table_variance).mean())
+    variance = float(noisy.cell_variance.mean())
     return (variance + n * mean_cell) / (n**2 * mean_cell)
 
 

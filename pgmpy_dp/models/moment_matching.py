@@ -31,11 +31,11 @@ import networkx as nx
 import numpy as np
 
 from pgmpy_dp.models.contrasts import Contrasts
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.models.moment_fit import ContrastFit, fit_contrasts
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 
-__all__ = ["MomentFit", "match_interactions", "match_ising", "match_parities"]
+__all__ = ["MomentFit", "match_interactions", "match_parities"]
 
 _LARGEST = 8.0
 """Bound of each parameter where no width is given: odds of e^16, which no count of records tells from certainty."""
@@ -141,46 +141,6 @@ def match_parities(
     theta, fit, bounded = _fit(effects, target, scale, keep, sparse and graph is None, width)
     coefficients = {effects.scopes[i]: float(theta[i]) for i in np.flatnonzero(theta)}
     return _result(BinaryField(p, coefficients), fit, bounded)
-
-
-def match_ising(
-    means: np.ndarray,
-    products: np.ndarray,
-    *,
-    noise_sd: float,
-    n: float,
-    graph: nx.Graph | Iterable[tuple[int, int]] | None = None,
-    sparse: bool = True,
-    width: float | None = None,
-) -> MomentFit[Ising]:
-    """The Ising model with given noisy means of z_i and z_i z_j: `match_parities` of order 2 on matrices.
-
-    Parameters
-    ----------
-    means : ndarray of shape (p,)
-        Noisy means of z_i.
-    products : ndarray of shape (p, p)
-        Noisy means of z_i z_j above the diagonal; the rest is not read.
-    noise_sd, n, graph, sparse, width
-        As for `match_parities`.
-
-    Returns
-    -------
-    MomentFit
-        ``model`` is an `Ising`.
-
-    Examples
-    --------
-    >>> fit = match_ising(np.zeros(2), np.array([[0.0, 0.5], [0.5, 0.0]]), noise_sd=0.001, n=10**6)
-    >>> fit.model.weights.round(3)
-    array([[0.   , 0.549],
-           [0.549, 0.   ]])
-    """
-    p = len(means)
-    products = _checked("products", products, (p, p))
-    moments = np.concatenate([_checked("means", means, (p,)), products[np.triu_indices(p, 1)]])
-    fit = match_parities(moments, p, 2, noise_sd=noise_sd, n=n, graph=graph, sparse=sparse, width=width)
-    return MomentFit(fit.model.to_ising(), fit.converged, fit.status, fit.n_iter, fit.method, fit.bounded)
 
 
 def match_interactions(

@@ -87,7 +87,7 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
     zero = [np.zeros(shape) for shape in cliques.shapes]
     start = cliques.join([known.get(scope, empty) for scope, empty in zip(cliques.scopes, zero, strict=True)])
     # The floor keeps the penalty from vanishing beside rounding where there is hardly any noise.
-    penalty = cliques.spread(noisy.table_variance * np.array(cliques.sizes) / n**2 + 1e-2 / n)
+    penalty = cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
     mean = noisy.proportions
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:

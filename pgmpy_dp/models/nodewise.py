@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField, by_pair
-from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout
+from pgmpy_dp.models.regression_layout import RegressionLayout
 
 __all__ = [
     "binary_field_from_regressions",

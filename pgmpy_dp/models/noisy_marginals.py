@@ -30,6 +30,8 @@ class NoisyMarginals:
         Laplace scale b or Gaussian standard deviation sigma of each table's cells, in records; 0 for "none".
     total : float, optional
         The public record count. Without it the total is estimated from the tables, see `n_records`.
+    merged_cells : ndarray of shape (n_cells,), optional
+        How many released cells, each with noise of its table's scale, were added up to each cell. Default: one.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class NoisyMarginals:
     noise: Literal["laplace", "gaussian", "none"]
     scale: np.ndarray
     total: float | None = None
+    merged_cells: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=np.float64)
@@ -65,18 +68,36 @@ class NoisyMarginals:
             raise ValueError(f"total must be a positive number of records, got {self.total!r}")
         if self.cliques.n_cliques == 0:
             raise ValueError("cliques must have at least one table")
+        if self.merged_cells is not None:
+            merged = np.array(self.merged_cells, dtype=np.float64)
+            if merged.shape != counts.shape or not (merged > 0).all():
+                raise ValueError(f"merged_cells must be {len(counts)} positive numbers, got {self.merged_cells!r}")
+            object.__setattr__(self, "merged_cells", merged)
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "scale", scale)
 
     @cached_property
     def cell_scale(self) -> np.ndarray:
-        """Scale of the noise in each cell, shape (n_cells,)."""
-        return self.cliques.spread(self.scale)
+        """Scale of the noise in each cell, shape (n_cells,): of the same variance, where cells were added up."""
+        scale = self.cliques.spread(self.scale)
+        return scale if self.merged_cells is None else scale * np.sqrt(self.merged_cells)
+
+    @cached_property
+    def cell_variance(self) -> np.ndarray:
+        """Variance of the noise in each cell, shape (n_cells,)."""
+        return (2.0 if self.noise == "laplace" else 1.0) * self.cell_scale**2
 
     @cached_property
     def table_variance(self) -> np.ndarray:
-        """Variance of the noise in the cells of each table, shape (n_cliques,)."""
-        return (2.0 if self.noise == "laplace" else 1.0) * self.scale**2
+        """Mean variance of the noise in the cells of each table, shape (n_cliques,)."""
+        return self.sum_variance / np.array(self.cliques.sizes)
+
+    @cached_property
+    def sum_variance(self) -> np.ndarray:
+        """Variance of the sum of each table, shape (n_cliques,)."""
+        if self.merged_cells is None:
+            return (2.0 if self.noise == "laplace" else 1.0) * self.scale**2 * np.array(self.cliques.sizes)
+        return np.array([float(table.sum()) for table in self.cliques.split(self.cell_variance)])
 
     @cached_property
     def _total_estimate(self) -> tuple[float, float]:
@@ -85,7 +106,7 @@ class NoisyMarginals:
         sums = np.array([table.sum() for table in self.cliques.split(self.counts)])
         if self.noise == "none":
             return max(float(sums.mean()), 1.0), 0.0
-        precision = 1.0 / (self.table_variance * np.array(self.cliques.sizes))
+        precision = 1.0 / self.sum_variance
         return max(float(precision @ sums / precision.sum()), 1.0), float(precision.sum() ** -0.5)
 
     @property
@@ -127,17 +148,20 @@ class NoisyMarginals:
         if len(tables) == self.cliques.n_cliques:
             return self
         own = self.cliques.split(self.counts)
-        scopes, counts, scale = [], [], []
+        cells = self.cliques.split(np.ones(len(self.counts)) if self.merged_cells is None else self.merged_cells)
+        scopes, counts, scale, merged_cells = [], [], [], []
         for same in tables.values():
             scope = self.cliques.scopes[same[0]]
             aligned = [own[c].transpose([self.cliques.scopes[c].index(name) for name in scope]) for c in same]
             # Without noise all are equally exact. Ratios of scales: their squares could leave the floats.
             weights = (self.scale[same].min() / self.scale[same]) ** 2 if self.noise != "none" else np.ones(len(same))
             scopes.append(scope)
+            merged_cells.append(cells[same[0]])  # what is measured again is merged as it was before
             counts.append(np.tensordot(weights / weights.sum(), np.stack(aligned), axes=1))
             scale.append(self.scale[same].min() / math.sqrt(weights.sum()))
         cliques = Cliques(self.cliques.variables, self.cliques.cardinalities, tuple(scopes))
-        return NoisyMarginals(cliques, cliques.join(counts), self.noise, np.array(scale), self.total)
+        joined = None if self.merged_cells is None else cliques.join(merged_cells)
+        return NoisyMarginals(cliques, cliques.join(counts), self.noise, np.array(scale), self.total, joined)
 
     def projected_proportions(self) -> np.ndarray:
         """Each table of `proportions` projected on the probability simplex, shape (n_cells,)."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -33,10 +33,12 @@ import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior_target import Case, DenseMetric, IterativeMetric, Metric, Target
+from pgmpy_dp.models.structural_zeros import forbidden_cells, with_zeros
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
 __all__ = ["DENSE_LIMIT", "METHODS", "Interval", "Posterior", "sample_posterior"]
@@ -97,6 +99,13 @@ class Posterior:
         """The model of draw k."""
         return LogLinearModel(self.cliques, self.theta[k], self.memory_limit)
 
+    def obeying(self, boxes: Sequence[Mapping[Hashable, frozenset[int]]]) -> Posterior:
+        """Each draw conditioned on what boxes leave possible; see `pgmpy_dp.models.structural_zeros`."""
+        cliques = with_zeros(self.cliques, boxes)
+        theta = np.pad(self.theta, ((0, 0), (0, cliques.n_cells - self.cliques.n_cells)))
+        theta[:, forbidden_cells(cliques, boxes)] = -np.inf
+        return replace(self, cliques=cliques, theta=theta)
+
     @cached_property
     def marginals(self) -> np.ndarray:
         """Marginals of all tables under each draw, shape (n_draws, n_cells)."""
@@ -122,6 +131,8 @@ class Posterior:
         ------
         ValueError
             If a variable is unknown or repeated, or a state does not exist.
+        ImpossibleEvidence
+            If the evidence has the probability 0.
         """
         names, evidence = tuple(variables), dict(given or {})
         scope = Cliques(self.cliques.variables, self.cliques.cardinalities, ((*names, *evidence),))
@@ -136,7 +147,10 @@ class Posterior:
         tables = np.array([engine.calibrate(theta)[0][d:].reshape(scope.shapes[0]) for theta in self.theta])
         for state in reversed(evidence.values()):  # its axes are the last ones
             tables = tables[..., state]
-        return tables / tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+        total = tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+        if not total.all():
+            raise ImpossibleEvidence(f"given={evidence!r} are states that the model gives the probability 0")
+        return tables / total
 
     def functional(self, function: Callable[[LogLinearModel], np.ndarray | float]) -> np.ndarray:
         """Any quantity of the model under each draw, shape (n_draws, ...)."""

@@ -65,7 +65,7 @@ class Target:
         ratio = _HIDDEN_SPREAD * pseudo_huber_variance(fit.details.get("prior_tail", PRIOR_TAIL))
         shape = fit.details.get("variance_shape", VARIANCE_SHAPE)
         self.t_clique, self.t_node = (ratio * draw_variances(part, n_draws, rng, shape) for part in evidence)
-        self.noise_variance = noisy.cliques.spread(noisy.table_variance)
+        self.noise_variance = noisy.cell_variance
 
     def identified(self, theta: np.ndarray) -> np.ndarray:
         """Another theta of the same model, without the directions that no model depends on."""

@@ -33,21 +33,11 @@ __all__ = [
     "Ising",
     "Pairwise",
     "RandomField",
-    "as_polynomial",
     "by_pair",
     "edge_scores",
 ]
 
 RandomField = Ising | Pairwise | BinaryField
-
-
-def as_polynomial(field: RandomField) -> BinaryField | None:
-    """The field as a polynomial; None where not all variables are binary."""
-    if isinstance(field, BinaryField):
-        return field
-    if isinstance(field, Pairwise):
-        return as_polynomial(field.to_ising()) if set(field.cardinalities) <= {2} else None
-    return field.to_binary_field()
 
 
 def edge_scores(field: RandomField) -> np.ndarray:

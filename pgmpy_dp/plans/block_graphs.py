@@ -22,18 +22,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.special import expit, xlogy
 
+from pgmpy_dp.models.block_scores import inverse_covariance_scores, node_regressions, tree_scores
 from pgmpy_dp.models.nodewise import field_from_regressions
 from pgmpy_dp.models.random_fields import edge_scores
+from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.plans.settings import Settings, by, number, one_of, whole
 from pgmpy_dp.private.curator.blocks import block_function
 from pgmpy_dp.private.data.regressions import feature_rows
-from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.solvers.proximal import minimize_proximal
 
 __all__ = [
     "BLOCKS",
@@ -49,7 +46,6 @@ __all__ = [
 LEARNERS = ("auto", "logistic", "inverse-covariance", "chow-liu")
 _MAX_WEIGHTS = 10**7
 _MAX_CELLS = 10**8
-_MAX_ITER, _STEP_TOL = 300, 1e-4
 
 
 @dataclass(frozen=True)
@@ -133,11 +129,12 @@ class BlockLearner:
     def scores(self, codes: np.ndarray) -> np.ndarray:
         """Score of each pair, shape (p, p), of one or more records."""
         if self.learner == "chow-liu":
-            return _tree_scores(codes, self.cardinalities)
+            return tree_scores(codes, self.cardinalities)
         if self.learner == "inverse-covariance":
-            return _inverse_covariance_scores(codes)
+            return inverse_covariance_scores(codes)
         radius = 2.0 * self.width * (max(self.cardinalities) if self._layout.family == "pairwise" else 1)
-        weights = _regressions(codes, self._layout, radius)
+        features = feature_rows(codes, self._layout).astype(np.float64)
+        weights = node_regressions(features, codes, self._layout, radius)
         return edge_scores(field_from_regressions(self._layout, weights, self.order)[0])
 
     def _edges(self, scores: np.ndarray) -> tuple[int, ...]:
@@ -208,69 +205,3 @@ def block_arguments(learner: BlockLearner) -> dict[str, Any]:
         "arguments": asdict(learner),
         "max_edges": learner.max_edges,
     }
-
-
-def _inverse_covariance_scores(codes: np.ndarray) -> np.ndarray:
-    n, p = codes.shape
-    z = 2.0 * codes - 1.0
-    mean = z.mean(axis=0)
-    # One part in n of the identity: a constant column then has no edges, and the inverse exists.
-    inverse = np.linalg.inv(z.T @ z / n - np.outer(mean, mean) + np.eye(p) / n)
-    scores = np.arcsinh(np.abs(inverse + inverse.T)) / 2.0
-    np.fill_diagonal(scores, 0.0)
-    return scores
-
-
-def _tree_scores(codes: np.ndarray, cardinalities: tuple[int, ...]) -> np.ndarray:
-    n, p = codes.shape
-    starts = np.cumsum([0, *cardinalities])
-    one_hot = np.zeros((n, starts[-1]))
-    one_hot[np.arange(n)[:, np.newaxis], starts[:-1] + codes] = 1.0
-    counts = one_hot.T @ one_hot  # of all pairs of states; integers below 2**53, exact
-    single = np.diagonal(counts)
-    terms = (xlogy(counts, n * counts) - xlogy(counts, np.outer(single, single))) / n
-    information = np.add.reduceat(np.add.reduceat(terms, starts[:-1], axis=0), starts[:-1], axis=1)
-    information[information < 1e-12] = 0.0  # rounding errors of 0 are no edges
-    tree = minimum_spanning_tree(csr_array(-np.triu(information, 1))).tocoo()
-    scores = np.zeros((p, p))
-    for i, j in zip(tree.row.tolist(), tree.col.tolist(), strict=True):
-        table = np.log(counts[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] + 0.5)
-        table = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
-        scores[i, j] = scores[j, i] = np.abs(table).max()
-    return scores
-
-
-def _regressions(codes: np.ndarray, layout: RegressionLayout, radius: float) -> np.ndarray:
-    """Weights of all regressions, shape (n_regressions, n_columns): least mean loss with l1 norm at most `radius`."""
-    features = feature_rows(codes, layout).astype(np.float64)
-    used = np.zeros((layout.n_regressions, len(features)), dtype=bool)
-    rows = np.arange(layout.n_regressions)[:, np.newaxis]
-    column = np.maximum(layout.columns, 0)
-    np.logical_or.at(used, (np.broadcast_to(rows, column.shape), column), layout.columns >= 0)
-    states = codes.T[layout.nodes]
-    up, down = states == layout.pairs[:, :1], states == layout.pairs[:, 1:]
-    sign = up.astype(np.float64) - down  # 0: the record takes no part
-    share = np.abs(sign) / np.maximum(np.abs(sign).sum(axis=1, keepdims=True), 1.0)
-
-    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        margins = sign * (flat.reshape(used.shape) @ features)
-        slopes = -share * sign * expit(-margins)
-        value = float((share * np.logaddexp(0.0, -margins)).sum())
-        return value, np.where(used, slopes @ features.T, 0.0).ravel()
-
-    def projected(flat: np.ndarray, step: float) -> np.ndarray:
-        return _onto_l1_balls(flat.reshape(used.shape), radius).ravel()
-
-    found = minimize_proximal(loss, projected, np.zeros(used.size), max_iter=_MAX_ITER, step_tol=_STEP_TOL)
-    weights = found.x.reshape(used.shape)
-    return np.where(layout.columns >= 0, weights[rows, column], 0.0)
-
-
-def _onto_l1_balls(rows: np.ndarray, radius: float) -> np.ndarray:
-    """Euclidean projection of each row onto the l1 ball (Duchi, Shalev-Shwartz, Singer and Chandra 2008)."""
-    sizes = np.abs(rows)
-    ordered = -np.sort(-sizes, axis=1)
-    shifts = (np.cumsum(ordered, axis=1) - radius) / np.arange(1, rows.shape[1] + 1)
-    last = (ordered > shifts).sum(axis=1) - 1
-    shift = np.maximum(shifts[np.arange(len(rows)), last], 0.0)
-    return np.sign(rows) * np.maximum(sizes - shift[:, np.newaxis], 0.0)

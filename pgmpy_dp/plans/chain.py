@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pgmpy_dp.plans.least_noise import NOISES, least_noise
 from pgmpy_dp.plans.settings import SeededSettings, one_of, share, whole
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.sequences import NOISES, SequenceCurator, pair_table_cost, user_additions
+from pgmpy_dp.private.curator.sequences import SequenceCurator, pair_table_noise, user_additions
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import PureDP
@@ -109,8 +110,12 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
     require_data_and_budget(data, PrivateSequences, budget)
     (variable,) = data.schema.variables
     weights = (settings.initial_share, 1.0 - settings.initial_share)
-    cost = pair_table_cost(
-        data.schema.cardinality(variable), settings.units, data.adjacency, budget, settings.noise, weights
+    k = data.schema.cardinality(variable)
+    cost = least_noise(
+        lambda cost: pair_table_noise(settings.units, data.adjacency, cost, 1, weights),
+        [k, k * k],
+        budget,
+        settings.noise,
     )
     curator = SequenceCurator(
         data,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.plans.least_noise import least_noise
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.tables import TableCurator, match_cost
+from pgmpy_dp.private.curator.tables import TableCurator, match_noise
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Release
@@ -81,7 +83,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
     """
     budget = require_table_and_budget(table, budget, by_shares=True)
     n_counts = 1 + len(table.schema) + (table.n_records is None)
-    cost = match_cost(n_counts, budget)
+    cost = least_noise(lambda cost: [match_noise(n_counts, cost, Fraction(1))], [n_counts], budget)
     curator = TableCurator(
         table,
         budget,
@@ -89,6 +91,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
         columns=table.schema.variables,
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
+        fine=True,
     )
     curator.matched_counts(share=1)
     return curator.release("schema_check", {"settings": {"budget": budget.guarantee.to_dict()}})

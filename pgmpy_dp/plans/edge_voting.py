@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pgmpy_dp.plans.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
+from pgmpy_dp.plans.least_noise import NOISES, least_noise
 from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.votes import MAX_BLOCKS, NOISES, edge_vote_cost, edge_vote_noise
+from pgmpy_dp.private.curator.votes import MAX_BLOCKS, edge_vote_noise
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -85,7 +86,9 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
     require_table_and_budget(table, budget)
     learner = plan_blocks(table.schema, settings.blocks)
     p = len(table.schema)
-    cost = edge_vote_cost(p, learner.max_edges, budget, settings.noise)
+    cost = least_noise(
+        lambda cost: [edge_vote_noise(p, learner.max_edges, cost, 1)], [learner.n_pairs], budget, settings.noise
+    )
     n_blocks = settings.n_blocks
     if n_blocks is None:
         n_blocks = _default_blocks(edge_vote_noise(p, learner.max_edges, cost, 1), learner.n_pairs)

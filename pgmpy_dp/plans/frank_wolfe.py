@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout
+from pgmpy_dp.plans.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.plans.public_graph import encoded_graph, released_edges
 from pgmpy_dp.plans.settings import require_kind
@@ -19,8 +21,6 @@ from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.mathematics.frank_wolfe_path import denominator, step_units, weights_of
-from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["Descent", "FrankWolfePlan", "FrankWolfeSettings", "descend", "regression_weights", "regressions_of", "run"]

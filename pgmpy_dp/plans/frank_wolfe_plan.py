@@ -11,6 +11,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from pgmpy_dp.models.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
+from pgmpy_dp.plans.frank_wolfe_path import STEPS
 from pgmpy_dp.plans.public_graph import GRAPH, edge_positions
 from pgmpy_dp.plans.settings import SeededSettings, number, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
@@ -18,8 +20,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.fields import LARGEST_REACH, selection_weight, vertex_scale
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.frank_wolfe_path import STEPS
-from pgmpy_dp.private.mathematics.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.schema import Schema
 
 __all__ = ["FrankWolfePlan", "FrankWolfeSettings", "frank_wolfe_plan"]
@@ -50,7 +50,7 @@ class FrankWolfeSettings(SeededSettings):
         At least 2: largest number of variables in a term of a "binary" model. The other families have order 2.
     graph : networkx.Graph or iterable of pairs of variable names, optional
         A public graph: regressions then have the features of neighbours only, and variables without neighbours a
-        regression with the constant alone (:mod:`pgmpy_dp.private.mathematics.regression_layout`). Kept as a tuple of
+        regression with the constant alone (:mod:`pgmpy_dp.models.regression_layout`). Kept as a tuple of
         pairs of names, and of single names for a graph's isolated nodes.
     n_iter : int, optional
         T, at least 2: there are T - 1 steps, and every regression selects a vertex in each. Default: from the budget

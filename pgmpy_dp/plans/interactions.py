@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pgmpy_dp.plans.least_noise import NOISES, least_noise
 from pgmpy_dp.plans.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, whole
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.field_moments import NOISES, interaction_cost, interaction_multipliers
+from pgmpy_dp.private.curator.field_moments import interaction_multipliers, interaction_noise
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
@@ -102,9 +103,14 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     """
     budget = require_table_and_budget(table, budget)
     schema, with_count = table.schema, table.n_records is None
-    pairs = _pairs(schema, settings)
+    pairs, cells = _pairs(schema, settings)
     sizes = [schema.cardinality(name) for name in schema.variables]
-    cost = interaction_cost(sizes, table.adjacency, pairs, with_count, budget, settings.noise)
+    cost = least_noise(
+        lambda cost: interaction_noise(sizes, table.adjacency, pairs, with_count, cost, 1),
+        [sum(sizes), cells, 1][: 2 + with_count],
+        budget,
+        settings.noise,
+    )
     curator = TableCurator(
         table,
         budget,
@@ -121,8 +127,8 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     return curator.release("interactions", public)
 
 
-def _pairs(schema: Schema, settings: InteractionSettings) -> Pairs | None:
-    """The edges of the public graph, None for all pairs; ValueError for one variable, and for too many cells."""
+def _pairs(schema: Schema, settings: InteractionSettings) -> tuple[Pairs | None, int]:
+    """The edges of the public graph, None for all pairs, and their cells; ValueError for one variable, and too many."""
     sizes = [schema.cardinality(name) for name in schema.variables]
     if len(sizes) < 2:
         raise ValueError(f"schema declares the variables {list(schema.variables)}; interactions need at least two")
@@ -135,7 +141,7 @@ def _pairs(schema: Schema, settings: InteractionSettings) -> Pairs | None:
             f"all {'pairs' if pairs is None else 'edges'} have {cells} cells together, more than max_cells="
             f"{settings.max_cells}; merge states, drop variables, or raise max_cells (8 bytes a cell)"
         )
-    return pairs
+    return pairs, cells
 
 
 def _edges(edges: list[tuple[int, int]]) -> Pairs:

@@ -13,16 +13,16 @@ import numpy as np
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.plans.settings import SeededSettings, by, one_of, whole
+from pgmpy_dp.plans.fine_grids import largest_sizes, merge, merged_values, undivided
+from pgmpy_dp.plans.least_noise import NOISES, least_noise
+from pgmpy_dp.plans.settings import SeededSettings, by, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import (
-    NOISES,
     TableCurator,
     checked_scopes,
     rehearsed_tables,
     require_scopes,
-    table_cost,
     table_noise,
 )
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -49,12 +49,16 @@ class MarginalSettings(SeededSettings):
         equal shares.
     max_cells : int, default 10**8
         Largest number of cells of all tables together.
+    fine_share : float in (0, 1), default 0.1
+        Share of the budget for fine tables of the numbers that are not divided, if there are any: the tables of
+        `scopes` are then counted in cells that these merge.
     """
 
     scopes: tuple[tuple, ...] = field(metadata=by(lambda _, scopes: checked_scopes(scopes)))
     noise: str = field(default="auto", metadata=one_of(NOISES))
     weights: tuple[float, ...] | None = None
     max_cells: int = field(default=10**8, metadata=whole(1))
+    fine_share: float = field(default=0.1, metadata=share())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,8 +126,16 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
         columns=[name for name in table.schema.variables if name in used],
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
+        fine=True,
     )
-    curator.tables(settings.scopes, share=1, weights=settings.weights)
+    with curator.keeping():
+        if fine := _fine(table.schema, settings):
+            curator.tables([(name,) for name in fine], settings.fine_share)
+            n = noisy_marginals(curator.release("marginals", {}), table.schema.variables).n_records
+            rest = 1 - Fraction(settings.fine_share)
+            noises = table_noise(len(settings.scopes), table.adjacency, cost, rest, settings.weights)
+            merge(curator, fine, n, max(noise.mean_size for noise in noises), order=max(map(len, settings.scopes)))
+        curator.tables(settings.scopes, share=curator.left, weights=settings.weights)
     return curator.release("marginals", {"settings": _public(settings, budget)})
 
 
@@ -143,6 +155,7 @@ def planned_noise(
     (PureDP(epsilon=0.5), [Noise(distribution='discrete_laplace', scale=2.0)])
     """
     parsed = Adjacency.parse(adjacency)
+    require_scopes(schema, settings.scopes)
     cost = _cost(schema, parsed, settings, budget)
     return cost, table_noise(len(settings.scopes), parsed, cost, Fraction(1), settings.weights)
 
@@ -189,6 +202,7 @@ def rehearse(
     (2.0, True)
     """
     parsed = Adjacency.parse(adjacency)
+    require_scopes(schema, settings.scopes)
     cost = _cost(schema, parsed, settings, budget)
     values, noise = rehearsed_tables(counts, parsed, cost, rng, settings.weights)
     return Release(
@@ -221,6 +235,7 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...], *, merge:
         Whether repeated tables become one.
     """
     schema = release.schema
+    values, merged = merged_values(release)
     cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
     noises = [noise for noise in release.noise if noise is not None]  # every table of counts has its noise
     distributions = {noise.distribution for noise in noises}
@@ -228,11 +243,12 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...], *, merge:
         raise ValueError(f"the release mixes the noise distributions {sorted(distributions)}; learn from one kind")
     made = NoisyMarginals(
         cliques,
-        cliques.join(release.values),
+        cliques.join(values),
         "laplace" if distributions == {"discrete_laplace"} else "gaussian",
         np.array([noise.scale for noise in noises]),
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
+        None if merged is None else cliques.join(merged),
     )
     return made.merged() if merge else made
 
@@ -243,13 +259,29 @@ def _public(settings: MarginalSettings, budget: Budget) -> dict[str, Any]:
 
 def _cost(schema: Schema, adjacency: Adjacency, settings: MarginalSettings, budget: Budget) -> PureDP | ZCDP:
     """The guarantee to release under, from public numbers; its type tells the noise. Refuses impossible scales."""
-    return table_cost(_table_sizes(schema, settings), adjacency, budget, settings.noise, settings.weights)
+    sizes, fine = _table_sizes(schema, settings), _fine(schema, settings)
+    weights = settings.weights
+    if fine:
+        own = weights or [1.0] * len(sizes)
+        each = settings.fine_share / (1 - settings.fine_share) * sum(own) / len(fine)
+        weights = (*[each] * len(fine), *own)
+    cells = [schema.fine().cardinality(name) for name in fine] + sizes
+    return least_noise(
+        lambda cost: table_noise(len(cells), adjacency, cost, Fraction(1), weights), cells, budget, settings.noise
+    )
+
+
+def _fine(schema: Schema, settings: MarginalSettings) -> list[Hashable]:
+    """The variables of which fine tables come first."""
+    used = {name for scope in settings.scopes for name in scope}
+    return [name for name in undivided(schema) if name in used]
 
 
 def _table_sizes(schema: Schema, settings: MarginalSettings) -> list[int]:
-    """Cells of each table; ValueError for unknown or numeric variables and for more cells than allowed."""
-    require_scopes(schema, settings.scopes)
-    sizes = [math.prod(schema.cardinality(name) for name in scope) for scope in settings.scopes]
+    """Cells of each table, at most; ValueError for unknown variables and for more cells than allowed."""
+    require_scopes(schema.fine(), settings.scopes)
+    most = largest_sizes(schema)
+    sizes = [math.prod(most[name] for name in scope) for scope in settings.scopes]
     if sum(sizes) > settings.max_cells:
         largest = sizes.index(max(sizes))
         raise ValueError(

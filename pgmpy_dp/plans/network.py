@@ -13,14 +13,10 @@ import numpy as np
 
 from pgmpy_dp.models.network_estimate import NetworkEstimate, Pair, admissible_pairs, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import with_zeros
+from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.plans.network_shares import (
-    NetworkSettings,
-    NetworkShares,
-    network_shares,
-    one_way_weights,
-    select_and_measure,
-)
+from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -122,10 +118,11 @@ def run(
         what=f"tables of {len(table.schema)} variables and of pairs chosen among {len(shares.candidates)}",
         mechanism=select_and_measure(shares.cost),
         random_state=settings.random_state,
+        fine=True,
     )
     search = _Search(curator, shares, settings.public(budget), refit)
     with curator.keeping(search.release):
-        search.measure_variables()
+        search.measure_variables(settings.merge_rare)
         search.measure_required()
         share, number = shares.first_round, 0
         while curator.left > 0:
@@ -150,10 +147,13 @@ class _Search:
         self.unavailable = dict.fromkeys(set(shares.allowed) - set(shares.candidates), 0)
         self.rounds: list[dict[str, Any]] = []
 
-    def measure_variables(self) -> None:
-        """One table of each variable."""
-        weights = one_way_weights(self.shares.sizes, self.shares.cost)
-        self.curator.tables([(name,) for name in self.names], self.shares.one_way, weights)
+    def measure_variables(self, merge_rare: bool) -> None:
+        """One table of each variable; of what is fine in them, larger tables have merged cells."""
+        self.curator.tables([(name,) for name in self.names], self.shares.one_way, self.shares.one_way_weights)
+        fine = undivided(self.curator.declared)
+        rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
+        if fine or rare:
+            merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
         self.fit = self.refit(self._released(), None)
 
     def measure_required(self) -> None:
@@ -166,7 +166,8 @@ class _Search:
         """One round: select a pair, measure it, refit. Whether that changed its table by more than noise would."""
         shares = self.shares
         # What was too large once stays so: the model only grows.
-        allowed = admissible_pairs(self.fit.noisy.cliques, self.candidates, self.asked["max_clique_cells"])
+        grown = with_zeros(self.fit.noisy.cliques, self.curator.schema.zeros)
+        allowed = admissible_pairs(grown, self.candidates, self.asked["max_clique_cells"])
         self.unavailable |= dict.fromkeys(set(self.candidates) - set(allowed), number - 1)
         self.candidates = allowed
         measuring, selecting = share * (1 - shares.selection), share * shares.selection

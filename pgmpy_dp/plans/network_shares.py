@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.network_estimate import Pair, largest_clique
+from pgmpy_dp.models.network_estimate import Pair, admissible_pairs, largest_clique
+from pgmpy_dp.models.structural_zeros import with_zeros
+from pgmpy_dp.plans.fine_grids import largest_sizes
 from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph
 from pgmpy_dp.plans.settings import SeededSettings, by, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
@@ -54,6 +55,8 @@ class NetworkSettings(SeededSettings):
         Share of the budget for the tables of single variables.
     selection_share : float in (0, 1), default 0.1
         Share of each round for selecting its pair; the rest measures it.
+    merge_rare : bool, default False
+        Whether the states of a categorical variable whose noisy counts are small become one in tables of pairs.
     """
 
     required: Edges = field(default=(), metadata=by(lambda name, pairs: checked_pairs(f"{name}_edges", pairs)))
@@ -62,6 +65,7 @@ class NetworkSettings(SeededSettings):
     n_rounds: int | None = field(default=None, metadata=whole(1))
     one_way_share: float = field(default=0.1, metadata=share())
     selection_share: float = field(default=0.1, metadata=share())
+    merge_rare: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,7 +75,7 @@ class NetworkSettings(SeededSettings):
 
     def public(self, budget: Budget, *names: str) -> dict[str, Any]:
         """What a release says of the budget and of all that was asked."""
-        names = names or ("max_clique_cells", "n_rounds", "one_way_share", "selection_share")
+        names = names or ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "merge_rare")
         pairs = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
         return super().public(budget, *names) | pairs
 
@@ -85,7 +89,7 @@ class NetworkShares:
     cost : PureDP or ZCDP
         What everything together costs; its type decides the noise.
     sizes : tuple of int
-        States of each variable.
+        States of each variable in its table: of a number that is not divided, cells of its fine grid.
     required, candidates, allowed : tuple of pair of int
         Positions of the pairs measured first, of those that rounds select from, and of all that are not forbidden.
     one_way : Fraction
@@ -115,10 +119,20 @@ class NetworkShares:
         return 1 - self.one_way - len(self.required) * self.each_required if self.candidates else Fraction(0)
 
     @property
+    def pair_noise(self) -> float:
+        """Expected absolute value of the noise in a cell of the first tables of pairs; 1 where there are none."""
+        share = self.first_round * (1 - self.selection) or self.each_required
+        return self.expected_noise(share) if share else 1.0
+
+    @property
     def one_way_noise(self) -> list[Noise]:
         """Of the tables of single variables."""
-        weights = one_way_weights(self.sizes, self.cost)
-        return table_noise(len(self.sizes), self.adjacency, self.cost, self.one_way, weights)
+        return table_noise(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights)
+
+    @property
+    def one_way_weights(self) -> list[float]:
+        """Shares of these tables, up to a factor."""
+        return one_way_weights(self.sizes, self.cost)
 
     def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
         """Of each of some tables that get this share of the budget together."""
@@ -126,8 +140,7 @@ class NetworkShares:
 
     def expected_noise(self, share: Fraction, n_tables: int = 1) -> float:
         """Expected absolute value of that noise in one cell (of its continuous counterpart)."""
-        scale = self.noise(share, n_tables).scale
-        return scale * math.sqrt(2 / math.pi) if isinstance(self.cost, ZCDP) else scale
+        return self.noise(share, n_tables).mean_size
 
 
 def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkShares:
@@ -139,19 +152,24 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         For edges between unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
-    schema.require_discrete(argument="schema")
     required = _positions(schema, "required_edges", settings.required)
     forbidden = set(_positions(schema, "forbidden_edges", settings.forbidden))
-    sizes = [schema.cardinality(name) for name in schema.variables]
-    cliques = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
+    sizes = [largest_sizes(schema)[name] for name in schema.variables]
+    fine = [schema.fine().cardinality(name) for name in schema.variables]
+    single = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
+    cliques = with_zeros(single, schema.zeros)
     cells = largest_clique(cliques, required)
-    if cells > settings.max_clique_cells and required:
+    if cells > settings.max_clique_cells and (required or schema.zeros):
+        asking = (("required_edges", required), ("the schema's rules (impossible)", schema.zeros))
         raise ValueError(
-            f"required_edges need a clique of {cells} cells in the junction tree, more than "
-            f"max_clique_cells={settings.max_clique_cells}; require fewer edges, or raise max_clique_cells"
+            f"{' and '.join(name for name, given in asking if given)} need a clique of {cells} cells in the junction "
+            f"tree, more than max_clique_cells={settings.max_clique_cells}; require fewer edges, leave out rules, or "
+            "raise max_clique_cells"
         )
     pairs = [pair for pair in itertools.combinations(range(len(sizes)), 2) if pair not in forbidden]
     candidates = tuple(pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= settings.max_clique_cells)
+    if schema.zeros:
+        candidates = tuple(admissible_pairs(cliques, candidates, settings.max_clique_cells))
     total = sum(sizes[i] * sizes[j] for i, j in candidates)
     if total > _MOST_CELLS:
         raise ValueError(
@@ -170,7 +188,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         first = (rest - len(required) * each) / n_rounds
     selection = Fraction(settings.selection_share)
     made = NetworkShares(
-        adjacency, cost, tuple(sizes), tuple(required), candidates, tuple(pairs), one_way, each, first, selection
+        adjacency, cost, tuple(fine), tuple(required), candidates, tuple(pairs), one_way, each, first, selection
     )
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - selection)) if share]

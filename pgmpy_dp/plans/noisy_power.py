@@ -23,10 +23,11 @@ from pgmpy_dp.plans.communities import (
     require_graph_and_budget,
     vote,
 )
+from pgmpy_dp.plans.least_noise import NOISES
 from pgmpy_dp.plans.settings import one_of, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.graphs import NOISES, GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.private.curator.graphs import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release

@@ -10,6 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.models.field_scopes import field_scopes
+from pgmpy_dp.plans.least_noise import least_noise
 from pgmpy_dp.plans.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.plans.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
 from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, share, whole
@@ -18,7 +20,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_moments import (
     Subsets,
     family_size,
-    parity_cost,
     parity_noise,
     record_count_noise,
     worst_parity_scale,
@@ -26,7 +27,6 @@ from pgmpy_dp.private.curator.field_moments import (
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -242,7 +242,13 @@ def plan_parities(
     in_rounds = method in ("pmw", "sepfem")
     if in_rounds and budget.delta:
         noise = "gaussian"  # rounds are of many small costs, which add up better as zCDP wherever a delta allows it
-    cost = parity_cost(family, p, adjacency, n_records is None and not in_rounds, budget, noise)
+    with_count = n_records is None and not in_rounds
+    cost = least_noise(
+        lambda cost: [parity_noise(family, p, adjacency, with_count, cost, Fraction(1))],
+        [family_size(family, p) + with_count],
+        budget,
+        noise,
+    )
     share = Fraction(settings.count_share)
     plan = ParityPlan(p, order, adjacency, n_records, method, cost, settings.n_rounds, share, family)
     if method == "auto" and n_records is not None:

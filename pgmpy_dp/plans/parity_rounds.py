@@ -14,12 +14,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.models.multiplicative_weights import MultiplicativeWeights
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.field_design import field_scopes
-from pgmpy_dp.private.mathematics.walsh_hadamard import linear_values, masks_of
-from pgmpy_dp.solvers.parity_maximum import TRANSFORM_LIMIT, maximise_by_milp
+from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
+from pgmpy_dp.solvers.parity_maximum import TRANSFORM_LIMIT, linear_values, maximise_by_milp
 
 __all__ = ["default_rounds", "pmw_answers", "sepfem_answers"]
 

@@ -14,7 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, require_flag
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.plans.ascent import PARAMETER_UNIT, parameter_integers, released_parameters
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.plans.public_graph import edge_positions, encoded_graph
@@ -25,11 +26,10 @@ from pgmpy_dp.private.curator.fields import FieldDesign, ResidualGrid, gradient_
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["PseudoLikelihoodSettings", "parameters", "run"]
+__all__ = ["PseudoLikelihoodSettings", "log_potentials", "parameters", "run"]
 
 _MOST_SCOPES = 200_000
 
@@ -83,8 +83,7 @@ class PseudoLikelihoodSettings(SeededSettings):
         checked = FrankWolfeSettings(self.width, self.family, self.order, self.graph)
         for name in ("width", "order", "graph"):
             object.__setattr__(self, name, getattr(checked, name))
-        if not isinstance(self.sparse, bool | np.bool_):
-            raise TypeError(f"sparse={self.sparse!r} is a {type(self.sparse).__name__}; pass True or False")
+        require_flag("sparse", self.sparse)
         if self.sparse:
             checked_integer("n_steps", self.n_steps, 2)
 
@@ -209,12 +208,23 @@ def run(
 def parameters(release: Release) -> np.ndarray:
     """Log-potentials of a release of this learner, flat.
 
-    One table after the other, in the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes` over the
+    One table after the other, in the order of :func:`~pgmpy_dp.models.field_scopes.field_scopes` over the
     positions of the schema's variables: fields first, then interactions, with zeros for those that were dropped. For
     "ising" and "binary" a table is one number, the coefficient of the product of its spins; for "pairwise" it has an
     entry for each combination of states, in C order.
     """
     return released_parameters(release, "pseudo_likelihood")[0]
+
+
+def log_potentials(design: FieldDesign, theta: np.ndarray) -> list[np.ndarray]:
+    """Log-potential of each scope over the states of its variables, of shape (k_i, ...)."""
+    found = []
+    for scope, start, stop in zip(design.scopes, design.starts[:-1], design.starts[1:], strict=True):
+        table = theta[start:stop].reshape([design.cardinalities[i] - 1 for i in scope])
+        for i in scope:  # the axis that is contracted comes first, its states go last
+            table = np.tensordot(table, design.features[i] / design.scale, axes=(0, 0))
+        found.append(table)
+    return found
 
 
 def _ascend(
@@ -248,8 +258,18 @@ def _ascend(
 
 def _within(theta: np.ndarray, design: FieldDesign, width: float) -> np.ndarray:
     """Project each interaction and field on a ball that holds it in every model of that width."""
-    norms = design.group_norms(theta)
-    return theta * design.per_parameter(width / np.maximum(norms, width))
+    norms = _group_norms(design, theta)
+    return theta * _per_parameter(design, width / np.maximum(norms, width))
+
+
+def _group_norms(design: FieldDesign, theta: np.ndarray) -> np.ndarray:
+    """Root of the sum of squares of the parameters of each scope, shape (n_scopes,)."""
+    return np.sqrt(np.add.reduceat(theta**2, design.starts[:-1])) if design.scopes else np.empty(0)
+
+
+def _per_parameter(design: FieldDesign, values: np.ndarray) -> np.ndarray:
+    """One value per scope, repeated for its parameters."""
+    return np.repeat(values, np.diff(design.starts))
 
 
 def _without_hidden(
@@ -259,10 +279,10 @@ def _without_hidden(
     # Near the optimum a coordinate's error is its averaged noise over the curvature, about 1.2 for two nodes' terms.
     error = math.sqrt((sd / 1.2) ** 2 / n_steps + 1.0 / records)
     sizes = np.diff(design.starts)
-    kept = design.group_norms(theta) > settings.threshold * error * np.sqrt(sizes)
+    kept = _group_norms(design, theta) > settings.threshold * error * np.sqrt(sizes)
     kept |= np.array([len(scope) == 1 for scope in design.scopes])
     chosen = FieldDesign(design.cardinalities, tuple(s for s, keep in zip(design.scopes, kept, strict=True) if keep))
-    return chosen, theta[design.per_parameter(kept)]
+    return chosen, theta[_per_parameter(design, kept)]
 
 
 def _log_potentials(
@@ -272,7 +292,7 @@ def _log_potentials(
     if not tables:
         found = dict(zip(design.scopes, theta, strict=True))
         return np.array([found.get(scope, 0.0) for scope in scopes])
-    known = dict(zip(design.scopes, design.tables(theta), strict=True))
+    known = dict(zip(design.scopes, log_potentials(design, theta), strict=True))
     empty = (np.zeros([design.cardinalities[i] for i in scope]) for scope in scopes)
     return np.concatenate([known.get(s, zeros).ravel() for s, zeros in zip(scopes, empty, strict=True)])
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_integer, checked_number, require_choice
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.sensitive import Release
 
@@ -53,8 +53,7 @@ def one_of(allowed: Sequence[str]) -> Rule:
     """One of some texts."""
 
     def check(name: str, value: object) -> object:
-        if value not in allowed:
-            raise ValueError(f"{name}={value!r} is not supported; use one of {tuple(allowed)}")
+        require_choice(name, value, allowed)
         return value
 
     return by(check)

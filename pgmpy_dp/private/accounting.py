@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import sys
 from functools import lru_cache
+from typing import Any
 
 __all__ = [
     "approx_to_zcdp",
@@ -37,6 +38,17 @@ _ORDERS = tuple(1.0 + 10.0 ** (-1.9 + 10.9 * k / 799) for k in range(800))
 def pure_to_zcdp(epsilon: float) -> float:
     """Rho for which epsilon-DP implies rho-zCDP: ``epsilon**2 / 2`` (Bun and Steinke 2016, Proposition 1.4)."""
     return epsilon * epsilon / 2.0
+
+
+def _accountant(rho: float) -> Any:
+    """Of dp-accounting, for rho-zCDP."""
+    # Imported here: it takes about a second, and a pure budget never needs it.
+    from dp_accounting import ZCDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant(orders=_ORDERS)
+    accountant.compose(ZCDpEvent(rho))
+    return accountant
 
 
 @lru_cache(maxsize=4096)
@@ -64,13 +76,7 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
         return 0.0
     if delta <= 0:
         return math.inf
-    # Imported here: it takes about a second, and a pure budget never needs it.
-    from dp_accounting import ZCDpEvent
-    from dp_accounting.rdp import RdpAccountant
-
-    accountant = RdpAccountant(orders=_ORDERS)
-    accountant.compose(ZCDpEvent(rho))
-    return float(accountant.get_epsilon(delta))
+    return float(_accountant(rho).get_epsilon(delta))
 
 
 @lru_cache(maxsize=4096)
@@ -96,12 +102,7 @@ def zcdp_to_delta(rho: float, epsilon: float) -> float:
     """
     if rho == 0:
         return 0.0
-    from dp_accounting import ZCDpEvent
-    from dp_accounting.rdp import RdpAccountant
-
-    accountant = RdpAccountant(orders=_ORDERS)
-    accountant.compose(ZCDpEvent(rho))
-    return float(accountant.get_delta(epsilon))
+    return float(_accountant(rho).get_delta(epsilon))
 
 
 @lru_cache(maxsize=1024)

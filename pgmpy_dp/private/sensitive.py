@@ -90,6 +90,11 @@ class Noise:
         return self.distribution in _MATRIX_DISTRIBUTIONS
 
     @property
+    def mean_size(self) -> float:
+        """Expected absolute value of one cell's noise (of its continuous counterpart)."""
+        return self.scale if self.distribution == "discrete_laplace" else self.scale * math.sqrt(2 / math.pi)
+
+    @property
     def variance(self) -> float:
         """Variance of one cell's noise: exact for the Laplace; for the Gaussian, scale**2, which bounds it above.
 

@@ -6,6 +6,7 @@ release merges later. Everything here is public, and a function of the declarati
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -27,6 +28,7 @@ OUTSIDE = "outside"
 _FINE = 64
 _EACH = 128  # so many values or fewer have a fine cell each
 _EPOCH = date(1970, 1, 1).toordinal()
+_SOME_DAY = date(1999, 12, 31)
 
 
 def number_text(number: float) -> str:
@@ -95,11 +97,13 @@ class Number:
                 f"{self._what} lower={self.text(self.lower)} is not below upper={self.text(self.upper)}; "
                 "swap or widen them"
             )
+        if not math.isfinite(self.upper - self.lower):
+            raise ValueError(f"{self._what} lower={self.lower!r}, upper={self.upper!r} is too wide; pass closer bounds")
         if isinstance(self.cuts, str | bytes) or not isinstance(self.cuts, Iterable):
             raise TypeError(f"{self._what} cuts={self.cuts!r} is no list of numbers; pass cuts=[cut, cut, ...]")
         cuts = tuple(self._checked("cuts", cut) for cut in self.cuts)
         object.__setattr__(self, "cuts", cuts)
-        if any(a >= b for a, b in itertools.pairwise((self.lower, *cuts, self.upper))):
+        if not self._ascend((self.lower, *cuts, self.upper)):
             raise ValueError(
                 f"{self._what} cuts={[self.text(cut) for cut in cuts]} must ascend between lower="
                 f"{self.text(self.lower)} and upper={self.text(self.upper)}, without these"
@@ -111,9 +115,10 @@ class Number:
         self._check_bins()
         # Reading and drawing ask for it cell by cell.
         edges = (self.lower, *(self.cuts or self._equal(self.bins or 1)), self.upper)
-        if any(a >= b for a, b in itertools.pairwise(edges)):
+        if not self._ascend(edges) or len(set(map(self.text, edges[:-1]))) < len(edges) - 1:
             raise ValueError(
-                f"{self._what} bins={self.bins} are too many for numbers so close to each other; pass fewer"
+                f"{self._what} has bounds, cuts or bins={self.bins} so close to each other that 15 digits do not tell "
+                f"them apart: {[repr(edge) for edge in edges][:5]}; pass fewer, or wider ones"
             )
         if self.resolution is not None and not all(np.diff(self._first_values(edges)) > 0):
             raise ValueError(
@@ -129,9 +134,30 @@ class Number:
     def _checked(self, name: str, value: Any) -> float:
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
             raise TypeError(f"{self._what} {name}={value!r} is not a number; pass a finite number")
-        if not math.isfinite(value):
+        try:
+            number = float(value) + 0.0
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
             raise ValueError(f"{self._what} {name}={value!r} is not finite; pass a bound known without the records")
-        return float(value) + 0.0
+        return number
+
+    def _ascend(self, edges: tuple[float, ...]) -> bool:
+        """Whether each cell has a number: with a resolution the last may have the upper bound alone."""
+        return all(map(self.divides, edges[1:-1])) and all(a < b for a, b in itertools.pairwise(edges[:-1]))
+
+    def divides(self, cut: float) -> bool:
+        """Whether there can be numbers below a cut, and at it or above.
+
+        Parameters
+        ----------
+        cut : float
+
+        Returns
+        -------
+        bool
+        """
+        return self.lower < cut < self.upper or (self.resolution is not None and cut == self.upper)
 
     def _check_resolution(self) -> None:
         if self.resolution is None:
@@ -172,9 +198,11 @@ class Number:
         """How many steps of the resolution lie between the lower bound and a number, rounded up."""
         return math.ceil((Fraction(repr(number)) - Fraction(repr(self.lower))) / Fraction(repr(self.resolution)))
 
-    def _value(self, steps: int) -> float:
-        """The float nearest to a value of the resolution: 0.3, not 0.1 + 0.2."""
-        return float(Fraction(repr(self.lower)) + Fraction(repr(self.resolution)) * steps)
+    def _value(self, steps: Any) -> Any:
+        """The float nearest to a value of the resolution: 0.3, not 0.1 + 0.2. Of an integer, or an array of objects."""
+        lower, step = Fraction(repr(self.lower)), Fraction(repr(self.resolution))
+        below = lower.denominator * step.denominator  # of integers of any size, a quotient is rounded once
+        return (int(lower * below) + int(step * below) * steps) / below
 
     def _equal(self, bins: int) -> tuple[float, ...]:
         """Cuts of bins of equal width, or of equally many values (but for one) where there is a resolution."""
@@ -182,6 +210,11 @@ class Number:
             return tuple(self._value(-(-self.n_values * k // bins)) for k in range(1, bins))
         lower, width = Fraction(self.lower), Fraction(self.upper) - Fraction(self.lower)
         return tuple(float(lower + width * k / bins) for k in range(1, bins))
+
+    @property
+    def firsts(self) -> np.ndarray:
+        """Of each cell the number of its first value of the resolution, and behind the last the number of values."""
+        return self._first_values(self.edges)
 
     def _first_values(self, edges: tuple[float, ...]) -> np.ndarray:
         """Of each cell the number of its first value, and behind the last one: the number of values."""
@@ -213,18 +246,79 @@ class Number:
             *((OUTSIDE,) if self.outside == "state" else ()),
         )
 
+    def spans(self) -> list[tuple[float, float, bool]]:
+        """Of each cell its lowest and highest number, and whether the highest belongs to it: values of the resolution.
+
+        Returns
+        -------
+        list of (float, float, bool)
+
+        Examples
+        --------
+        >>> Number(0, 9, cuts=[5]).spans(), Number(0, 9, cuts=[5], resolution=1).spans()
+        ([(0.0, 5.0, False), (5.0, 9.0, True)], [(0.0, 4.0, True), (5.0, 9.0, True)])
+        """
+        if self.resolution is None:
+            last = len(self.edges) - 2
+            return [(low, high, k == last) for k, (low, high) in enumerate(itertools.pairwise(self.edges))]
+        steps = itertools.pairwise(map(int, self._first_values(self.edges)))
+        return [(self._value(first), self._value(behind - 1), True) for first, behind in steps]
+
+    def value_above(self, number: float, or_at: bool) -> float | None:
+        """The first value above a number.
+
+        Parameters
+        ----------
+        number : float
+        or_at : bool
+            Whether the number itself may be it.
+
+        Returns
+        -------
+        float or None
+            A value of the resolution. Without one: the number if it may be, else None.
+        """
+        if self.resolution is None:
+            return number if or_at else None
+        steps = self._steps(number)
+        return self._value(steps + (not or_at and self._value(steps) == number))
+
     def with_cuts(self, cuts: Iterable[float]) -> Number:
         """The same variable, divided at other numbers."""
         return dataclasses.replace(self, cuts=tuple(cuts), bins=None)
 
-    def fine(self, bins: int = _FINE) -> Number:
-        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins."""
+    def fine(self, bins: int = _FINE, cuts: Iterable[float] = ()) -> Number:
+        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins.
+
+        Where there is a resolution each bound has a cell of its own, for many numbers are clipped to it, or are 0.
+
+        Parameters
+        ----------
+        bins : int
+        cuts : iterable of float
+            Where it is divided too.
+
+        Returns
+        -------
+        Number
+
+        Examples
+        --------
+        >>> Number(0, 99_999, resolution=1, missing="drop").fine(4).states
+        ('[0,1)', '[1,50000)', '[50000,99999)', '[99999,99999]')
+        """
         if self.divided:
             return self
         n_values = self.n_values
-        if n_values is not None and n_values <= max(bins, _EACH):
-            bins = n_values
-        return dataclasses.replace(self, bins=bins)
+        if n_values is None:
+            found = dataclasses.replace(self, bins=bins)
+        elif n_values <= max(bins, _EACH):
+            found = dataclasses.replace(self, bins=n_values)
+        else:
+            inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
+            found = self.with_cuts(self._value(step) for step in inner)
+        more = {*filter(self.divides, cuts)} - {*found.edges[:-1]}
+        return found.with_cuts(sorted({*found.edges[1:-1], *more})) if more else found
 
     def reads(self, key: tuple) -> float | None:
         """The number that a cell holds; None where it is missing, NaN where it holds no number.
@@ -259,11 +353,10 @@ class Number:
         >>> [code(match_key(cell)) for cell in (17.9, "18", 120, 130, None, "old", "[18,65)")]
         [0, 1, 2, 2, 3, 3, 1]
         """
-        cuts, last = self.edges[1:-1], len(self.edges) - 1
+        cuts, codes = self.pieces(dropped)
         labels = {label: code for code, label in enumerate(self.cells)}
-        missing = last if self.missing == "state" else dropped
-        beyond = {"drop": dropped, "state": last + (self.missing == "state")}
-        unreadable = beyond.get(self.outside, missing)
+        missing = len(self.cells) if self.missing == "state" else dropped
+        unreadable = missing if self.outside == "clip" else codes[0]
 
         def code(key: tuple) -> int:
             number = self.reads(key)
@@ -272,11 +365,23 @@ class Number:
             if math.isnan(number):
                 # What was sampled, or cut elsewhere by the same cuts, is read back.
                 return labels.get(key[1], unreadable) if key[0] == "text" else unreadable
-            if not self.lower <= number <= self.upper and self.outside in beyond:
-                return beyond[self.outside]
-            return bisect_right(cuts, number)
+            return codes[bisect_right(cuts, number)]
 
         return code
+
+    def pieces(self, dropped: int = -1) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        """Cuts, and one code more than cuts: a number counts as the code after as many as the cuts that it reaches.
+
+        Examples
+        --------
+        >>> Number(0, 9, cuts=[5]).pieces(), Number(0, 9, cuts=[5], outside="drop").pieces()
+        (((5.0,), (0, 1)), ((0.0, 5.0, 9.000000000000002), (-1, 0, 1, -1)))
+        """
+        inner, codes = self.edges[1:-1], tuple(range(len(self.cells)))
+        if self.outside == "clip":
+            return inner, codes
+        beyond = dropped if self.outside == "drop" else len(self.states) - 1
+        return (self.lower, *inner, math.nextafter(self.upper, math.inf)), (beyond, *codes, beyond)
 
     def draw(self, codes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Numbers for codes of states, uniform within each cell and in the resolution.
@@ -303,15 +408,85 @@ class Number:
         edges = np.array(self.edges)
         if self.resolution is None:
             low, high = edges[cell], edges[cell + 1]
-            drawn = low + generator.random(codes.shape) * (high - low)
-            # Rounding may reach the upper end, which belongs to the next cell.
-            drawn = np.where(cell < len(edges) - 2, np.minimum(drawn, np.nextafter(high, -np.inf)), drawn)
+            # Rounding may reach the upper end, which belongs to the next cell, or pass it.
+            largest = np.where(cell < len(edges) - 2, np.nextafter(high, -np.inf), high)
+            drawn = np.minimum(low + generator.random(codes.shape) * (high - low), largest)
         else:
-            first = self._first_values(self.edges)
+            first = self.firsts
             steps = generator.integers(first[cell], first[cell + 1])
-            different, place = np.unique(steps, return_inverse=True)
-            drawn = np.array([self._value(int(step)) for step in different])[place.reshape(codes.shape)]
+            drawn = np.asarray(self._value(steps.astype(object)), dtype=np.float64)
         return np.where(number, drawn, np.nan)
+
+    def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
+        """Of each cell, the share of its values that lie in a range: what counts as uniform within a cell.
+
+        Parameters
+        ----------
+        low, high : float, optional
+            Ends of the range; None for a bound of the variable.
+        closed : {"both", "left", "right", "neither"}
+            Which ends belong to the range; without a resolution that makes no difference.
+
+        Returns
+        -------
+        ndarray of shape (cells,)
+            Of the values of the resolution, or of the width without one.
+
+        Examples
+        --------
+        >>> Number(0, 40, cuts=[10, 20, 30], resolution=1).shares(5, 20).round(3)
+        array([0.5, 1. , 0.1, 0. ])
+        >>> Number(0, 40, cuts=[10, 20, 30]).shares(5, 20)
+        array([0.5, 1. , 0. , 0. ])
+        """
+        low, high = self.lower if low is None else low, self.upper if high is None else high
+        if self.resolution is None:
+            edges, begin, end = np.array(self.edges), low, high
+        else:
+            # The first value in the range, and the first behind it.
+            edges = self.firsts
+            begin = self._steps(low) + (closed in ("right", "neither") and self._value(self._steps(low)) == low)
+            end = self._steps(high) + (closed in ("both", "right") and self._value(self._steps(high)) == high)
+        inside = np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin)
+        return np.maximum(inside, 0) / np.diff(edges)
+
+    def within(self, positions: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Numbers at a position from 0 to 1 in each of some cells: of its values in order, the one behind so many.
+
+        Parameters
+        ----------
+        positions, cells : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
+        Examples
+        --------
+        >>> Number(0, 40, cuts=[10], resolution=1).within(np.array([0.5, 1.0]), np.array([0, 1]))
+        array([ 4., 40.])
+        """
+        if self.resolution is None:
+            edges = np.array(self.edges)
+            return edges[cells] + positions * (edges[cells + 1] - edges[cells])
+        first = self.firsts
+        # Rounding of the position must not reach the next value: 0.3 of 10 values are 3.
+        behind = np.ceil(positions * (first[cells + 1] - first[cells]) - 1e-9).astype(np.int64)
+        return np.array([self._value(int(k)) for k in first[cells] + np.maximum(behind, 1) - 1])
+
+    @property
+    def centres(self) -> np.ndarray:
+        """The mean of each cell's values, uniform within it."""
+        if self.resolution is None:
+            edges = np.array(self.edges)
+            return (edges[:-1] + edges[1:]) / 2
+        first = self.firsts
+        return self.lower + self.resolution * (first[:-1] + first[1:] - 1) / 2
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are whole numbers."""
+        return self.resolution is not None and self.resolution.is_integer() and self.lower.is_integer()
 
     def text(self, number: float) -> str:
         """A number as labels and files say it."""
@@ -336,9 +511,9 @@ class Number:
 class Date(Number):
     """A variable of days within public bounds.
 
-    A cell holds a day if it is a date, a time (of which the day counts; of one with a zone the day in UTC), or a text
-    that :meth:`datetime.datetime.fromisoformat` reads, or `format`. Numbers in this class (edges, what is drawn) are
-    days since the beginning of 1970.
+    A cell holds a day if it is a date, a time (of which the day counts; of one with a zone the day in UTC), a text that
+    :meth:`datetime.datetime.fromisoformat` reads, or what `format` reads. Numbers in this class (edges, what is drawn)
+    are days since the beginning of 1970.
 
     Parameters
     ----------
@@ -350,7 +525,8 @@ class Date(Number):
     resolution : float, default 1
         In whole days.
     format : str, optional
-        How texts say a day, for :meth:`datetime.datetime.strptime`: ``"%d.%m.%Y"``.
+        How cells say a day beside ISO's ``2020-01-31``, for :meth:`datetime.datetime.strptime`: ``"%d.%m.%Y"``. With
+        one of digits alone, such as ``"%Y%m%d"``, whole numbers are days too.
 
     Raises
     ------
@@ -375,11 +551,15 @@ class Date(Number):
             if not isinstance(self.format, str):
                 raise TypeError(f"Date format={self.format!r} is not a text such as '%d.%m.%Y'")
             try:
-                again = datetime.strptime(datetime(1999, 12, 31).strftime(self.format), self.format)
+                again = datetime.strptime(_SOME_DAY.strftime(self.format), self.format)
             except ValueError as error:
                 raise ValueError(f"Date format={self.format!r} says no day: {error}") from None
-            if again.date() != date(1999, 12, 31):
+            if again.date() != _SOME_DAY:
                 raise ValueError(f"Date format={self.format!r} says no whole day; it needs year, month and day")
+            with contextlib.suppress(ValueError):
+                again = datetime.strptime("1999-11-12", self.format)
+            if (again.month, again.day) not in ((12, 31), (11, 12)):
+                raise ValueError(f"Date format={self.format!r} reads 1999-11-12 as another day than ISO; drop it")
         super().__post_init__()
 
     def _checked(self, name: str, value: Any) -> float:
@@ -408,15 +588,28 @@ class Date(Number):
         """
         if key[0] == "missing":
             return None
-        if key[0] == "text":
-            for read in (datetime.fromisoformat, lambda text: datetime.strptime(text, self.format or "%Y-%m-%d")):
-                try:
-                    moment = read(key[1].strip())
-                    moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
-                    return float(moment.toordinal() - _EPOCH)
-                except Exception:
-                    continue
-        return math.nan
+        try:
+            if key[0] == "number":  # as are texts of digits
+                moment = datetime.strptime(f"{int(key[1]):0{self.digits}d}", self.format) if self.digits else None
+                return float(moment.toordinal() - _EPOCH) if moment and key[1].is_integer() else math.nan
+            text = key[1].strip()
+            moment = self._moment(text)
+            return float((moment if moment.tzinfo is None else moment.astimezone(UTC)).toordinal() - _EPOCH)
+        except Exception:  # no text, or no day
+            return math.nan
+
+    def _moment(self, text: str) -> datetime:
+        """Cells that are times have texts of ISO, whatever the format."""
+        if self.format is None or text[4:5] == "-":
+            with contextlib.suppress(ValueError):
+                return datetime.fromisoformat(text)
+        return datetime.strptime(text, self.format)
+
+    @property
+    def digits(self) -> int:
+        """How many digits say a day, where `format` has nothing else; else 0."""
+        text = "" if self.format is None else _SOME_DAY.strftime(self.format)
+        return len(text) if text.isdecimal() else 0
 
     def text(self, number: float) -> str:
         """A day as labels and files say it."""

@@ -52,4 +52,5 @@ class Reading:
     def __call__(self, key: tuple) -> tuple:
         """The spelled key that a cell is read as."""
         key = self.spelled(key)
-        return MISSING if key in self.missing else self.recode.get(key, key)
+        key = MISSING if key in self.missing else key
+        return self.recode.get(key, key)

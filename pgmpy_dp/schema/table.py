@@ -18,8 +18,9 @@ from typing import Any
 from pgmpy_dp.schema.cells import MISSING, match_key
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts
 from pgmpy_dp.schema.labels import decode_label, encode_label
-from pgmpy_dp.schema.number import Date, Number
+from pgmpy_dp.schema.number import OUTSIDE, Date, Number
 from pgmpy_dp.schema.reading import Reading
+from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 
 __all__ = ["Schema"]
 
@@ -32,6 +33,16 @@ def _cells(option: str, cells: Any) -> list:
     if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
         raise TypeError(f"{option}={_short(cells)} is no list of cells; pass {option}=['?', 'NA'] or {{name: [cell]}}")
     return [decode_label(encode_label(cell)) for cell in cells]
+
+
+def _recoded(name: Hashable, recoded: Mapping, plain: Reading) -> dict[tuple, tuple]:
+    """Keys of cells and of what they are read as; ValueError where one cell would be two things."""
+    found: dict[tuple, tuple] = {}
+    for cell, state in recoded.items():
+        key, other = (plain.spelled(match_key(value)) for value in (cell, state))
+        if found.setdefault(key, other) != other:
+            raise ValueError(f"recode[{name!r}] reads {cell!r} as two things, for its cells are compared as the same")
+    return found
 
 
 def _encoded(said: Any) -> Any:
@@ -67,10 +78,15 @@ class Schema(Mapping):
         Cells that are read as missing, in all variables or in those that are named: ``["?", "NA"]``,
         ``{"age": [-9, 999]}``.
     strip, casefold : bool or list of names, default False
-        Where blanks around a text, and upper and lower case, make no difference.
+        Where blanks around a text, and upper and lower case, make no difference. With `strip`, a text of blanks alone
+        is missing, unless the empty text is a state or recoded.
     recode : mapping of name to {cell: state}, optional
         Cells that are read as another: ``{"sex": {"Male": "M", "1": "M"}}``. A state None, declared or not, is missing.
         On each cell come strip, casefold, missing and recode, in this order, then the states.
+    impossible : iterable of str or mapping, optional
+        Rules about what cannot be, from public knowledge: ``"age < 15 -> marital = never"``, or states that cannot be
+        together, ``{"sex": ["M"], "pregnant": ["yes"]}``; see :mod:`pgmpy_dp.schema.rules`. Models obey them; records
+        that break one are counted as always.
 
     Attributes
     ----------
@@ -81,6 +97,9 @@ class Schema(Mapping):
     numbers : mapping of name to Number
         Numbers and dates, divided or not.
     other : mapping of name to state
+    impossible : tuple of str
+    zeros : list of mapping of name to frozenset of int
+        What the rules forbid: positions of states that cannot be together.
     cardinalities : mapping of name to int
         Discrete variables only.
 
@@ -89,16 +108,20 @@ class Schema(Mapping):
     TypeError, ValueError
         For an empty schema, a variable with fewer than two states, repeated or indistinguishable states (see the
         module's docstring), an other-state that is not among the states, or states that look like intervals of numbers
-        and are not read as such (`almost_intervals`), so that no number would be counted in them.
+        and are not read as such (`almost_intervals`), so that no number would be counted in them; for rules that cannot
+        be read, name what is not in the schema, compare with a number inside a cell, forbid nothing, or leave no record
+        possible.
 
     Examples
     --------
     >>> schema = Schema({"smoker": ["no", "yes"], "age": Number(0, 120, cuts=[18, 65])}, missing=["?"], strip=True)
     >>> schema["smoker"], schema.cardinality("age")
     (('no', 'yes'), 4)
+    >>> Schema({"sex": ["F", "M"], "pregnant": [0, 1]}, impossible=["sex = M -> pregnant != 1"]).zeros
+    [{'sex': frozenset({1}), 'pregnant': frozenset({1})}]
     """
 
-    __slots__ = ("_identity", "_numbers", "_other", "_readings", "_said", "_states", "_variables")
+    __slots__ = ("_identity", "_numbers", "_other", "_readings", "_rules", "_said", "_states", "_variables", "_zeros")
 
     def __init__(
         self,
@@ -110,6 +133,7 @@ class Schema(Mapping):
         strip: bool | Iterable[Hashable] = False,
         casefold: bool | Iterable[Hashable] = False,
         recode: Mapping[Any, Mapping[Any, Any]] | None = None,
+        impossible: Iterable[str | Mapping] = (),
     ) -> None:
         if not isinstance(variables, Mapping):
             raise TypeError(
@@ -135,6 +159,7 @@ class Schema(Mapping):
         self._other = self._checked_other(other)
         self._refuse_almost_intervals(texts)
         self._readings, self._said = self._checked_readings(missing, strip, casefold, recode)
+        self._rules, self._zeros = self._checked_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._identity = json.dumps(self.to_dict())
 
@@ -173,73 +198,78 @@ class Schema(Mapping):
             if meant is not None:
                 raise ValueError(
                     f"variable {name!r} has the states {_short(states)}, which look like intervals but would be "
-                    f"compared as texts, so that no number is counted in them; for a column of numbers declare what "
-                    f"interval_states gives, here {_short(meant)}, and no other state; for a column of such texts pass "
-                    f"Schema(..., texts=[{name!r}])"
+                    f"compared as texts, so that no number is counted in them; for a column of numbers declare "
+                    f"{name!r}: Number(lower, upper, cuts={interval_cuts(meant)}), which has states for missing and "
+                    f"outside numbers, or what interval_states gives, here {_short(meant)}, and no other state; for a "
+                    f"column of such texts pass Schema(..., texts=[{name!r}])"
                 )
 
     def _checked_readings(
         self, missing: Any, strip: Any, casefold: Any, recode: Any
     ) -> tuple[dict[Hashable, Reading], dict[str, Any]]:
         """How each variable is read, and what says so, as it is written down."""
-        said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode or {}}
+        said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold}
         for option in ("strip", "casefold"):
             if not isinstance(said[option], bool):
                 said[option] = self._known(option, said[option])
-        if not isinstance(said["recode"], Mapping) or not all(isinstance(m, Mapping) for m in said["recode"].values()):
-            raise TypeError(f"recode={_short(recode)} is no mapping of mappings; pass recode={{name: {{cell: state}}}}")
-        self._known("recode", said["recode"])
         if isinstance(missing, Mapping):
-            self._known("missing", missing)
-            said["missing"] = {name: _cells("missing", cells) for name, cells in missing.items()}
+            names = self._known("missing", missing)
+            said["missing"] = {name: _cells("missing", missing[name]) for name in names}
         else:
             said["missing"] = _cells("missing", missing)
+        recode = {} if recode is None else recode
+        if not isinstance(recode, Mapping) or not all(isinstance(pairs, Mapping) for pairs in recode.values()):
+            raise TypeError(f"recode={_short(recode)} is no mapping of mappings; pass recode={{name: {{cell: state}}}}")
+        said["recode"] = {
+            name: dict(zip(_cells("recode", recode[name]), _cells("recode", recode[name].values()), strict=True))
+            for name in self._known("recode", recode)
+        }
         readings = {}
         for name in self._variables:
             strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
             plain = Reading(strip, casefold)
             cells = said["missing"].get(name, ()) if isinstance(missing, Mapping) else said["missing"]
-            recoded = said["recode"].get(name, {})
             made = dataclasses.replace(
                 plain,
                 missing=frozenset(plain.spelled(match_key(cell)) for cell in cells),
-                recode={plain.spelled(match_key(a)): plain.spelled(match_key(b)) for a, b in recoded.items()},
+                recode=_recoded(name, said["recode"].get(name, {}), plain),
             )
             if made.changes:
-                readings[name] = made
-                self._check_reading(name, made, recoded)
+                readings[name] = self._checked_reading(name, made)
         return readings, said
 
-    def _check_reading(self, name: Hashable, reading: Reading, recoded: Mapping) -> None:
-        if name in self._numbers:
-            code = self._numbers[name].fine().coder()
-            bad = [cell for cell, as_ in recoded.items() if as_ is not None and code(match_key(as_)) < 0]
-        else:
-            spelled: dict[tuple, Any] = {}
-            for state in self._states[name]:
-                key = reading.spelled(match_key(state))
-                if key in spelled:
-                    raise ValueError(
-                        f"variable {name!r} has the states {spelled[key]!r} and {state!r}, which strip or casefold "
-                        "make the same; remove one, or leave this variable out of these options"
-                    )
-                spelled[key] = state
-            # Among interval states a number is read too.
-            taken = [s for k, s in spelled.items() if k in reading.missing or reading.recode.get(k, k) != k]
-            if taken:
-                raise ValueError(f"variable {name!r} has the states {taken}, which missing or recode read as another")
-            known = {*spelled, MISSING}
-            cuts = interval_cuts(self._states[name])
-            bad = [
-                cell
-                for cell, as_ in recoded.items()
-                if (key := reading.spelled(match_key(as_))) not in known and not (cuts and key[0] == "number")
-            ]
+    def _checked_reading(self, name: Hashable, reading: Reading) -> Reading:
+        number, states = self._numbers.get(name), self._states.get(name, ())
+        spelled: dict[tuple, Any] = {}
+        for state in states:
+            key = reading.spelled(match_key(state))
+            if key in spelled:
+                raise ValueError(
+                    f"variable {name!r} has the states {spelled[key]!r} and {state!r}, which strip or casefold make "
+                    "the same; remove one, or leave this variable out of these options"
+                )
+            spelled[key] = state
+        blank = ("text", "")
+        if reading.strip and blank not in spelled and blank not in reading.recode:
+            reading = dataclasses.replace(reading, missing=reading.missing | {blank})
+        taken = [s for k, s in spelled.items() if k in reading.missing or reading.recode.get(k, k) != k]
+        if taken:
+            raise ValueError(
+                f"variable {name!r} has the states {taken}, which missing or recode read as another; remove them, or "
+                "name the variables in missing: {name: [cells]}"
+            )
+        if number is not None:
+            code = dataclasses.replace(number, missing="drop", outside="drop").coder()
+            known = {key for key in reading.recode.values() if code(key) >= 0 or key == ("text", OUTSIDE)}
+        else:  # among interval states a number is read too
+            known = {key for key in reading.recode.values() if key[0] == "number" and interval_cuts(states)}
+        bad = [key for key in reading.recode.values() if key not in {*known, *spelled, MISSING}]
         if bad:
             raise ValueError(
-                f"recode[{name!r}] reads {bad[0]!r} as {recoded[bad[0]]!r}, which is none of its states; "
-                "recode to a state, or to None for missing"
+                f"recode[{name!r}] reads cells as {bad[0][-1]!r}, which is none of its states"
+                f"{' nor a number within its bounds' if number else ''}; recode to a state, or to None for missing"
             )
+        return reading
 
     def _known(self, option: str, names: Any) -> list[Hashable]:
         if isinstance(names, str | bytes) or not isinstance(names, Iterable):
@@ -249,6 +279,28 @@ class Schema(Mapping):
         if unknown:
             raise ValueError(f"{option} names {unknown}, which are no variables of the schema; remove them")
         return found
+
+    def _checked_rules(self, impossible: Iterable[str | Mapping]) -> tuple[tuple[Rule, ...], list[Box]]:
+        if isinstance(impossible, str | bytes | Mapping) or not isinstance(impossible, Iterable):
+            raise TypeError(f"impossible={_short(impossible)} is no list of rules; pass impossible=[rule]")
+        listed, rules, zeros = list(impossible), [], []
+        columns = self._columns() if listed else {}
+        for given in listed:
+            try:
+                rules.append(read_rule(given, columns))
+                zeros += rules[-1].boxes(columns)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"impossible: the rule {_short(given)} {error}") from None
+        if zeros and not leave_something(zeros, columns):
+            raise ValueError(f"impossible={_short(listed)} leaves no record possible; correct or remove a rule")
+        return tuple(rules), zeros
+
+    def _columns(self) -> dict[Hashable, Column]:
+        """What rules know of the variables."""
+        return {
+            name: Column(name, self._states.get(name), self._numbers.get(name), self._other.get(name))
+            for name in self._variables
+        }
 
     @property
     def variables(self) -> tuple:
@@ -264,6 +316,11 @@ class Schema(Mapping):
     def numbers(self) -> Mapping[Any, Number]:
         """Each variable of numbers or dates, divided or not."""
         return MappingProxyType(self._numbers)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """How cells are read: `missing`, `strip`, `casefold` and `recode` as a schema takes them."""
+        return MappingProxyType(self._said)
 
     def reading(self, name: Hashable) -> Reading:
         """How cells of a variable are spelled before they meet its states."""
@@ -306,21 +363,86 @@ class Schema(Mapping):
 
         return interval
 
-    def fine(self) -> Schema:
-        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`)."""
-        return self.replaced({name: number.fine() for name, number in self._numbers.items()})
+    def pieces(self, name: Hashable, dropped: int = -1) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
+        """As :meth:`Number.pieces`, also for interval states; None where cells that are numbers are not in intervals.
 
-    def replaced(self, variables: Mapping[Any, Sequence | Number]) -> Schema:
-        """The schema with other declarations for some variables, cells read as before."""
+        Cells that :meth:`reading` reads as others are not minded.
+        """
+        number = self._numbers.get(name)
+        if number is not None:
+            return number.pieces(dropped) if number.kind == "number" else None
+        cuts = interval_cuts(self._states[name])
+        return None if cuts is None else (tuple(cuts), tuple(range(len(cuts) + 1)))
+
+    def fine(self) -> Schema:
+        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`), and where rules compare."""
+        divided = {name: number.fine(cuts=self.rule_cuts(name)) for name, number in self._numbers.items()}
+        return self.replaced(divided)
+
+    def matches(self, released: Schema, names: Iterable[Hashable] | None = None) -> list:
+        """Variables that `released` declares in another way; an undivided number agrees with one that is divided."""
+        declared = self.fine()
+        different = []
+        for name in self._variables if names is None else names:
+            mine, theirs = self._numbers.get(name), released.numbers.get(name)
+            if mine is not None and not mine.divided and theirs is not None:
+                mine = mine.with_cuts(theirs.edges[1:-1]) if mine.kind == theirs.kind else mine
+                if mine != theirs.with_cuts(theirs.edges[1:-1]):
+                    different.append(name)
+            elif name not in released or declared.subset([name]) != released.subset([name]):
+                different.append(name)
+        return different
+
+    def replaced(self, variables: Mapping[Any, Sequence | Number], impossible: Iterable[str] | None = None) -> Schema:
+        """The schema with other declarations for some variables, cells read as before; or with other rules."""
+        rules = self.impossible if impossible is None else tuple(impossible)
         content = {name: variables.get(name, self[name]) for name in self._variables}
-        kept = {name: state for name, state in self._other.items() if name not in variables}
-        texts = [name for name in content if name not in variables and name in self._states]
-        return Schema(content, other=kept, texts=texts, **self._said)
+        gone = {n: set(self._states[n]) - set(s) for n, s in variables.items() if not isinstance(s, Number)}
+        other = {name: state for name, state in self._other.items() if state not in gone.get(name, ())}
+        recode = {
+            name: {cell: state for cell, state in given.items() if state not in gone.get(name, ())}
+            for name, given in self._said["recode"].items()
+        }
+        texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
+        return Schema(content, other=other, texts=texts, impossible=rules, **{**self._said, "recode": recode})
 
     @property
     def other(self) -> Mapping[Any, Any]:
         """State that takes outside values, for the variables that have one."""
         return MappingProxyType(self._other)
+
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """Rules about what cannot be, as texts."""
+        return tuple(map(str, self._rules))
+
+    @property
+    def zeros(self) -> list[Box]:
+        """What the rules forbid: for some variables the positions of states that they cannot have together."""
+        return list(self._zeros)
+
+    def rule_cuts(self, name: Hashable) -> tuple[float, ...]:
+        """Where the rules divide a variable of numbers: cells that are merged across these cannot obey them.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        tuple of float
+            Ascending, inside the bounds.
+
+        Examples
+        --------
+        >>> Schema({"age": Number(0, 120, resolution=1), "job": ["no", "yes"]},
+        ...     impossible=["age <= 14 -> job = no"]).rule_cuts("age")
+        (15.0,)
+        """
+        if not self._rules:
+            return ()
+        number, column = self._numbers[name], self._columns()[name]
+        return tuple(sorted({cut for rule in self._rules for cut in rule.cuts(column) if number.divides(cut)}))
 
     @property
     def cardinalities(self) -> dict[Any, int]:
@@ -359,7 +481,7 @@ class Schema(Mapping):
         Returns
         -------
         Schema
-            In the order given.
+            In the order given. A rule that names a variable which is left out is left out too.
 
         Raises
         ------
@@ -379,6 +501,7 @@ class Schema(Mapping):
             {name: self[name] for name in names},
             other={n: self._other[n] for n in names if n in self._other},
             texts=[name for name in names if name in self._states],
+            impossible=[str(rule) for rule in self._rules if rule.names <= set(names)],
             **said,
         )
 
@@ -405,9 +528,8 @@ class Schema(Mapping):
         numeric = [name for name in wanted if name not in self._states]
         if numeric:
             raise ValueError(
-                f"{argument} declares bounds for {numeric}, but contingency tables need states; "
-                "declare the states of these variables or divide their numbers (cuts= or bins= of Number), or leave "
-                "them out"
+                f"{argument} declares bounds for {numeric}, but contingency tables need states; divide these numbers "
+                "by cuts= or bins= of Number, or declare states, or leave them out"
             )
 
     def __getitem__(self, name: Any) -> tuple | Number:
@@ -429,7 +551,8 @@ class Schema(Mapping):
         return hash(self._identity)
 
     def __repr__(self) -> str:
-        return f"Schema({len(self)} variables: {_short(self._variables)})"
+        rules = f", impossible={_short(list(self.impossible))}" if self._rules else ""
+        return f"Schema({len(self)} variables: {_short(self._variables)}{rules})"
 
     def __reduce__(self) -> tuple:
         return (Schema.from_dict, (self.to_dict(),))
@@ -456,8 +579,9 @@ class Schema(Mapping):
             for option, given in self._said.items()
             if (said := _encoded(given)) not in (False, [], {"pairs": []})
         }
-        version = 2 if reading or self._numbers else 1
-        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading}
+        rules = {"impossible": list(self.impossible)} if self._rules else {}
+        version = 2 if reading or rules or self._numbers else 1
+        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules}
 
     @classmethod
     def from_dict(cls, content: Mapping) -> Schema:
@@ -480,7 +604,7 @@ class Schema(Mapping):
         """
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
-            return cls(states, other=content.get("other"), texts=states)
+            return cls(states, other=content.get("other"), texts=states, impossible=content.get("impossible", ()))
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
             raise ValueError(
                 f"{_short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
@@ -503,7 +627,7 @@ class Schema(Mapping):
                 other[name] = decode_label(entry["other"])
         texts = [name for name in variables if not isinstance(variables[name], Number)]
         reading = {option: _decoded(content[option]) for option in _READING if option in content}
-        return cls(variables, other=other, texts=texts, **reading)
+        return cls(variables, other=other, texts=texts, impossible=content.get("impossible", ()), **reading)
 
     def to_json(self, path: str | Path) -> None:
         """Write the schema to a JSON file, losslessly.
@@ -570,7 +694,7 @@ def _checked_states(name: Hashable, declared: Any) -> tuple:
     if isinstance(declared, str | bytes | Mapping | set | frozenset) or not isinstance(declared, Iterable):
         raise TypeError(
             f"the states of variable {name!r} are {_short(declared)}, a {type(declared).__name__}; "
-            "pass a list of states in a fixed order, or Bounds(lower, upper)"
+            "pass a list of states in a fixed order, or Number(lower, upper)"
         )
     states = tuple(decode_label(encode_label(state)) for state in declared)
     seen: dict[tuple, Hashable] = {}

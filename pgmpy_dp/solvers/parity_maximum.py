@@ -13,7 +13,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-__all__ = ["TRANSFORM_LIMIT", "Maximum", "maximise_by_milp"]
+from pgmpy_dp.private.mathematics.walsh_hadamard import sign_of_size, transform
+
+__all__ = ["TRANSFORM_LIMIT", "Maximum", "linear_values", "maximise_by_milp", "polynomial_values"]
 
 TRANSFORM_LIMIT = 20
 """Largest number of variables for which all values are computed: 8 MB an array, .1 s."""
@@ -39,6 +41,31 @@ class Maximum:
     value: float
     converged: bool
     status: str
+
+
+def polynomial_values(masks: np.ndarray, weights: np.ndarray, n_variables: int) -> np.ndarray:
+    """``sum_k weights[k] prod_{j in masks[k]} z_j`` at all cells, shape (2**n_variables,); masks may repeat.
+
+    Examples
+    --------
+    >>> polynomial_values(np.array([1, 3]), np.array([2.0, 1.0]), 2).tolist()
+    [-1.0, 1.0, -3.0, 3.0]
+    """
+    return transform(np.bincount(masks, weights=weights * sign_of_size(masks), minlength=1 << n_variables))
+
+
+def linear_values(weights: np.ndarray) -> np.ndarray:
+    """``sum_j weights[j] z_j`` at all cells, by doubling.
+
+    Examples
+    --------
+    >>> linear_values(np.array([1.0, 10.0])).tolist()
+    [-11.0, -9.0, 9.0, 11.0]
+    """
+    values = np.zeros(1)
+    for weight in weights:
+        values = np.concatenate([values - weight, values + weight])
+    return values
 
 
 def maximise_by_milp(

@@ -20,7 +20,8 @@ import math
 
 from scipy.optimize import brentq
 
-from pgmpy_dp.theory.order import Order, checked, checked_integer, exp
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.theory.order import Order, checked, exp
 
 __all__ = [
     "MAX_ALPHA",

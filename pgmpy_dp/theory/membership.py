@@ -14,8 +14,9 @@ from functools import lru_cache
 
 from scipy.stats import chi2, norm
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private import accounting
-from pgmpy_dp.theory.order import checked, checked_integer
+from pgmpy_dp.theory.order import checked
 
 __all__ = ["HIGH", "LOW", "required_records"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Order", "checked", "checked_integer", "checked_weight", "exp"]
+__all__ = ["Order", "checked", "checked_weight", "exp"]
 
 
 @dataclass(frozen=True)
@@ -75,21 +75,6 @@ def checked(name: str, value: object, *, above: float = 0.0, most: float = math.
         limit = "" if math.isinf(most) else f" and at most {most:g}"
         raise ValueError(f"{name}={value!r} is out of range; pass a {'finite ' * finite}number above {above:g}{limit}")
     return number
-
-
-def checked_integer(name: str, value: object, *, least: int) -> int:
-    """`value` as an int of `least` or more.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not an integer, or below `least`.
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass an integer")
-    if value < least:
-        raise ValueError(f"{name}={value!r} is out of range; pass an integer of {least} or more")
-    return int(value)
 
 
 def checked_weight(min_weight: object, width: object) -> tuple[float, float]:

@@ -15,8 +15,9 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.theory import lower_bounds, sample_complexity
-from pgmpy_dp.theory.order import Order, checked, checked_integer, checked_weight
+from pgmpy_dp.theory.order import Order, checked, checked_weight
 
 __all__ = ["BudgetLike", "Option", "plan"]
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 
-from pgmpy_dp.theory.order import Order, checked, checked_integer, checked_weight, exp
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.theory.order import Order, checked, checked_weight, exp
 
 __all__ = [
     "binary_parameters",

@@ -15,8 +15,6 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, movement, replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_tables import STATES, table_cases, table_pairs
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.plans import network
 from pgmpy_dp.private.adjacency import Adjacency
@@ -26,6 +24,8 @@ from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_tables import STATES, table_cases, table_pairs
 
 FIRST, ODD = next(pair for k, pair in enumerate(table_pairs(np.random.default_rng(0), "add_remove")) if k == 1)
 GRAPH = nx.path_graph(list(STATES))

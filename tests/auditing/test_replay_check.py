@@ -10,11 +10,11 @@ import pytest
 
 from pgmpy_dp import Budget, check_schema
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_tables import STATES, check_cases, check_pairs
 from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.data import contingency, table
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_tables import STATES, check_cases, check_pairs
 
 
 def check(frame, adjacency="add_remove", budget=None, **options):

@@ -12,8 +12,6 @@ import pytest
 from pgmpy_dp import PrivateVectors
 from pgmpy_dp.auditing.movements import invented_cells
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_clusters import BUDGET, cluster_cases, cluster_pairs
 from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.private.curator import base, blocks, clusters
 from pgmpy_dp.private.curator.blocks import block_function
@@ -22,6 +20,8 @@ from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, Weigh
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_clusters import BUDGET, cluster_cases, cluster_pairs
 
 OPERATORS = ("stable_cells", "stable_scales", "mean_log_scale", "cluster_sums")
 

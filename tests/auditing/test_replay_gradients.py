@@ -9,8 +9,16 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_gradients import (
+from pgmpy_dp.plans import frank_wolfe
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import fields, mechanism
+from pgmpy_dp.private.curator import gradients as curators
+from pgmpy_dp.private.data import gradients, regressions
+from pgmpy_dp.private.data import pseudo_likelihood as sums
+from pgmpy_dp.private.noise import subsampling
+from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_gradients import (
     DELTA,
     GRADIENT_FITS,
     LARGE,
@@ -21,15 +29,7 @@ from pgmpy_dp.auditing.replay_gradients import (
     gradient_pairs,
     walk,
 )
-from pgmpy_dp.auditing.replay_parities import BINARY
-from pgmpy_dp.plans import frank_wolfe
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import fields, mechanism
-from pgmpy_dp.private.curator import gradients as curators
-from pgmpy_dp.private.data import gradients, regressions
-from pgmpy_dp.private.data import pseudo_likelihood as sums
-from pgmpy_dp.private.noise import subsampling
-from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_parities import BINARY
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

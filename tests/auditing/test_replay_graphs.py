@@ -14,8 +14,6 @@ import scipy.sparse as sp
 
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_graphs import awkward_graphs, graph_cases, graph_pairs, other_edge
 from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.plans import block_projection, block_sdp, communities, noisy_power, randomised_response
 from pgmpy_dp.private.curator import graphs, solutions
@@ -25,6 +23,8 @@ from pgmpy_dp.private.data import graph as data
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.solvers.correlation_projection import project_correlation
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_graphs import awkward_graphs, graph_cases, graph_pairs, other_edge
 
 OPERATORS = {"edge_count", "neighbour_sums", "randomised_response", "community_choice", "solution"}
 BUDGETS = {

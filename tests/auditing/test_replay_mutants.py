@@ -24,8 +24,6 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_catalogue import replay_catalogue
 from pgmpy_dp.private import curator as curators
 from pgmpy_dp.private.curator import clusters, fields, graphs, votes
 from pgmpy_dp.private.curator.base import Curator
@@ -36,6 +34,8 @@ from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import distance_test, matrix
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing import test_replay_clusters
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_catalogue import replay_catalogue
 from tests.auditing.test_replay_clusters import asking as every_question
 
 # For each operator: how the names of cases begin that ask it.
@@ -77,12 +77,12 @@ def operators() -> set[str]:
     found = set()
     for path in Path(curators.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("_answer", "_scheduled"):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("_answer", "_additive", "_scheduled"):
                 name = node.args[0]
                 if isinstance(name, ast.Constant):
                     found.add(name.value)
-                else:  # the one place that hands on what it was given
-                    assert (path.name, ast.unparse(name)) == ("schedule.py", "operator")
+                else:  # the two places that hand on what they were given
+                    assert (path.name, ast.unparse(name)) in {("schedule.py", "operator"), ("base.py", "operator")}
     return found
 
 

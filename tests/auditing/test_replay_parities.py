@@ -10,14 +10,14 @@ import pytest
 
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_parities import BINARY, EQUAL, FITS, LARGE, moment_pairs, parity_cases
 from pgmpy_dp.plans import halves, parity_rounds
 from pgmpy_dp.private.curator import field_moments, fields
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data import parities as data
 from pgmpy_dp.private.mathematics import walsh_hadamard
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_parities import BINARY, EQUAL, FITS, LARGE, moment_pairs, parity_cases
 
 OPERATORS = ("parity_sums", "worst_parity", "record_count", "interaction_sums")
 

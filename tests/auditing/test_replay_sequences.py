@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_sequences import DELTA, RHO, sequence_cases, sequence_pairs
-from pgmpy_dp.auditing.replay_sequences import fit_sequences as fit
-from pgmpy_dp.auditing.replay_sequences import sequence_frame as frame
 from pgmpy_dp.plans import chain
 from pgmpy_dp.private.curator import gradients as curators
 from pgmpy_dp.private.curator import sequences as tables
 from pgmpy_dp.private.data import chain_gradients, contributions, sequences
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_sequences import DELTA, RHO, sequence_cases, sequence_pairs
+from tests.auditing.replay_sequences import fit_sequences as fit
+from tests.auditing.replay_sequences import sequence_frame as frame
 
 LONG = [["a", "b"] * 40]
 

@@ -11,13 +11,13 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_units import N_UNITS, PERSON, as_persons, of_persons, unit_cases
 from pgmpy_dp.private.curator import base, gradients, schedule, votes
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.data import units
 from pgmpy_dp.private.data.table import PrivateTable
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_units import N_UNITS, PERSON, as_persons, of_persons, unit_cases
 
 # Of the others a person's records attain the bound; what these attain depends on answers that are drawn, and under
 # replace_one a count, which such tables have there, and the sums beside it are not moved furthest by one pair.

@@ -14,8 +14,6 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_vectors import person_pairs, vector_cases, vector_pairs
 from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.plans import convex_program
 from pgmpy_dp.plans import covariance as covariance_plan
@@ -32,6 +30,8 @@ from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_vectors import person_pairs, vector_cases, vector_pairs
 
 PURE, RHO, BOTH = Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-6)
 BOTH_WAYS = ("add_remove", "replace_one")

@@ -14,8 +14,6 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.auditing.replay_cases import run_replays
-from pgmpy_dp.auditing.replay_votes import VOTERS, vote_cases, vote_pairs
 from pgmpy_dp.plans import block_graphs, edge_voting, stable_structure
 from pgmpy_dp.private.curator import base, blocks, mechanism, votes
 from pgmpy_dp.private.curator.mechanism import StableMode
@@ -23,6 +21,8 @@ from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.curator.votes import VotingCurator, agreement_test
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise import distance_test
+from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_votes import VOTERS, vote_cases, vote_pairs
 
 DELTA = Budget(epsilon=1.0, delta=1e-2)
 LEARNER = block_graphs.BlockSettings(1.5, 0.1, "chow-liu", max_edges=1)

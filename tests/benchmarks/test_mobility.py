@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import mobility
-from pgmpy_dp.models.markov_chain import chain_maximum_likelihood
+from benchmarks.mobility import chain_maximum_likelihood
 from pgmpy_dp.plans.chain_gradient import ChainGradientSettings
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, read_sequences

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 
@@ -82,12 +83,22 @@ def test_measuring_stops_when_the_outcome_is_sure() -> None:
     assert (never["smallest"], never["largest"]) == (None, grid(5))
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@functools.cache
+def without_privacy(kind: str) -> dict:
+    return measure(learners(kind)[0], [Population(kind, 6, seed) for seed in range(3)], 3, 4)
+
+
+def again(name: str) -> bool:
+    """Whether the same learner is tried on trees already."""
+    return name.endswith(", regular") and name.removesuffix("regular") + "tree" in LEARNERS
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * again(n)) for n in LEARNERS])
 def test_each_learner_finds_small_graphs_from_enough_records(name: str) -> None:
     kind, learner = LEARNERS[name]
     populations = [Population(kind, 6, seed) for seed in range(3)]
     row = measure(learner, populations, 3, 13)
-    plain = measure(learners(kind)[0], populations, 3, 4)
+    plain = without_privacy(kind)
     assert row["smallest"] is not None
     assert plain["smallest"] <= row["smallest"] <= 60_000
     if learner.name.startswith("PrivateChowLiu"):

@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, PrivateTable, Schema
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Schema
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
 from pgmpy_dp.models.junction_tree import InferenceTooLarge
 from pgmpy_dp.private.ledger import BudgetExceeded
@@ -107,7 +107,6 @@ def test_options_of_the_methods(charges, estimator, parameters, message):
         ({**STATES, "b": []}, ValueError, r"'b' has 0 state"),
         ({**STATES, "b": [1, 1, 2]}, ValueError, "'b' has the states"),
         ({**STATES, "b": [1, "1"]}, ValueError, "'b' has the states"),
-        ({**STATES, "b": Number(0, 3)}, ValueError, r"bounds for \['b'\]"),
     ],
 )
 def test_state_names(charges, state_names, error, message):

@@ -11,10 +11,11 @@ import pytest
 import scipy.sparse as sp
 from pgmpy.base import UndirectedGraph
 
+from benchmarks.block_models import degree_weights
 from pgmpy_dp import Budget, Ledger, PrivateGraph, Release
 from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.estimators.private_block_model import METHODS
-from pgmpy_dp.models.block_models import degree_weights, error_rate, planted_labels, sample_block_model
+from pgmpy_dp.models.block_models import error_rate, planted_labels, sample_block_model
 from pgmpy_dp.plans import noisy_power
 from pgmpy_dp.plans.block_exponential import ExponentialSettings
 from pgmpy_dp.plans.block_sdp import ProjectionSettings

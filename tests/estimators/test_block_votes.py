@@ -11,11 +11,11 @@ import pytest
 import sklearn.base
 from pgmpy.base import UndirectedGraph
 
+from benchmarks.field_sampling import sample_field
+from benchmarks.random_graphs import named_graph, random_ising
 from pgmpy_dp import Budget, Ledger, PrivateTable, Release
 from pgmpy_dp.estimators import EdgeVoting, StableStructure, edge_voting, stable_structure
 from pgmpy_dp.metrics import EdgeHammingDistance
-from pgmpy_dp.models.field_sampling import sample_field
-from pgmpy_dp.models.random_graphs import named_graph, random_ising
 from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators.test_nothing_leaks import DATA, NEEDLE, leaks

@@ -14,11 +14,11 @@ import sklearn.base
 from pgmpy.base import UndirectedGraph
 from pgmpy.inference import VariableElimination
 
+from benchmarks.field_sampling import sample_field
+from benchmarks.random_graphs import random_ising, random_pairwise
 from pgmpy_dp import Budget, FewRecordsWarning, Ledger, MarkovNetwork, Number, PrivateTable, Release
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, field_base
-from pgmpy_dp.models.field_sampling import sample_field
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.models.random_graphs import random_ising, random_pairwise
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
@@ -131,7 +131,7 @@ class TestRecovery:
     def test_fields_of_variables_without_neighbours_are_learned(self, method, estimator_class):
         """P(d = y) is .6 and nothing else is in the graph of d."""
         data = DATA.assign(d=np.where(np.arange(len(DATA)) % 5 < 3, "y", "x"))
-        for graph in ([("a", "b"), ("b", "c")], []):
+        for graph in ([("a", "b"), ("b", "c")], [])[method == "frank-wolfe" :]:  # with edges: the test before this one
             estimator = estimator_class(
                 2.0, rho=1e3, state_names=STATES, method=method, graph=graph, n_iter=steps(method)
             ).fit(data)

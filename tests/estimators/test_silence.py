@@ -55,7 +55,7 @@ def test_neighbours_by_replacement_look_the_same(case, random_state, caplog, cap
         if random_state is not None:
             pytest.skip("its noise cannot be seeded")
         del options["random_state"]
-    for other in list(NEIGHBOURS[case.kind].values())[-3:]:
+    for other in list(NEIGHBOURS[case.kind].values())[-3 if random_state is None else -1 :]:
         raw = max(other, key=len)
         odd, plain = (
             raw.take([*range(len(raw) - 1), k]) if hasattr(raw, "iloc") else raw[[*range(len(raw) - 1), k]]

@@ -20,7 +20,6 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Number
 from tests.estimators.test_nothing_leaks import DATA, KEPT, NEEDLE, leaks
 from tests.estimators.test_nothing_leaks import STATES as NEEDLE_STATES
 
@@ -204,7 +203,6 @@ class TestRefusals:
             ({"delta": 1.0}, ValueError, "delta=1.0"),
             ({"state_names": None}, ValueError, "state_names=None"),
             ({"state_names": {"rain": ["no"]}}, ValueError, "1 state"),
-            ({"state_names": {**STATES, "coin": Number(0, 3)}}, ValueError, "bounds for"),
             ({"state_names": {**STATES, "absent": [0, 1]}}, ValueError, "no column for"),
             ({"adjacency": "swap"}, ValueError, "adjacency='swap'"),
             ({"adjacency": "replace_one"}, ValueError, "n_records=None"),

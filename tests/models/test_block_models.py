@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.block_models import degree_weights, error_rate, planted_labels, sample_block_model
+from benchmarks.block_models import degree_weights
+from pgmpy_dp.models.block_models import error_rate, planted_labels, sample_block_model
 from pgmpy_dp.models.communities import (
     balanced,
     combined,

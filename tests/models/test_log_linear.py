@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from pgmpy_dp.models import log_linear
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.divergence import kl_divergence, marginal_total_variation
+from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.log_linear import LogLinearModel
 
 from .conftest import BruteForce, chain
@@ -128,14 +128,6 @@ def test_kl_divergence_of_a_large_model_is_that_of_its_pieces():
         for a, b in zip(cliques.split(p.theta), cliques.split(q.theta), strict=True)
     ]
     assert kl_divergence(p, q) == pytest.approx(sum(pieces), rel=1e-10)
-
-
-def test_marginal_total_variation(cliques):
-    p, q = model_on(cliques, 12), model_on(cliques, 13)
-    distances = marginal_total_variation(p, q, cliques.scopes)
-    both = [BruteForce.of(cliques, model.theta) for model in (p, q)]
-    expected = [0.5 * np.abs(both[0].marginal(i) - both[1].marginal(i)).sum() for i in cliques.indices]
-    np.testing.assert_allclose(distances, expected, atol=1e-12)
 
 
 def test_models_of_different_variables_are_refused():

@@ -7,13 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
+from benchmarks.mobility import chain_maximum_likelihood
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_em import collective_em
 from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.markov_chain import (
     MarkovChain,
-    chain_maximum_likelihood,
     fit_chain,
     map_chain,
     noisy_chain_tables,

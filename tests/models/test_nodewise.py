@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.models.nodewise import (
     binary_field_from_regressions,
     ising_from_regressions,
@@ -16,7 +17,6 @@ from pgmpy_dp.models.nodewise import (
     state_pairs,
 )
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 
 from .test_random_fields import all_codes, ising, joint, pairwise, twise
 

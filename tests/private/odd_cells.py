@@ -12,6 +12,7 @@ import decimal
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pgmpy_dp import Schema, TextFile
-from pgmpy_dp.private.data.coding import key_coder
+from pgmpy_dp import Date, Number, Schema, TextFile
 from pgmpy_dp.schema import interval_states, match_key
 
-__all__ = ["CASES", "CUTS", "Case", "data_of", "datasets", "slowly"]
+__all__ = ["CASES", "CUTS", "OTHER", "Case", "data_of", "datasets", "read_otherwise", "slowly"]
 
 N = 40
 """Cells that are alike: by so many a count moves where one cell decides how others are read."""
@@ -37,6 +37,8 @@ UNREADABLE = b"\xff"
 """What an unreadable cell means."""
 
 CUTS = interval_states([3, 10])
+OTHER = "other than these"
+COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ class Case:
     sql: str | None = None
     meant: Callable[[Any], Any] = lambda cell: cell
 
+    @property
+    def is_spelled(self) -> bool:
+        """Whether it is about how cells are spelled."""
+        return self.name.startswith("spell")
+
     def __str__(self) -> str:
         return self.name
 
@@ -78,11 +85,42 @@ def datasets(case: Case) -> Iterator[list]:
         yield [*case.cells[:half], extra, *case.cells[half:]]
 
 
-def slowly(case: Case, cells: list, schema: Schema, name: str) -> list[int]:
-    """Counts of the states of a variable, cell by cell; records outside are not counted."""
-    code = key_coder(schema, name)
-    codes = [code(match_key(case.meant(cell))) for cell in cells]
-    return [codes.count(state) for state in range(schema.cardinality(name))]
+def slowly(case: Case, cells: list, schema: Schema) -> list[list[int]]:
+    """Counts of the states of each variable, cell by cell; records with a cell outside are not counted."""
+    codes = {name: [code(match_key(case.meant(cell))) for cell in cells] for name, code in coders(schema)}
+    kept = [all(column[k] >= 0 for column in codes.values()) for k in range(len(cells))]
+    return [
+        [sum(k and code == state for k, code in zip(kept, column, strict=True)) for state in range(cardinality)]
+        for column, cardinality in zip(codes.values(), schema.cardinalities.values(), strict=True)
+    ]
+
+
+def coders(schema: Schema) -> Iterator[tuple[str, Callable[[tuple], int]]]:
+    return ((name, schema.coder(name)) for name in schema)
+
+
+def read_otherwise(states: list) -> list[Schema]:
+    """Numbers, dates and other spellings, of columns that are all alike: no record is dropped by the first alone."""
+    words = [state for state in states if isinstance(state, str) and not state.strip().isdigit()] or ["x"]
+    number, date = partial(Number, 0, 20, resolution=0.5), partial(Date, "1970-01-01", "2020-06-30")
+    return [
+        Schema(
+            {
+                "x0": number(cuts=[3, 9.5]),
+                "x1": Number(1, 8, cuts=[4], outside="state"),
+                "x2": date(cuts=["1970-01-02", "2000-01-01"], outside="state"),
+                "x3": ["W", "X", "Y", OTHER],
+            },
+            other={"x3": OTHER},
+            missing={"x1": [7, "x"], "x3": ["?", 20, *words[1:2]]},
+            strip=["x2", "x3"],
+            casefold=["x3"],
+            recode={"x0": {words[0]: 12, 4: None}, "x3": {words[0]: "X", 4: "Y", None: "W"}},
+        ),
+        Schema({"x0": number(bins=2, missing="drop", outside="drop")}, missing=[4]),
+        Schema({"x1": date(bins=2, format="%Y%m%d", missing="drop", outside="drop")}),
+        Schema({"x2": [*dict.fromkeys(["ff", words[0], ""]), 4]}, strip=True, casefold=True, texts=["x2"]),
+    ]
 
 
 def of(kind: pa.DataType) -> Callable[[list], pa.Array]:
@@ -198,6 +236,20 @@ def arrow_cases() -> Iterator[Case]:
         yield Case("JSON", mostly('"a"'), ['{"a"', None], [['"a"', "a"]], lambda cells: pa.array(cells, pa.json_()))
 
 
+def spelled_cases() -> Iterator[Case]:
+    """Texts as people write them: numbers with blanks, dates in several ways, sentinels, capitals."""
+    numbers = ["3", " 9.5 ", "20", "20.5", "-0.25", "1e1", "old", "", " ", "[3,9.5)", " [3,9.5)", "inf", "1,5", "TRUE"]
+    days = ["1970-01-01", " 2000-01-01T23:59:59.5", "2020-06-30T23:30:00-02:00", "20000101", "1999-W52-5", "2020-02-30"]
+    days += ["01.02.2003", "1969-12-31", "0001-01-01T00:00:00+14:00", "[1970-01-02,2000-01-01)", "2020-06-30 12:00"]
+    words = ["Male", " male", "MALE\u2003", "?", " ?", "W", "w ", "x", "\ufb00", "FF", "\u0130", "4", " 4.0", "7", "NA"]
+    for texts_of in (numbers, days, words):
+        cells, extras = [each for each in texts_of for _ in range(3)], [None, f"{texts_of[0]}\0"]
+        yield Case(f"spelled as {texts_of[1]!r}", cells, extras, [["Male", "ff", "i\u0307"]], of(pa.string()))
+    whole = mostly(20000101, 3, 4, 7, 20, 21, -1)
+    yield Case("spelled as integers", whole, [2**62, None, 0], [[4, 7]], of(pa.int64()))
+    yield Case("spelled as floats", [*whole, 20000101.5, 9.5], [math.inf, 9.25], [[4, 7]], of(pa.float64()))
+
+
 def object_cases() -> Iterator[Case]:
     odd = [None, "?", math.nan, pd.NA, pd.NaT, 7, b"\xff", decimal.Decimal("sNaN"), "\ud800", (1, [2])]
     states = [["P1D", "PT0S"], ["1 day, 0:00:00", "1 days 00:00:00"], ["1 days", 86_400]]
@@ -256,7 +308,7 @@ def duckdb_cases() -> Iterator[Case]:
     yield Case("UHUGEINT", mostly("4"), [largest], [CUTS, [4, 2.0**128]], sql="UHUGEINT", meant=int)
 
 
-CASES = [*arrow_cases(), *object_cases(), *duckdb_cases()]
+CASES = [*arrow_cases(), *spelled_cases(), *object_cases(), *duckdb_cases()]
 
 
 class CannotHoldError(Exception):
@@ -302,12 +354,13 @@ def _for_engines(table: pa.Table, folder: Path) -> str:
 
 
 def _csv(table: pa.Table, folder: Path) -> str:
-    """Texts only, none of them missing or empty."""
+    """Texts only, none of them missing, empty or with a separator."""
     path = folder / f"{len(list(folder.iterdir()))}.csv"
     columns = [
         _only(table, pa.types.is_string)[name].cast(pa.string()).cast(pa.binary()) for name in table.column_names
     ]
-    if columns[0].null_count or b"" in columns[0].to_pylist():
+    cells = columns[0].to_pylist()
+    if columns[0].null_count or b"" in cells or any(b"," in cell or b";" in cell for cell in cells):
         raise CannotHoldError
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     path.write_bytes(b"\n".join([",".join(table.column_names).encode(), *map(b",".join, rows)]) + b"\n")
@@ -387,7 +440,7 @@ def _made(make: Callable[..., Any], *arguments: Any) -> Any:
 
 def data_of(case: Case, cells: Sequence, folder: Path) -> Iterator[tuple[str, Any]]:
     """The cells in every container that can hold them, as columns x0, x1, ...; one t of 0 and one y of "u" beside."""
-    names = [f"x{k}" for k in range(len(case.states))]
+    names = [f"x{k}" for k in range(max(len(case.states), COLUMNS))]
     n = len(cells)
     if case.sql is not None:
         connection = duckdb.connect()

@@ -38,6 +38,12 @@ def optimum(target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return solution.y, solution.matrix
 
 
+def positive_part(target: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A factor of the positive part of ``target + diag(y)``."""
+    values, vectors = np.linalg.eigh(target + np.diag(y))
+    return vectors[:, values > 0] * np.sqrt(values[values > 0])
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_reference_is_that_of_another_solver(name):
     """Clarabel's interior point method on the primal program, to its own accuracy."""
@@ -64,7 +70,7 @@ def test_never_below_the_true_distance(name):
             factor = factor + 10.0 ** rng.uniform(-8, 0) * rng.standard_normal(factor.shape)
         elif attempt % 4 == 3:
             factor = rng.standard_normal((12, rng.integers(0, 5))) * (rng.random((12, 1)) > 0.2)
-        point = certified_projection(target, y, None if attempt % 4 == 1 else factor)
+        point = certified_projection(target, y, positive_part(target, y) if attempt % 4 == 1 else factor)
         assert np.array_equal(point.value, point.value.T) and np.all(np.diag(point.value) == 1 / 12)
         assert np.linalg.eigvalsh(point.value)[0] > -1e-15
         distance = np.linalg.norm(point.value - exact)
@@ -78,7 +84,7 @@ def test_never_below_the_true_distance(name):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_small_at_the_optimum(name):
     best, _ = optimum(centred(name))
-    assert certified_projection(centred(name), best).distance < 2e-6
+    assert certified_projection(centred(name), best, positive_part(centred(name), best)).distance < 2e-6
 
 
 def test_each_of_its_three_terms_is_needed():
@@ -100,9 +106,9 @@ def test_what_is_not_finite_certifies_nothing():
     target = centred("path")
     y = np.zeros(12)
     y[3] = np.nan
-    assert certified_projection(target, y).distance == np.inf
+    assert certified_projection(target, y, np.ones((12, 1))).distance == np.inf
     assert certified_projection(target, np.zeros(12), np.full((12, 2), np.inf)).distance == np.inf
-    assert "0.0" not in repr(certified_projection(target, np.zeros(12)))
+    assert "0.0" not in repr(certified_projection(target, np.zeros(12), np.ones((12, 1))))
 
 
 def spectral_pair(target: np.ndarray, y: np.ndarray, smoothed: float) -> tuple[np.ndarray, np.ndarray]:
@@ -229,10 +235,9 @@ class TestOddNumbersOfSolvers:
         dual = np.linalg.cholesky(12.0 * np.eye(6) - self.Y)
         assert certificates.certified_pair(self.Y, factor, dual).distance == np.inf
         assert certificates.certified_pair(self.Y, np.ones((6, 1)), factor).distance == np.inf
-        if factor is not None:
-            assert certificates.certified_projection(self.Y, np.zeros(6), factor).distance == np.inf
+        assert certificates.certified_projection(self.Y, np.zeros(6), factor).distance == np.inf
         if np.shape(factor) != (6,):
-            assert certificates.certified_projection(self.Y, factor).distance == np.inf
+            assert certificates.certified_projection(self.Y, factor, np.ones((6, 1))).distance == np.inf
 
     def test_integers_do_not_wrap_around(self):
         """In int8 the products of these wrap, and the distance would be 2.5e-13 where it is the square root of 2."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pgmpy_dp.plans import chain, marginals
 from pgmpy_dp.plans.chain import ChainSettings, run
-from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.curator import sequences as curators
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data import sequences
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
-from pgmpy_dp.private.noise import additive, samplers
+from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from tests.private import audit
@@ -59,7 +63,7 @@ class TestRelease:
     def test_check_charge_count_noise_in_this_order(self, monkeypatch):
         events = []
         for place, name in (
-            (chain, "pair_table_cost"),
+            (chain, "pair_table_noise"),
             (curators, "chain_tables"),
             (samplers, "discrete_laplace"),
         ):
@@ -68,7 +72,7 @@ class TestRelease:
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
         run(private(), ChainSettings(), Budget(epsilon=1.0))
-        assert events == ["pair_table_cost", "charge", "chain_tables", *["discrete_laplace"] * 2]
+        assert events == ["pair_table_noise", "charge", "chain_tables", *["discrete_laplace"] * 2]
 
     def test_a_refusal_changes_nothing(self):
         data = private(ledger=Budget(epsilon=1.0))
@@ -149,12 +153,9 @@ def audit_users(users, adjacency: str, budget: Budget, releases: int, **rule) ->
         copies = [
             Sensitive(np.tile(t.value.ravel(), (count, 1)), t.adjacency, t.l1, t.l2, t.linf) for t in truth[dataset]
         ]
-        if budget.rho is None and not budget.delta:
-            values, used[:] = additive.laplace_release(copies, budget.epsilon, (0.25, 0.75))
-        else:
-            rho = budget.rho or approx_to_zcdp(budget.epsilon, budget.delta)
-            values, used[:] = additive.gaussian_release(copies, rho, (0.25, 0.75))
-        return np.concatenate(values, axis=1)
+        made = AdditiveNoise.of(copies, cost_of(budget), Fraction(1), (0.25, 0.75))
+        used[:] = made.noise
+        return np.concatenate(made.draw(None), axis=1)
 
     def score(outputs: np.ndarray) -> np.ndarray:
         counts = tuple(np.concatenate([t.value.ravel() for t in tables]).astype(float) for tables in truth)
@@ -170,10 +171,16 @@ def limit(budget: Budget) -> float:
 
 
 # Replay holds both sensitivities for every kind of budget: one attack of each noise here.
-@pytest.mark.parametrize("adjacency", ["add_remove", pytest.param("replace_one", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("claim", ["laplace", "gaussian", pytest.param("delta", marks=pytest.mark.slow)])
+ATTACKS = {"shares": (USERS, {}), "one segment": (MANY, {"segment_length": 2, "max_segments": 1})}
+QUICK = ("shares", "gaussian", "add_remove"), ("one segment", "laplace", "add_remove")
+
+
 @pytest.mark.parametrize(
-    ("users", "rule"), [(USERS, {}), (MANY, {"segment_length": 2, "max_segments": 1})], ids=["shares", "one segment"]
+    ("users", "rule", "claim", "adjacency"),
+    [
+        pytest.param(*ATTACKS[one[0]], *one[1:], id="-".join(one), marks=[pytest.mark.slow] * (one not in QUICK))
+        for one in itertools.product(ATTACKS, CLAIMS, ("add_remove", "replace_one"))
+    ],
 )
 def test_worst_case_users_stay_below_the_claim_and_come_near_it(users, rule, claim, adjacency):
     bound = audit_users(users, adjacency, CLAIMS[claim], 3_000, **rule)

@@ -10,7 +10,7 @@ import pytest
 
 from pgmpy_dp.private.noise import distance_test as module
 from pgmpy_dp.private.noise.additive import laplace_scales
-from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test, mode_and_distance, noisy_mode
+from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test, mode_and_distance, released_mode
 from tests.private import audit
 from tests.private.distribution import mass
 
@@ -135,7 +135,7 @@ class TestThreshold:
 class TestNoise:
     def test_released_iff_the_noisy_distance_reaches_the_threshold(self):
         rng = np.random.default_rng(0)
-        seen = [noisy_mode(["a"] * 9, DistanceTest(2.0, 5), rng) for _ in range(200)]
+        seen = [released_mode(*mode_and_distance(["a"] * 9), DistanceTest(2.0, 5), rng) for _ in range(200)]
         assert all((mode == "a") == (noisy >= 5) and mode in ("a", None) for noisy, mode in seen)
         assert 20 < sum(mode is None for _, mode in seen) < 180
 
@@ -150,7 +150,9 @@ class TestNoise:
             monkeypatch.setattr(module.samplers, "discrete_laplace", lambda values, scale, seed=None: values)
 
         def draw(dataset, count):
-            return np.array([[noisy_mode(votes[dataset], test)[1] is not None] for _ in range(count)])
+            return np.array(
+                [[released_mode(*mode_and_distance(votes[dataset]), test, None)[1] is not None] for _ in range(count)]
+            )
 
         bound = audit.audit(
             draw, lambda out: out[:, 0].astype(float), releases=2000, bound=lambda p, q: audit.epsilon_bound(p, q, 1e-2)
@@ -164,7 +166,7 @@ class TestNoise:
 
         def draw(dataset, count):
             votes = ["a"] * (2 * k + 1 - dataset) + ["b"] * dataset
-            return np.array([[noisy_mode(votes, half)[0]] for _ in range(count)])
+            return np.array([[released_mode(*mode_and_distance(votes), half, None)[0]] for _ in range(count)])
 
         bound = audit.audit(
             draw, lambda out: out[:, 0].astype(float), releases=6000, bound=lambda p, q: audit.epsilon_bound(p, q, 1e-2)

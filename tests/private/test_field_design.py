@@ -6,7 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pgmpy_dp.private.mathematics.field_design import FieldDesign, contrasts, field_scopes
+from pgmpy_dp.models.field_scopes import field_scopes
+from pgmpy_dp.plans.pseudo_likelihood import _group_norms, log_potentials
+from pgmpy_dp.private.mathematics.field_design import FieldDesign, contrasts
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -38,5 +40,6 @@ def test_gathering_is_the_adjoint_of_placing(sizes):
     theta = rng.normal(size=design.n_parameters)
     matrix = rng.normal(size=(design.n_features, design.node_starts[-1]))
     assert np.isclose((design.coefficients(theta) * matrix).sum(), theta @ design.gathered(matrix))
-    assert [table.shape for table in design.tables(theta)] == [tuple(sizes[i] for i in s) for s in design.scopes]
-    assert np.isclose((design.group_norms(theta) ** 2).sum(), theta @ theta)
+    shapes = [tuple(sizes[i] for i in scope) for scope in design.scopes]
+    assert [table.shape for table in log_potentials(design, theta)] == shapes
+    assert np.isclose((_group_norms(design, theta) ** 2).sum(), theta @ theta)

@@ -11,7 +11,8 @@ from scipy.stats import norm
 from pgmpy_dp.private.accounting import approx_to_zcdp, gaussian_multiplier
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise.fine_grid import fine_grid, on_grid, with_noise
+from pgmpy_dp.private.noise.fine_grid import fine_grid, on_grid
+from pgmpy_dp.private.noise.samplers import discrete_gaussian
 
 APPROX = Budget(epsilon=1.0, delta=1e-6)
 
@@ -73,7 +74,7 @@ def test_neighbours_are_no_further_apart_on_the_grid():
 
 def test_the_noise_has_its_scale():
     grid = fine_grid(20_000, 1.0, 1.0, APPROX)
-    noisy = with_noise(on_grid(np.zeros(20_000), grid, Adjacency.EDGE), grid)
+    noisy = discrete_gaussian(on_grid(np.zeros(20_000), grid, Adjacency.EDGE).value, grid.noise.scale)
     assert noisy.dtype == np.int64
     # The standard deviation of 20,000 draws is off by 3 % with probability 2e-9.
     assert np.std(noisy) * grid.step == pytest.approx(grid.standard_deviation, rel=0.03)

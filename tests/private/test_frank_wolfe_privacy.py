@@ -16,6 +16,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import laplace
 
+from pgmpy_dp.models.regression_layout import regression_layout
 from pgmpy_dp.plans import frank_wolfe_plan
 from pgmpy_dp.plans.frank_wolfe import FrankWolfeSettings, run
 from pgmpy_dp.private.adjacency import Adjacency
@@ -24,7 +25,6 @@ from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, resid
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.mathematics.regression_layout import regression_layout
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax
 from tests.private import audit

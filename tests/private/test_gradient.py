@@ -19,10 +19,10 @@ from pgmpy_dp.models.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.plans.gradient import GradientSettings, parameters, run
 from pgmpy_dp.private import accounting
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator import gradients as curators
 from pgmpy_dp.private.data import gradients
-from pgmpy_dp.private.data.gradients import ClippingGrid, clipped_sum, sampled_gradient_sum, sensitivity
+from pgmpy_dp.private.data.gradients import ClippingGrid, clipped_sum, sampled_gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
@@ -128,7 +128,7 @@ class TestClippedSum:
         pairs = itertools.combinations(RECORDS, 2)
         swap = max(moved(exact(*rest, x), exact(*rest, y)) for x, y in pairs for rest in [(), *zip(RECORDS[::5])])
         for adjacency, most in (("add_remove", add), ("replace_one", swap)):
-            claimed = sensitivity(grid, Adjacency(adjacency))
+            claimed = changed_records(Adjacency(adjacency)) * grid.bound
             assert most <= claimed**2
             stated = whole_sum([RECORDS[0]], mu, grid, adjacency)
             assert stated.l2 == claimed == {"add_remove": 1, "replace_one": 2}[adjacency] * grid.bound

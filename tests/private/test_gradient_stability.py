@@ -81,7 +81,10 @@ def fit(
     return kl_divergence(truth, found), kl_divergence(truth, uniform), release.public["path"]
 
 
-@pytest.mark.parametrize("name", MODELS)
+LARGER = ("third-order chain, another", "101 equal variables")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGER)) for n in MODELS])
 def test_without_noise(name, monkeypatch):
     truth = MODELS[name]
     ours, uniform, path = fit(truth, Budget(epsilon=1e6, delta=0.9), monkeypatch, noise=False)
@@ -89,7 +92,7 @@ def test_without_noise(name, monkeypatch):
     assert path["last_learning_rate"] < path["learning_rate"]  # noise alone would allow more
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.95])
+@pytest.mark.parametrize("momentum", [0.0, pytest.param(0.5, marks=pytest.mark.slow), 0.95])
 def test_without_noise_at_other_momenta(momentum, monkeypatch):
     ours, uniform, _ = fit(
         MODELS["third-order chain"], Budget(epsilon=1e6, delta=0.9), monkeypatch, noise=False, momentum=momentum
@@ -100,7 +103,7 @@ def test_without_noise_at_other_momenta(momentum, monkeypatch):
 def test_less_noise_is_never_worse(monkeypatch):
     """From a rate that noise alone decides to one that it would let grow to 40, where steps diverge above 20 or so."""
     losses, paths = [], []
-    for rho in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 10.0):
+    for rho in (1e-5, 1e-3, 1e-1, 10.0):
         ours, uniform, path = fit(
             MODELS["third-order chain"], Budget(rho=rho), monkeypatch, noise=True, n=10**6, random_state=0
         )

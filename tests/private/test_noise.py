@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data.contingency import table_sensitivity
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import gaussian_release, gaussian_scales, laplace_release, laplace_scales
+from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private.distribution import ALARM, accepts, mass
 
@@ -157,9 +159,10 @@ def tables(shapes) -> list[Sensitive]:
     return [Sensitive(np.zeros(s, dtype=np.int64), Adjacency.ADD_REMOVE, 1.0, 1.0, 1.0) for s in shapes]
 
 
-@pytest.mark.parametrize(("release", "scale"), [(laplace_release, 8.0), (gaussian_release, 2.0)])
-def test_releases_add_the_noise_they_state(release, scale):
-    values, noise = release(tables([(100, 60), (90, 70)]), 0.25, [1, 1])
+@pytest.mark.parametrize(("cost", "scale"), [(PureDP(0.25), 8.0), (ZCDP(0.25), 2.0)])
+def test_releases_add_the_noise_they_state(cost, scale):
+    made = AdditiveNoise.of(tables([(100, 60), (90, 70)]), cost, Fraction(1), [1, 1])
+    values, noise = made.draw(None), made.noise
     assert [n.scale for n in noise] == pytest.approx([scale, scale])
     assert [v.shape for v in values] == [(100, 60), (90, 70)]
     for value, item in itertools.product(values, noise):

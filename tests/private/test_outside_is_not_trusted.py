@@ -100,7 +100,7 @@ def statistics() -> dict[str, Sensitive | int]:
 
 
 def regressions_layout():
-    from pgmpy_dp.private.mathematics.regression_layout import regression_layout
+    from pgmpy_dp.models.regression_layout import regression_layout
 
     return regression_layout("pairwise", [2, 3, 4])
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.plans.parities import (
     ParitySettings,
     ask_parities,
@@ -38,7 +39,6 @@ from pgmpy_dp.private.data.parities import (
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.private import audit
@@ -65,13 +65,21 @@ class TestSums:
         codes = np.random.default_rng(n).integers(0, 2, size=(n, p), dtype=np.uint8)
         for layout in (codes, np.asfortranarray(codes)):
             assert np.array_equal(parity_sums(layout, order), naive(codes, order))
-        assert np.array_equal(_by_transform(codes, order), naive(codes, order))
+        assert np.array_equal(_by_transform(codes, field_scopes(codes.shape[1], order)), naive(codes, order))
         assert parity_count(p, order) == len(field_scopes(p, order))
 
     def test_blocks_of_words_and_the_transform_agree(self):
         codes = np.random.default_rng(0).integers(0, 2, size=(200_003, 7), dtype=np.uint8)
-        assert np.array_equal(parity_sums(codes, 3), _by_transform(codes, 3))
-        assert np.array_equal(parity_sums(codes, 7), _by_transform(codes, 7))  # takes the transform by itself
+        for order in (3, 7):  # 7 takes the transform by itself
+            assert np.array_equal(parity_sums(codes, order), _by_transform(codes, field_scopes(7, order)))
+
+    def test_sets_may_come_in_any_order(self):
+        codes = np.random.default_rng(0).integers(0, 2, size=(130, 6), dtype=np.uint8)
+        family = tuple(np.random.default_rng(1).permutation(np.array(field_scopes(6, 3), dtype=object)).tolist())
+        backwards = ((0, 4), (0, 3), (0, 1), (0, 2), (5,), (3,), (4,))
+        for subsets in (family, backwards):
+            z = 2 * codes.astype(int) - 1
+            assert family_sums(codes, subsets).tolist() == [z[:, list(s)].prod(axis=1).sum() for s in subsets]
 
     def test_first_state_is_minus_one(self):
         frame = pd.DataFrame({"a": ["yes", "yes"], "b": ["no", "yes"]})

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.models.multiplicative_weights import MultiplicativeWeights
 from pgmpy_dp.plans import parity_rounds
 from pgmpy_dp.plans.parities import ParitySettings, ask_parities, plan_parities, run
@@ -22,7 +23,6 @@ from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.models.field_scopes import field_scopes
 from pgmpy_dp.models.random_fields import BinaryField, Pairwise
-from pgmpy_dp.plans.pseudo_likelihood import PseudoLikelihoodSettings, parameters, run
+from pgmpy_dp.plans.pseudo_likelihood import PseudoLikelihoodSettings, log_potentials, parameters, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.curator import fields as learner
 from pgmpy_dp.private.data import pseudo_likelihood as sums
@@ -21,7 +22,7 @@ from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, distinct, grad
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded
-from pgmpy_dp.private.mathematics.field_design import FieldDesign, field_scopes
+from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
@@ -53,7 +54,7 @@ def parameters_of(design: FieldDesign, strength: float, seed: int = 0) -> np.nda
 
 def log_pseudo_likelihood(design: FieldDesign, theta: np.ndarray, record: np.ndarray) -> float:
     """The slow and obvious way: from the joint log-potential, one variable changed at a time."""
-    scopes = dict(zip(design.scopes, design.tables(theta), strict=True))
+    scopes = dict(zip(design.scopes, log_potentials(design, theta), strict=True))
     total = 0.0
     for i, k in enumerate(design.cardinalities):
         energies = []

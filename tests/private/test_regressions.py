@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pgmpy import config
 
+from pgmpy_dp.models.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import regressions
 from pgmpy_dp.private.data.regressions import (
@@ -21,7 +22,6 @@ from pgmpy_dp.private.data.regressions import (
     selection_weight,
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.regression_layout import regression_layout
 
 LAYOUTS = {
     "ising": regression_layout("ising", [2] * 3),
@@ -82,13 +82,13 @@ class TestValues:
 
     def test_add_up_exactly_over_records_in_any_order_and_block(self, name, monkeypatch):
         layout, rng = LAYOUTS[name], np.random.default_rng(2)
-        codes = everyone(layout)[rng.integers(0, len(everyone(layout)), 101)]
+        codes = everyone(layout)[rng.integers(0, len(everyone(layout)), 53)]
         path = moves(layout, rng, 4, 6)
         whole = sums(codes, layout, path)
-        assert np.array_equal(whole, sums(codes[rng.permutation(101)], layout, path))
+        assert np.array_equal(whole, sums(codes[rng.permutation(53)], layout, path))
         assert np.array_equal(whole, sum(sums(record[np.newaxis], layout, path) for record in codes))
         monkeypatch.setattr(regressions, "_DISTINCT_LIMIT", 0)  # no counting of equal records: single precision
-        for block, threads in ((4096, 1), (16, 3), (17, 2), (101, 4)):
+        for block, threads in ((4096, 1), (16, 3), (17, 2), (53, 4)):
             monkeypatch.setattr(regressions, "_BLOCK", block)
             monkeypatch.setattr(regressions, "_THREADS", threads)
             assert np.array_equal(whole, sums(codes, layout, path))
@@ -176,7 +176,7 @@ def largest_moves(layout) -> np.ndarray:
     rng = np.random.default_rng(7)
     records = everyone(layout)
     worst = np.zeros((len(records) + 1, len(records) + 1, layout.n_regressions))
-    for trial in range(20):
+    for trial in range(12):
         # Steps of 1 and then 2 along two features: logits are +-1 or +-3 slopes, or 0, which saturate (1) or do not.
         first, second = moves(layout, rng, 2, 1)
         constant = np.full(layout.n_regressions, layout.features.index(()))

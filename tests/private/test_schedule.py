@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.models.field_scopes import field_scopes
+from pgmpy_dp.models.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -25,8 +27,6 @@ from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.mathematics.field_design import field_scopes
-from pgmpy_dp.private.mathematics.regression_layout import RegressionLayout, regression_layout
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1]}

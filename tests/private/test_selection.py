@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
@@ -52,21 +53,26 @@ def accepts(hits: np.ndarray, law: np.ndarray) -> bool:
     return min(tails) >= ALARM / len(law)
 
 
+@functools.cache
+def hits_of(cost, path: str, scale: float) -> np.ndarray:
+    """How often each was the noisy maximum; drawn once in a run of tests."""
+    return np.bincount(noisy_argmax([SCORES] * DRAWS, scale, cost, PATHS[path]()), minlength=len(SCORES))
+
+
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("cost", [ZCDP(1.0), PureDP(1.0)])
 class TestLaw:
     @pytest.mark.parametrize("scale", [2.5, 7.0])
     def test_accepts_the_true_scale_and_rejects_thirty_percent(self, cost, path, scale):
         law = LAWS[type(cost)]
-        picked = noisy_argmax([SCORES] * DRAWS, scale, cost, PATHS[path]())
-        hits = np.bincount(picked, minlength=len(SCORES))
+        hits = hits_of(cost, path, scale)
         assert law(SCORES, scale).sum() == pytest.approx(1.0, abs=1e-9)
         assert accepts(hits, law(SCORES, scale))
         assert not accepts(hits, law(SCORES, scale / 1.3))
         assert not accepts(hits, law(SCORES, scale * 1.3))
 
     def test_the_two_noises_differ(self, cost, path):
-        hits = np.bincount(noisy_argmax([SCORES] * DRAWS, 7.0, cost, PATHS[path]()), minlength=len(SCORES))
+        hits = hits_of(cost, path, 7.0)
         (other,) = (law for kind, law in LAWS.items() if not isinstance(cost, kind))
         assert not accepts(hits, other(SCORES, 7.0))
 

@@ -24,8 +24,14 @@ from pgmpy_dp.schema import Schema
 STATES = {"page": ["a", "b", None]}
 SCHEMA = Schema(STATES)
 VISITS = ["a", "b", None, "elsewhere"]
-# All sequences of up to 3 visits: empty, of one visit, without an informative pair, all null, with unknown states.
-SEQUENCES = [visits for length in range(4) for visits in itertools.product(VISITS, repeat=length)]
+# All sequences of up to 3 visits: empty, of one visit, without an informative pair, all null, with unknown states; of
+# three visits, an unknown one is in the middle, for at an end it leaves two.
+SEQUENCES = [
+    visits
+    for length in range(4)
+    for visits in itertools.product(VISITS, repeat=length)
+    if length < 3 or "elsewhere" not in visits[::2]
+]
 RULES = {
     "shares": {},
     "shares of segments": {"segment_length": 2},

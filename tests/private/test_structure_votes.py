@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2
 
-from pgmpy_dp.models.field_sampling import sample_field
+from benchmarks.field_sampling import sample_field
+from pgmpy_dp.models.block_scores import node_regressions
 from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.plans import block_graphs, edge_voting, stable_structure
 from pgmpy_dp.plans.block_graphs import BlockLearner, BlockSettings, block_arguments, plan_blocks
@@ -160,10 +161,11 @@ class TestBlockLearners:
         """Against scipy on the split into positive and negative parts, with an active constraint."""
         from scipy.optimize import minimize
 
-        from pgmpy_dp.private.mathematics.regression_layout import regression_layout
+        from pgmpy_dp.models.regression_layout import regression_layout
+        from pgmpy_dp.private.data.regressions import feature_rows
 
         layout = regression_layout("ising", [2] * 4)
-        ours = block_graphs._regressions(CODES[:300], layout, 0.7)
+        ours = node_regressions(feature_rows(CODES[:300], layout).astype(float), CODES[:300], layout, 0.7)
         z = 2.0 * CODES[:300] - 1
         for i in range(4):
             x = z.copy()
@@ -205,12 +207,12 @@ class TestBlockLearners:
             assert graph == ()
 
     def test_scores_that_are_no_numbers_are_no_edges(self, monkeypatch):
-        monkeypatch.setattr(block_graphs, "_inverse_covariance_scores", lambda codes: np.full((4, 4), np.nan))
+        monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes: np.full((4, 4), np.nan))
         assert planned().graph(CODES) == ()
 
     @pytest.mark.parametrize("settings", [StableSettings(BLOCKS, n_blocks=9), VotingSettings(BLOCKS, n_blocks=9)])
     def test_a_learner_that_fails_is_a_null_vote(self, settings, monkeypatch):
-        monkeypatch.setattr(block_graphs, "_inverse_covariance_scores", lambda codes: 1 / 0)
+        monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes: 1 / 0)
         with observed(Exact()):
             plan = stable_structure if isinstance(settings, StableSettings) else edge_voting
             release = plan.run(private(), settings, BUDGET)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Schema, check_schema, learn
-from pgmpy_dp.auditing.replay_units import ODD_UNITS
+from pgmpy_dp import Budget, Date, Ledger, MarkovNetwork, Number, PrivateTable, Schema, check_schema, learn
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import (
     CollectiveMAP,
     EdgeVoting,
@@ -30,6 +30,8 @@ from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import contingency_tables, matched_records, table_codes, table_units
 from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, part_for_each
+from pgmpy_dp.private.mathematics.merged_cells import merged_cells
+from tests.auditing.replay_units import ODD_UNITS
 
 STATES = {"a": [0, 1, 2], "b": ["no", "yes"]}
 KEY = bytes(range(16))
@@ -447,3 +449,119 @@ class TestEstimators:
             for rows in (1, 2, 4, "shares")
         ]
         assert scales == [1.0, 2.0, 4.0, 1.0]
+
+
+FINE = Schema(
+    {"x": Number(0, 60), "b": ["no", "yes"], "z": Number(0, 9, resolution=1, missing="drop")},
+    impossible=["x < 30 -> b = no"],
+)
+PLACES = {"x": [*[0] * 32, *[1] * 32, 2], "z": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]}
+MERGED = FINE.replaced({"x": Number(0, 60, bins=2), "z": FINE.numbers["z"].with_cuts([3, 7])})
+
+
+def ages(n: int = 60, seed: int = 0) -> pd.DataFrame:
+    """About `n` persons of one to four rows; some break the rule, and some are dropped."""
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(n), rng.integers(1, 5, n))
+    x, z = rng.integers(0, 61, len(who)), rng.integers(0, 11, len(who)).astype(float)
+    return pd.DataFrame({"x": x, "b": rng.choice(["no", "yes"], len(who)), "z": np.where(z > 9, np.nan, z), "who": who})
+
+
+class TestNumbersThatAreNotDivided:
+    """Fine grids, rules and persons together: who counts is drawn on the grid, and cells merge after that."""
+
+    @staticmethod
+    def exact(data, rows, scope):
+        (found,) = contingency_tables(table(data, rows, FINE), [scope])
+        return found.value / (GRID if rows == "shares" else 1)
+
+    @pytest.mark.parametrize("rows", [2, "shares"])
+    @pytest.mark.parametrize("kind", ["memory", "duckdb", "csv"])
+    def test_merged_tables_are_sums_of_fine_ones(self, rows, kind, tmp_path):
+        data = ages()
+        if kind == "csv":
+            data.to_csv(tmp_path / "ages.csv", index=False)
+        records = tmp_path / "ages.csv" if kind == "csv" else _relation(data) if kind == "duckdb" else data
+        curator = TableCurator(
+            table(records, rows, FINE, ledger=Budget(rho=1e7)), Budget(rho=1e7), what="ages", fine=True
+        )
+        exact = {scope: self.exact(data, rows, scope) for scope in [("x", "z"), ("b", "x")]}
+        fine = curator.tables(list(exact), Fraction(1, 4))
+        matched = curator.matched_counts(Fraction(1, 8))
+        curator.merge(MERGED, PLACES)
+        merged = curator.tables(list(exact), Fraction(1, 4))
+        # There is next to no noise; a half of a record, by shares, is rounded either way.
+        for (scope, true), one, other in zip(exact.items(), fine, merged, strict=True):
+            assert true.sum() > 40 and np.abs(one - true).max() < 0.51
+            assert np.abs(other - merged_cells(true, [PLACES.get(name) for name in scope])).max() < 0.51
+        assert np.abs(curator.matched_counts(Fraction(1, 8)) - matched).max() <= 1
+        release = curator.release("marginals", {})
+        assert release.public["unit"] == "who" and release.public["rows_per_unit"] == rows
+
+    def test_parts_of_merged_persons_are_of_whole_persons(self):
+        curator = TableCurator(table(ages(), 2, FINE, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="x", fine=True)
+        curator.merge(MERGED, PLACES)
+        with curator.split(3) as parts:
+            owners = [table_units(part._data) for part in parts]
+            sums = sum(part.tables([("x", "z")], Fraction(1, 2))[0] for part in parts)
+            assert all(part._data._rows_of_unit == 2 and part.cost == curator.cost for part in parts)
+        assert sum(count for _, count, _ in owners) == 60
+        assert sums.tolist() == curator.tables([("x", "z")], Fraction(1, 2))[0].tolist()
+
+    @pytest.mark.parametrize("rows", [2, "shares"])
+    def test_fits_have_merged_cells_and_obey_the_rules(self, rows):
+        fit = PrivateNetwork(rho=4.0, state_names=FINE, random_state=0).fit(ages(3000), unit="who", rows_per_unit=rows)
+        assert fit.privacy_.unit == "who" and 3 < len(fit.model_.states["x"]) <= 34
+        drawn = fit.model_.sample(2000, random_state=0)
+        young = drawn[drawn.x.astype(float) < 30]
+        assert len(young) > 100 and set(young.b) == {"no"} and drawn.x.astype(float).max() <= 60
+
+    def test_dates_and_spellings(self, tmp_path):
+        days = pd.DataFrame(
+            {"day": ["2020-01-02", "?", " 2020-01-03", "2020-01-03"] * 5, "who": np.repeat(range(5), 4)}
+        )
+        schema = Schema({"day": Date("2020-01-01", "2020-01-04")}, missing=["?"], strip=True)
+        days.to_csv(tmp_path / "days.csv", index=False)
+        for records in (days, tmp_path / "days.csv", _relation(days)):
+            (found,) = contingency_tables(table(records, 4, schema), [("day",)])
+            assert found.value.tolist() == [0, 5, 10, 0, 5]
+
+    @pytest.mark.parametrize("rows", [2, "shares"])
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    def test_replay_finds_nothing(self, rows, adjacency):
+        reports = self.replayed(rows, adjacency)
+        assert all(report.holds for report in reports), reports
+        ratios = [report.movement["tables"] for report in reports]
+        assert 0.99 <= min(ratios) <= max(ratios) <= 1.0 + 1e-9
+
+    @pytest.mark.parametrize("rows", [2, "shares"])
+    def test_replay_sees_merged_tables_that_forget_their_persons(self, rows, monkeypatch):
+        true = PrivateTable._like_this
+
+        def like(self, schema):
+            made = true(self, schema)
+            made._rows_per_unit = 1
+            return made
+
+        monkeypatch.setattr(PrivateTable, "_like_this", like)
+        assert not any(report.holds for report in self.replayed(rows, "add_remove"))
+
+    @staticmethod
+    def replayed(rows, adjacency):
+        one, other = (
+            {"x": [x] * 4, "b": [b] * 4, "z": [z] * 4, "who": ["odd"] * 4} for x, b, z in [(3, "no", 0), (59, "yes", 9)]
+        )
+        people, n = ages(20), None
+        data = pd.concat([people, pd.DataFrame(one)], ignore_index=True)
+        if adjacency == "replace_one":
+            people, n = pd.concat([people, pd.DataFrame(other)], ignore_index=True), 21
+
+        def learned(frame):
+            estimator = PrivateNetwork(rho=0.5, state_names=FINE, adjacency=adjacency, n_records=n, n_rounds=2)
+            return estimator.fit(frame, unit="who", rows_per_unit=rows)
+
+        def known(frame):
+            estimator = NaiveMLE(rho=0.5, state_names=FINE, adjacency=adjacency, n_records=n)
+            return estimator.fit(nx.Graph([("x", "b"), ("b", "z")]), frame, unit="who", rows_per_unit=rows)
+
+        return [replay(fit, data, people) for fit in (learned, known)]

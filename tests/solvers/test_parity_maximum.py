@@ -7,15 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from pgmpy_dp.private.mathematics.walsh_hadamard import (
-    linear_values,
-    masks_of,
-    parities_of_cells,
-    polynomial_values,
-    transform,
-)
+from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
 from pgmpy_dp.solvers import parity_maximum
-from pgmpy_dp.solvers.parity_maximum import TRANSFORM_LIMIT, maximise_by_milp
+from pgmpy_dp.solvers.parity_maximum import TRANSFORM_LIMIT, linear_values, maximise_by_milp, polynomial_values
 
 
 def points(p: int) -> np.ndarray:

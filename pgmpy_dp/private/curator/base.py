@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, M
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, Self, TypeVar
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -21,19 +22,23 @@ from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.mechanism import Mechanism
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, checked_number, part_for_each
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 
-__all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_share", "cost_of", "observed"]
+__all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_eta", "checked_share", "cost_of", "observed"]
 
 
 Step = TypeVar("Step")
+Made = TypeVar("Made")
+Asked = ParamSpec("Asked")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
+Units = tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateData]]
 
 
 @dataclass(frozen=True)
@@ -202,6 +207,14 @@ def checked_share(share: Fraction | float) -> Fraction:
     return exact
 
 
+def checked_eta(eta: Fraction | float) -> Fraction:
+    """A part of the reserve as an exact fraction; ValueError if it is not in (0, 1)."""
+    exact = exact_fraction(eta)
+    if not 0 < exact < 1:
+        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
+    return exact
+
+
 def _forget(error: BaseException | None) -> None:
     """Empty the frames of an error, which hold records and exact statistics.
 
@@ -210,6 +223,25 @@ def _forget(error: BaseException | None) -> None:
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
+
+
+def _reading(outcome: str) -> Callable[[Callable[Asked, Made]], Callable[Asked, Made]]:
+    """Errors of what is called on records say nothing of them: their frames are emptied, full memory names no size."""
+
+    def guard(read: Callable[Asked, Made]) -> Callable[Asked, Made]:
+        def guarded(*arguments: Asked.args, **options: Asked.kwargs) -> Made:
+            try:
+                return read(*arguments, **options)
+            except MemoryError:
+                pass  # how much did not fit may be how many records there are
+            except BaseException as error:
+                _forget(error)
+                raise
+            raise MemoryError(f"memory ran out while records were {outcome}")
+
+        return wraps(read)(guarded)
+
+    return guard
 
 
 class Curator:
@@ -441,6 +473,7 @@ class Curator:
         vouched = sorted({a.arguments["function"] for a in self._answers if a.arguments.get("vouched_for")})
         return ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
 
+    @_reading("counted: nothing was released, and the share is spent")
     def _answer(
         self,
         operator: str,
@@ -457,8 +490,6 @@ class Curator:
         An operator whose proof is for units, with all their records, says so (`of_units`) and has a unit's cost to
         spend.
         """
-        exact: Any
-        request: Any
         # Whoever has numpy's errors raised or printed would see there what records overflow.
         if eta and not of_units and self._data._rows_of_unit > 1:
             # A group's eta is more than m times a record's.
@@ -477,17 +508,35 @@ class Curator:
                 self._answered = True
                 if keep:
                     self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
-                exact = request = None  # an interrupt after this finds them in no frame
                 return values
-            except MemoryError:
-                exact = request = None  # and none of its text: how much did not fit may be how many records there are
-            except BaseException as error:
-                exact = request = values = None
-                _forget(error)
-                raise
             finally:
                 self._answering = False
-        raise MemoryError("memory ran out while records were counted: nothing was released, and the share is spent")
+
+    def _additive(
+        self,
+        operator: str,
+        arguments: Mapping[str, Any],
+        share: Fraction | float,
+        norms: Sequence[tuple[float, ...]],
+        exact: Callable[[], Iterable[Sensitive]],
+        weights: Sequence[float] | None = None,
+        *,
+        grid: int = 1,
+        of_units: bool = False,
+    ) -> list[np.ndarray]:
+        """Answer with noise on the integers that `exact` counts; refused by their public norms before the debit.
+
+        What is counted in parts of 1/`grid` has norms of `grid` times the public ones (:class:`AdditiveNoise`).
+        """
+        cost = self.unit_cost if of_units else self.cost
+        noise = additive_scales([(l1, l2) for l1, l2, *_ in norms], cost, checked_share(share), weights)
+        if grid * (largest := max(one.scale for one in noise)) > LARGEST_SCALE:
+            raise ValueError(f"noise of scale {largest:.3g} would bury any count by shares")
+
+        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
+            return AdditiveNoise.of(exact(), cost, s, weights, grid)
+
+        return self._answer(operator, arguments, share, mechanism, of_units=of_units)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -543,17 +592,6 @@ class Curator:
             return ZCDP(float(share * Fraction(self.unit_cost.rho)))
         return PureDP(float(share * Fraction(self.unit_cost.epsilon)))
 
-    def _reading(self, read: Callable[[], Any]) -> Any:
-        """What `read` makes of the records outside of an answer; its errors say nothing of them, as in `_answer`."""
-        try:
-            return read()
-        except MemoryError:
-            pass
-        except BaseException as error:
-            _forget(error)
-            raise
-        raise MemoryError("memory ran out while records were read: nothing was released")
-
     def _random_parts(self, units: Callable[[], np.ndarray], count: int, n_parts: int) -> np.ndarray:
         """The part of each of `count` units, by a uniform draw of its own."""
         return _observer.parts(units, n_parts, lambda: uniform_parts(count, n_parts, seed=self._seed))
@@ -582,6 +620,20 @@ class Curator:
         child._start(data, self.unit_cost, self._seed)
         child._mechanism, child._guarantee = self._mechanism, self._guarantee
         return child
+
+    @contextmanager
+    def _parted(self, n_parts: int, read: Callable[[], Units]) -> Iterator[list[Any]]:
+        """Curators of random parts of the units that `read` finds: what they are, how many, and the data of some."""
+        self._require_open()  # before records are read and coins drawn that nobody would use
+        parts = self._children(n_parts, read)
+        with self._lending(list(parts)):
+            yield parts
+
+    @_reading("read: nothing was released")
+    def _children(self, n_parts: int, read: Callable[[], Units]) -> list[Self]:
+        units, count, made = read()
+        part = self._random_parts(units, count, n_parts)
+        return [self._child(made(part == k)) for k in range(n_parts)]
 
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:

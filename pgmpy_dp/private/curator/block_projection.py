@@ -109,6 +109,11 @@ class BlockProjection(CheckedProgram):
     tolerance: float = 1e-3
     reach: float = 0.0
 
+    name = "block_projection"
+    """Kind of a release of the program."""
+    adjacency = Adjacency.EDGE
+    failure = 0.0  # the solvers draw no random numbers
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checked_integer("n", self.n, 2))
         object.__setattr__(self, "degree", checked_number("degree", self.degree, positive=True))
@@ -127,19 +132,9 @@ class BlockProjection(CheckedProgram):
         object.__setattr__(self, "reach", checked_number("reach", self.reach, positive=False))
 
     @property
-    def name(self) -> str:
-        """Kind of the release."""
-        return "block_projection"
-
-    @property
     def size(self) -> int:
         """Entries above the diagonal; for the published analysis those on it too."""
         return self.n * (self.n - 1) // 2 + (self.n if self.analysis == "published" else 0)
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """One edge more or fewer."""
-        return Adjacency.EDGE
 
     @property
     def scale(self) -> float:
@@ -178,11 +173,6 @@ class BlockProjection(CheckedProgram):
     def bound(self) -> float:
         """Of an entry."""
         return (1.0 + 2.0**-40) / self.n
-
-    @property
-    def failure(self) -> float:
-        """The solvers draw no random numbers."""
-        return 0.0
 
     def public(self) -> dict[str, Any]:
         """The settings."""

@@ -23,7 +23,15 @@ import numpy as np
 
 from pgmpy_dp.private.mathematics.one_thread import one_thread
 
-__all__ = ["block_function", "named_function", "plain_arguments", "run_blocks", "silent_warnings"]
+__all__ = [
+    "block_function",
+    "ended_without_text",
+    "named_function",
+    "none_for_errors",
+    "plain_arguments",
+    "run_blocks",
+    "silent_warnings",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -157,36 +165,50 @@ def run_blocks(
     products of matrices take one thread, and warnings are ignored, whatever a block function does to their filters.
     """
     workers = min(4, os.cpu_count() or 1) if n_workers is None else n_workers
-    ended: type[BaseException]
-
-    def called(k: int) -> Any:
-        try:
-            with np.errstate(all="ignore"):
-                return function(np.array(blocks[k], order="C"), np.random.default_rng(seeds[k]), **arguments)
-        except MemoryError:
-            raise
-        except Exception:
-            return None
 
     def answered(k: int) -> Any:
-        return checked(context.copy().run(called, k))
+        def call() -> Any:
+            return function(np.array(blocks[k], order="C"), np.random.default_rng(seeds[k]), **arguments)
+
+        return checked(context.copy().run(none_for_errors, call))
+
+    def all_answers() -> list[Any]:
+        if workers == 1:
+            return [answered(k) for k in range(len(blocks))]
+        pool = ThreadPoolExecutor(workers)
+        try:
+            return list(pool.map(answered, range(len(blocks))))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
     with one_thread(), silent_warnings():
         context = contextvars.copy_context()
-        try:
-            if workers == 1:
-                return [answered(k) for k in range(len(blocks))]
-            pool = ThreadPoolExecutor(workers)
-            try:
-                return list(pool.map(answered, range(len(blocks))))
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
-        except MemoryError:
-            ended, why = MemoryError, "a block function ran out of memory"
-        except BaseException as error:
-            ended = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else SystemExit
-            why = "a block function was interrupted, or ended the program"
-    # Raised here, so that neither its text nor its traceback tells of a block.
+        return ended_without_text("a block function", all_answers)
+
+
+def none_for_errors(call: Callable[[], Any]) -> Any:
+    """What code from outside returns, None for an Exception of it: whether it fails may depend on the records."""
+    try:
+        # Of each call: what one does to them decides nothing about the next, or about its certificate.
+        with np.errstate(all="ignore"):
+            return call()
+    except MemoryError:
+        raise
+    except Exception:
+        return None
+
+
+def ended_without_text(who: str, call: Callable[[], Any]) -> Any:
+    """What a call returns; what ends it without an Exception, or full memory, says nothing but that it did."""
+    ended: type[BaseException]
+    try:
+        return call()
+    except MemoryError:
+        ended, why = MemoryError, f"{who} ran out of memory"
+    except BaseException as error:
+        ended = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else SystemExit
+        why = f"{who} was interrupted, or ended the program"
+    # Raised here, so that neither its text nor its traceback tells of the records.
     raise ended(f"{why}: nothing was released, and the share is spent")
 
 

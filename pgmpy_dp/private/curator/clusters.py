@@ -12,9 +12,9 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.base import checked_share
+from pgmpy_dp.private.curator.base import checked_eta, checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise, additive_scales
+from pgmpy_dp.private.curator.mechanism import StableCells, WeightedNoise, additive_scales
 from pgmpy_dp.private.curator.vectors import VectorCurator
 from pgmpy_dp.private.data.vector_sums import (
     LARGEST_DIMENSION,
@@ -46,6 +46,7 @@ _RESTARTS = 5
 _LARGEST_CELL = 2.0**36  # positions, in widths of a cell, are clamped to it
 _LARGEST_LOG = 199.0  # of a scale, to base 2: scales are within 1e-60 and 1e60
 _LOG_BITS = 16  # log-scales are summed in units of 2**-16
+_LOG_MOVED = 2.0 ** (_LOG_BITS + 1)  # what their sum moves by: from -1 to 1
 _CLIP_BITS = 16  # a clip norm is 2**15 to 2**16 units of its grid
 _LARGEST_LENGTH = 2.0**500  # squares of the grid's units are not out of the doubles' range
 _COUNT_WEIGHT = {1: Fraction(1, 2), 2: Fraction(1)}  # by changed_records; chosen on made-up, public mixtures
@@ -132,10 +133,9 @@ def stable_histogram(
     >>> stable_histogram(1, ZCDP(0.5), 1, 1e-6)
     StabilityHistogram(scale=1.4142135623730951, threshold=9)
     """
-    if not 0 < eta < 1:
-        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
+    failing = float(checked_eta(eta))
     # The threshold's own margin is above what rounding eta to a float can add.
-    return stability_histogram(n_marks, checked_share(share) * Fraction(_rho(cost).rho), float(eta))
+    return stability_histogram(n_marks, checked_share(share) * Fraction(_rho(cost).rho), failing)
 
 
 def log_scale_noise(cost: PureDP | ZCDP, share: Fraction | float) -> Noise:
@@ -146,8 +146,7 @@ def log_scale_noise(cost: PureDP | ZCDP, share: Fraction | float) -> Noise:
     >>> log_scale_noise(ZCDP(0.5), 1)
     Noise(distribution='discrete_gaussian', scale=131072.0)
     """
-    moved = math.ldexp(2.0, _LOG_BITS)
-    return additive_scales([(moved, moved)], cost, checked_share(share))[0]
+    return additive_scales([(_LOG_MOVED, _LOG_MOVED)], cost, checked_share(share))[0]
 
 
 def cluster_noise(
@@ -356,16 +355,14 @@ class ClusterCurator(VectorCurator):
         middle = float(middle)
         if not abs(middle) < math.inf:
             raise ValueError(f"middle={middle!r} is no number; pass log2 of a public scale")
-        log_scale_noise(self.cost, share)
+        norms = (_LOG_MOVED,) * 3
 
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
+        def exact() -> list[Sensitive]:
             apart = np.clip(np.nan_to_num(self._clustered(blocks)[1] - middle), -1.0, 1.0)
             total = np.trunc(np.ldexp(apart, _LOG_BITS)).astype(np.int64).sum(keepdims=True)
-            moved = math.ldexp(2.0, _LOG_BITS)
-            return AdditiveNoise.of([Sensitive(total, self.adjacency, moved, moved, moved)], cost, s)
+            return [Sensitive(total, self.adjacency, *norms)]
 
-        arguments = {"blocks": blocks, "middle": middle}
-        (noisy,) = self._answer("mean_log_scale", arguments, share, mechanism)[0]
+        ((noisy,),) = self._additive("mean_log_scale", {"blocks": blocks, "middle": middle}, share, [norms], exact)
         return middle + min(max(math.ldexp(float(noisy), -_LOG_BITS) / blocks.n_blocks, -1.0), 1.0)
 
     def cluster_sums(

@@ -9,9 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, JointNoise, NoisyMax, additive_scales
+from pgmpy_dp.private.curator.mechanism import JointNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.data.interactions import (
     InteractionUnits,
     Pairs,
@@ -30,52 +29,19 @@ from pgmpy_dp.private.data.parities import (
 )
 from pgmpy_dp.private.data.table import PrivateTable, require_rows, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
-    "NOISES",
     "FieldMomentCurator",
     "Subsets",
     "family_size",
-    "interaction_cost",
     "interaction_multipliers",
-    "parity_cost",
+    "interaction_noise",
     "parity_noise",
     "record_count_noise",
     "worst_parity_scale",
 ]
-
-
-def parity_cost(
-    family: int | Subsets, n_variables: int, adjacency: Adjacency, with_count: bool, budget: Budget, noise: str = "auto"
-) -> PureDP | ZCDP:
-    """The cost under which sums of parities have the least noise, where a budget leaves the choice.
-
-    Parameters
-    ----------
-    family, with_count
-        As in :meth:`FieldMomentCurator.parity_sums`.
-    n_variables : int
-    adjacency : Adjacency
-    budget : Budget
-        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
-    noise : {"auto", "laplace", "gaussian"}
-        "auto" takes the smaller variance.
-
-    Raises
-    ------
-    ValueError
-        For noise that cannot give the budget, or that would bury any sum.
-
-    Examples
-    --------
-    >>> parity_cost(2, 2, Adjacency.ADD_REMOVE, True, Budget(epsilon=1.0, delta=1e-6))
-    PureDP(epsilon=1.0)
-    """
-    l1, l2, _ = parity_sensitivity(n_variables, family, adjacency, with_count)
-    return noise_and_cost([l1], [l2], [family_size(family, n_variables) + with_count], noise, None, budget)
 
 
 def parity_noise(
@@ -140,41 +106,24 @@ def interaction_multipliers(cardinalities: Sequence[int]) -> tuple[int, ...]:
     return InteractionUnits(tuple(cardinalities)).multipliers
 
 
-def interaction_cost(
+def interaction_noise(
     cardinalities: Sequence[int],
     adjacency: Adjacency,
     pairs: Pairs | None,
     with_count: bool,
-    budget: Budget,
-    noise: str = "auto",
-) -> PureDP | ZCDP:
-    """The cost under which sums of interactions have the least noise, where a budget leaves the choice.
-
-    Parameters
-    ----------
-    cardinalities : sequence of int
-    adjacency : Adjacency
-    pairs, with_count
-        As in :meth:`FieldMomentCurator.interaction_sums`.
-    budget, noise
-        As in :func:`parity_cost`.
-
-    Raises
-    ------
-    ValueError
-        For noise that cannot give the budget, or that would bury any sum.
+    cost: PureDP | ZCDP,
+    share: Fraction | float,
+) -> list[Noise]:
+    """The noise of :meth:`FieldMomentCurator.interaction_sums`, from public numbers; ValueError if it buries any sum.
 
     Examples
     --------
-    >>> interaction_cost([2, 2], Adjacency.ADD_REMOVE, None, True, Budget(rho=0.1))
-    ZCDP(rho=0.1)
+    >>> [noise.scale for noise in interaction_noise([2, 2], Adjacency.ADD_REMOVE, None, False, PureDP(1.0), 1)]
+    [6.0, 12.0]
     """
     sizes = tuple(cardinalities)
-    every = (sum(sizes) ** 2 - sum(k * k for k in sizes)) // 2
-    cells = every if pairs is None else sum(sizes[i] * sizes[j] for i, j in pairs)
-    l1, l2 = zip(*_interaction_sensitivities(sizes, adjacency, pairs, with_count), strict=True)
-    counts = (sum(sizes), cells, 1)[: len(l1)]
-    return noise_and_cost(l1, l2, counts, noise, _interaction_weights(len(sizes), pairs, with_count), budget)
+    norms = _interaction_sensitivities(sizes, adjacency, pairs, with_count)
+    return additive_scales(norms, cost, checked_share(share), _interaction_weights(len(sizes), pairs, with_count))
 
 
 class FieldMomentCurator(Curator):
@@ -351,13 +300,13 @@ class FieldMomentCurator(Curator):
         with_count = bool(with_count)
         weights = _interaction_weights(len(sizes), chosen, with_count)
         norms = _interaction_sensitivities(sizes, self.adjacency, chosen, with_count)
-        additive_scales(norms, self.cost, checked_share(share), weights)
 
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            exact = interaction_sums(table_codes(self._data), InteractionUnits(sizes), self.adjacency, chosen)
-            return AdditiveNoise.of(exact[: len(weights)], cost, s, weights)
+        def exact() -> Sequence[Sensitive]:
+            sums = interaction_sums(table_codes(self._data), InteractionUnits(sizes), self.adjacency, chosen)
+            return sums[: len(weights)]
 
-        return self._answer("interaction_sums", {"pairs": chosen, "with_count": with_count}, share, mechanism)
+        arguments = {"pairs": chosen, "with_count": with_count}
+        return self._additive("interaction_sums", arguments, share, norms, exact, weights)
 
     def _family(self, family: int | Sequence[Sequence[int]]) -> int | Subsets:
         schema = self._data.schema

@@ -12,7 +12,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.base import Curator, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax, additive_scales
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.regressions import (
@@ -25,7 +25,7 @@ from pgmpy_dp.private.data.regressions import (
 from pgmpy_dp.private.data.table import PrivateTable, require_rows
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
-from pgmpy_dp.private.noise.additive import gaussian_scales
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise
 
@@ -42,7 +42,6 @@ __all__ = [
     "vertex_scale",
 ]
 
-_LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
 
 LARGEST_REACH = 1 << 20
 """Largest absolute value of integer logits: a table of residuals has six times as many entries."""
@@ -58,7 +57,7 @@ def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: 
 
     Examples
     --------
-    >>> from pgmpy_dp.private.mathematics.regression_layout import regression_layout
+    >>> from pgmpy_dp.models.regression_layout import regression_layout
     >>> layout = regression_layout("ising", [2, 2])
     >>> vertex_scale(layout, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1)) / RESIDUAL_UNIT
     4.0
@@ -80,7 +79,7 @@ def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> fl
     4.0
     """
     multiplier = gaussian_scales([float(changed_records(adjacency))], share * Fraction(cost.rho))[0]
-    if multiplier * LARGEST_BOUND > _LARGEST_SCALE:
+    if multiplier * LARGEST_BOUND > LARGEST_SCALE:
         raise ValueError(
             f"a budget of {cost} leaves each step 1/{float(1 / share):.3g} of it, which needs noise of "
             f"{multiplier:.3g} times the clip norm and would bury any gradient; raise the budget, or take fewer steps "
@@ -130,10 +129,7 @@ class FieldCurator(Curator):
                 f"adjacency={str(self.adjacency)!r} has a public number of records; declare n_records instead"
             )
         require_rows(self._data)
-        additive_scales([(1.0, 1.0)], self.cost, checked_share(share))
-        (noisy,) = self._answer(
-            "record_count", {}, share, lambda cost, s: AdditiveNoise.of([record_count(self._data)], cost, s)
-        )
+        (noisy,) = self._additive("record_count", {}, share, [(1.0, 1.0)], lambda: [record_count(self._data)])
         return int(noisy[0])
 
     def regression_path(self, layout: Any, reach: int) -> RegressionPath:
@@ -142,7 +138,7 @@ class FieldCurator(Curator):
         Parameters
         ----------
         layout : RegressionLayout
-            Of :mod:`pgmpy_dp.private.mathematics.regression_layout`, for the schema's cardinalities.
+            Of :mod:`pgmpy_dp.models.regression_layout`, for the schema's cardinalities.
         reach : int
             At most 2**20: bound on the sum of the absolute moves of any regression's weights.
 
@@ -188,7 +184,7 @@ class RegressionPath:
     """Weights of all logistic regressions of a random field, moved by public steps, and where their gradients point.
 
     Weights are integers times a slope that each request names, as
-    :mod:`pgmpy_dp.private.mathematics.frank_wolfe_path` makes them. Made by
+    :mod:`pgmpy_dp.plans.frank_wolfe_path` makes them. Made by
     :meth:`FieldCurator.regression_path`; the curator that made it pays.
     """
 

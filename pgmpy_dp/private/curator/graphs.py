@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,21 +13,20 @@ import scipy.sparse as sp
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
+from pgmpy_dp.private.curator.base import Units, checked_share
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales, pure_epsilon
 from pgmpy_dp.private.curator.solutions import SolutionCurator
 from pgmpy_dp.private.data.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import bulk
-from pgmpy_dp.private.noise.additive import NOISES, root_down, root_up
+from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.noise.choice import exponential_below, flip_rate
 from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Noise
 
 __all__ = [
-    "NOISES",
     "CommunityChoice",
     "GraphCurator",
     "RandomisedResponse",
@@ -67,11 +65,7 @@ def response_rate(cost: PureDP | ZCDP, share: Fraction | float) -> float:
     >>> response_rate(PureDP(2.0), Fraction(1, 2)), response_rate(ZCDP(0.5), 1)
     (0.268951416015625, 0.268951416015625)
     """
-    part = checked_share(share)
-    # What is epsilon-DP is epsilon**2/2-zCDP.
-    return flip_rate(
-        root_down(2 * part * Fraction(cost.rho)) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
-    )
+    return flip_rate(pure_epsilon(cost, checked_share(share)))
 
 
 def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | float) -> SignLaw:
@@ -90,10 +84,7 @@ def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | 
     >>> law.agree / law.disagree <= math.e, law.sizes[0] < law.sizes[2]
     (True, True)
     """
-    part = checked_share(share)
-    epsilon = (
-        Fraction(root_down(8 * part * Fraction(cost.rho))) if isinstance(cost, ZCDP) else part * Fraction(cost.epsilon)
-    )
+    epsilon = pure_epsilon(cost, checked_share(share), 8)  # the exponential mechanism is epsilon**2/8-zCDP
     agree = (exponential_below(epsilon) * _POINT).__floor__()
     exponents = [float(epsilon) * degree * (n - 2 * c) ** 2 / (4.0 * n) for c in range(n + 1)]
     sizes = tuple(max(1, int(math.exp(max(-700.0, _SIZE_POINT - x)))) for x in exponents)
@@ -220,10 +211,7 @@ class GraphCurator(SolutionCurator):
         Privacy: under ``edge`` the number moves by 1. Laplace noise of scale ``1/(s epsilon)`` or Gaussian noise of
         scale ``sqrt(1/(2 s rho))`` costs the share s.
         """
-        edge_count_noise(self.cost, share)
-        (noisy,) = self._answer(
-            "edge_count", {}, share, lambda cost, s: AdditiveNoise.of([edge_count(self._data._matrix)], cost, s)
-        )
+        (noisy,) = self._additive("edge_count", {}, share, [(1.0, 1.0)], lambda: [edge_count(self._data._matrix)])
         return int(noisy[0])
 
     def neighbour_sums(self, marks: np.ndarray, share: Fraction | float) -> np.ndarray:
@@ -361,8 +349,7 @@ class GraphCurator(SolutionCurator):
             keep=False,
         )
 
-    @contextmanager
-    def split(self, n_parts: int) -> Iterator[list[GraphCurator]]:
+    def split(self, n_parts: int) -> AbstractContextManager[list[GraphCurator]]:
         """Curators of disjoint random parts of the edges, each with all that this one has left.
 
         This one answers nothing until the block ends, and then loses the largest share that one of them used.
@@ -382,14 +369,10 @@ class GraphCurator(SolutionCurator):
         change of one edge changes one of the graphs by one edge and leaves the others as they are, so that the
         guarantees of the parts do not add up (``proof.md``, section 4).
         """
-        self._require_open()  # before edges are read and coins drawn that nobody would use
 
-        def made() -> list[GraphCurator]:
+        def edges() -> Units:
             upper = sp.triu(self._data._matrix, 1, format="coo")
             ends = np.column_stack([upper.row, upper.col])
-            part = self._random_parts(lambda: ends, len(ends), n_parts)
-            return [self._child(self._data._of_edges(ends[part == k])) for k in range(n_parts)]
+            return lambda: ends, len(ends), lambda chosen: self._data._of_edges(ends[chosen])
 
-        parts = self._reading(made)
-        with self._lending(list(parts)):
-            yield parts
+        return self._parted(n_parts, edges)

@@ -24,6 +24,7 @@ __all__ = [
     *("AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableCells", "StableMode"),
     *("SymmetricNoise", "WeightedNoise"),
     "additive_scales",
+    "pure_epsilon",
 ]
 
 
@@ -58,6 +59,21 @@ def additive_scales(
         return [Noise("discrete_gaussian", scale) for scale in scales]
     scales = additive.laplace_scales([l1 for l1, _ in pairs], exact_fraction(share) * Fraction(cost.epsilon), weights)
     return [Noise("discrete_laplace", scale) for scale in scales]
+
+
+def pure_epsilon(cost: PureDP | ZCDP, share: Fraction, per_rho: int = 2) -> Fraction:
+    """The epsilon with which a pure operator costs a share: of rho ``sqrt(per_rho share rho)``, rounded down.
+
+    epsilon-DP is epsilon**2/2-zCDP (Bun and Steinke 2016), hence 2; operators with a better conversion have their own.
+
+    Examples
+    --------
+    >>> pure_epsilon(ZCDP(0.5), Fraction(1)), pure_epsilon(PureDP(1.0), Fraction(1, 2))
+    (Fraction(1, 1), Fraction(1, 2))
+    """
+    if isinstance(cost, ZCDP):
+        return Fraction(additive.root_down(per_rho * share * Fraction(cost.rho)))
+    return share * Fraction(cost.epsilon)
 
 
 class Mechanism(ABC):

@@ -80,6 +80,9 @@ class PrecisionProgram(CheckedProgram):
     max_eigenvalue: float | None = None
     center: tuple[float, ...] | None = None
 
+    name = "precision_program"
+    """Kind of a release of the program with Gaussian noise on the triangle."""
+    failure = 0.0  # the solvers draw no random numbers
     symmetric = True
 
     def __post_init__(self) -> None:
@@ -109,11 +112,6 @@ class PrecisionProgram(CheckedProgram):
         center = None if self.center is None else checked_point("center", self.center, self.d)
         for name, value in (("row_norm", norm), ("penalty", penalty), ("max_eigenvalue", cap), ("center", center)):
             object.__setattr__(self, name, value)
-
-    @property
-    def name(self) -> str:
-        """Kind of a release of the program with Gaussian noise on the triangle."""
-        return "precision_program"
 
     @property
     def size(self) -> int:
@@ -153,11 +151,6 @@ class PrecisionProgram(CheckedProgram):
     def bound(self) -> float:
         """Of an entry."""
         return self.cap * (1.0 + 1e-9)
-
-    @property
-    def failure(self) -> float:
-        """The solvers draw no random numbers."""
-        return 0.0
 
     def public(self) -> dict[str, Any]:
         """The settings."""

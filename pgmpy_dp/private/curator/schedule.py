@@ -29,13 +29,12 @@ from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.noise.additive import gaussian_scales
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.subsampling import rounded_rate
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = ["SampledCurator", "Schedule", "sampled_schedule"]
 
-_LARGEST_SCALE = 2.0**48  # of the noise in grid units, see noise/additive.py
 _MOST_STEPS = 10**6
 
 
@@ -204,7 +203,7 @@ class SampledCurator(Curator):
         self.schedule = sampled_schedule(budget, data.adjacency, public_count, **schedule)
         self._grid, self.bound, self.unit_size = grid, data._rows_of_unit * grid.bound, grid.unit
         self.scale = math.nextafter(self.schedule.multiplier * self.bound, math.inf)
-        if self.scale > _LARGEST_SCALE:
+        if self.scale > LARGEST_SCALE:
             raise ValueError(
                 f"{budget} needs noise of {self.schedule.multiplier:.3g} times the clip norm in each of n_steps="
                 f"{self.schedule.n_steps}, which would bury any gradient; raise the budget, or take fewer steps"

@@ -12,15 +12,15 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, additive_scales
+from pgmpy_dp.private.curator.mechanism import additive_scales
 from pgmpy_dp.private.data.contributions import GRID, contribution_sensitivity, segment_keys
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, segment_identities
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost
+from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
 
-__all__ = ["NOISES", "SequenceCurator", "pair_table_cost", "user_additions"]
+__all__ = ["SequenceCurator", "pair_table_noise", "user_additions"]
 
 
 def user_additions(segment_length: int | None = None, max_segments: int | None = None) -> tuple[int, int]:
@@ -36,40 +36,22 @@ def user_additions(segment_length: int | None = None, max_segments: int | None =
     return max_segments, max_segments * (segment_length - 1)
 
 
-def pair_table_cost(
-    n_states: int,
-    additions: tuple[int, int],
+def pair_table_noise(
+    additions: Sequence[int],
     adjacency: Adjacency,
-    budget: Budget,
-    noise: str = "auto",
+    cost: PureDP | ZCDP,
+    share: Fraction | float,
     weights: Sequence[float] | None = None,
-) -> PureDP | ZCDP:
-    """The cost under which the two tables have the least noise, where a budget leaves the choice.
-
-    Parameters
-    ----------
-    n_states : int
-    additions : tuple of int
-        Of :func:`user_additions`.
-    adjacency : Adjacency
-    budget : Budget
-        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
-    noise : {"auto", "laplace", "gaussian"}
-    weights : sequence of two floats, optional
-        As in :meth:`SequenceCurator.pair_tables`, for all of the budget.
-
-    Raises
-    ------
-    ValueError
-        For noise that cannot give the budget, or that would bury any count.
+) -> list[Noise]:
+    """The noise of :meth:`SequenceCurator.pair_tables`, from public numbers; ValueError where it buries any count.
 
     Examples
     --------
-    >>> pair_table_cost(3, user_additions(), Adjacency.ADD_REMOVE, Budget(epsilon=1.0))
-    PureDP(epsilon=1.0)
+    >>> [noise.scale for noise in pair_table_noise(user_additions(5, 2), Adjacency.ADD_REMOVE, PureDP(1.0), 1)]
+    [4.0, 16.0]
     """
-    l1, l2, _ = zip(*(contribution_sensitivity(adjacency, most) for most in additions), strict=True)
-    return noise_and_cost(l1, l2, (n_states, n_states**2), noise, weights, budget)
+    norms = [contribution_sensitivity(adjacency, most)[:2] for most in additions]
+    return additive_scales(norms, cost, checked_share(share), weights)
 
 
 class SequenceCurator(Curator):
@@ -166,15 +148,16 @@ class SequenceCurator(Curator):
                 )
         weights = None if weights is None else tuple(weights)
         additions = user_additions(segment_length, max_segments)
-        norms = [contribution_sensitivity(self.adjacency, most)[:2] for most in additions]
-        additive_scales(norms, self.cost, checked_share(share), weights)  # refuses before anything is spent
-
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            exact = chain_tables(self._data, segment_length, max_segments, keys=self._segment_keys)
-            return AdditiveNoise.of(exact, cost, s, weights)
-
+        norms = [contribution_sensitivity(self.adjacency, most) for most in additions]
         arguments = {"weights": weights, "segment_length": segment_length, "max_segments": max_segments}
-        return self._answer("pair_tables", arguments, share, mechanism)
+        return self._additive(
+            "pair_tables",
+            arguments,
+            share,
+            norms,
+            lambda: chain_tables(self._data, segment_length, max_segments, keys=self._segment_keys),
+            weights,
+        )
 
     def _segment_keys(self, owner: np.ndarray) -> np.ndarray:
         return self._random_keys(

@@ -27,12 +27,19 @@ from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator
-from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, silent_warnings
+from pgmpy_dp.private.curator.blocks import (
+    ended_without_text,
+    named_function,
+    none_for_errors,
+    plain_arguments,
+    silent_warnings,
+)
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, SymmetricNoise
 from pgmpy_dp.private.data.moments import TraceSensitivity
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.noise.additive import round_down
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
 from pgmpy_dp.private.noise.matrix import MatrixNoise, plan_matrix_noise
 from pgmpy_dp.private.sensitive import Sensitive
@@ -77,8 +84,11 @@ class Program(Protocol[Records]):
     @property
     def failure(self) -> float: ...
 
-    def public(self) -> dict[str, Any]: ...
-    def check(self, records: Records) -> None: ...
+    def public(self) -> dict[str, Any]:
+        """JSON-able description for the release: everything that a reader of it needs."""
+
+    def check(self, records: Records) -> None:
+        """Raise ValueError where *public* facts of the data, such as a number of vertices, do not suit the program."""
 
 
 @runtime_checkable
@@ -104,21 +114,11 @@ class StableProgram(Program[Records], Protocol[Records]):
         for solvers without coins.
     """
 
-    def public(self) -> dict[str, Any]:
-        """JSON-able description for the release: everything that a reader of it needs."""
-        ...
-
-    def check(self, records: Records) -> None:
-        """Raise ValueError where *public* facts of the data, such as a number of vertices, do not suit the program."""
-        ...
-
     def solve(self, records: Records) -> CertifiedPoint:
         """A point of shape (m,) and its certificate. Warns and logs nothing that depends on the records."""
-        ...
 
     def fallback(self, records: Records) -> CertifiedPoint:
         """The same by a solver that is proved to reach `distance` on every dataset."""
-        ...
 
 
 class CheckedProgram(ABC):
@@ -220,8 +220,10 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
     if isinstance(cost, ZCDP):
         if eta:
             raise ValueError(f"eta={float(eta)!r} is for a curator of epsilon; with rho Gaussian noise needs no delta")
-        return Budget(rho=_down(exact_fraction(share) * Fraction(cost.rho)))
-    return Budget(epsilon=_down(exact_fraction(share) * Fraction(cost.epsilon)), delta=_down(exact_fraction(eta)))
+        return Budget(rho=round_down(exact_fraction(share) * Fraction(cost.rho)))
+    return Budget(
+        epsilon=round_down(exact_fraction(share) * Fraction(cost.epsilon)), delta=round_down(exact_fraction(eta))
+    )
 
 
 def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:
@@ -393,20 +395,7 @@ def _released(point: Any, size: int, distance: float) -> np.ndarray | None:
 
 def _called(solver: Callable, *arguments: Any, **options: Any) -> Any:
     """What a solver returns; None where it fails, which may depend on the records."""
-    ended: type[BaseException]
-    try:
-        # Of each call: what one does to them decides nothing about the next, or about its certificate.
-        with np.errstate(all="ignore"):
-            return solver(*arguments, **options)
-    except MemoryError:
-        ended, why = MemoryError, "a solver ran out of memory"
-    except Exception:
-        return None
-    except BaseException as error:
-        ended = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else SystemExit
-        why = "a solver was interrupted, or ended the program"
-    # Raised here, so that neither its text nor its traceback tells of the records.
-    raise ended(f"{why}: nothing was released, and the share is spent")
+    return ended_without_text("a solver", lambda: none_for_errors(lambda: solver(*arguments, **options)))
 
 
 def _moved(program: Any) -> float:
@@ -417,8 +406,3 @@ def _moved(program: Any) -> float:
             raise ValueError(f"program.{name}={value!r} is not a positive finite number")
     checked_number("program.failure", program.failure, positive=False, below_one=True)
     return float(program.sensitivity + 2.0 * program.distance) * _UP
-
-
-def _down(exact: Fraction) -> float:
-    rounded = float(exact)
-    return rounded if Fraction(rounded) <= exact else math.nextafter(rounded, 0.0)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import checked_share
+from pgmpy_dp.private.curator.base import Units, checked_share
 from pgmpy_dp.private.curator.field_moments import FieldMomentCurator
 from pgmpy_dp.private.curator.fields import FieldCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
@@ -28,59 +28,21 @@ from pgmpy_dp.private.data.table import (
     table_units,
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import LARGEST_SCALE, NOISES, noise_and_cost
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
 __all__ = [
-    "NOISES",
     "TableCurator",
     "checked_scopes",
-    "match_cost",
     "match_noise",
     "misfit_scale",
     "rehearsed_tables",
     "require_scopes",
-    "table_cost",
     "table_noise",
 ]
 
 Scope = tuple[Hashable, ...]
-
-
-def table_cost(
-    sizes: Sequence[int],
-    adjacency: Adjacency,
-    budget: Budget,
-    noise: str = "auto",
-    weights: Sequence[float] | None = None,
-) -> PureDP | ZCDP:
-    """The cost under which tables of these numbers of cells have the least noise, where a budget leaves the choice.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-    adjacency : Adjacency
-    budget : Budget
-        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
-    noise : {"auto", "laplace", "gaussian"}
-        "auto" takes the smaller total variance.
-    weights : sequence of float, optional
-        As in :meth:`TableCurator.tables`, for all of the budget.
-
-    Raises
-    ------
-    ValueError
-        For noise that cannot give the budget, or that would bury any count.
-
-    Examples
-    --------
-    >>> table_cost([2], Adjacency.ADD_REMOVE, Budget(epsilon=1.0, delta=1e-6))
-    PureDP(epsilon=1.0)
-    """
-    l1, l2, _ = table_sensitivity(adjacency)
-    return noise_and_cost([l1] * len(sizes), [l2] * len(sizes), sizes, noise, weights, budget)
 
 
 def rehearsed_tables(
@@ -122,30 +84,6 @@ def table_noise(
     return additive_scales([(l1, l2)] * count, cost, share, weights)
 
 
-def match_cost(n_counts: int, budget: Budget) -> PureDP | ZCDP:
-    """The cost under which :meth:`TableCurator.matched_counts` has the least noise, where a budget leaves the choice.
-
-    Parameters
-    ----------
-    n_counts : int
-        One for each column, one for all, and one more where the number of records is not public.
-    budget : Budget
-        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
-
-    Raises
-    ------
-    ValueError
-        Where the noise would bury any count.
-
-    Examples
-    --------
-    >>> match_cost(3, Budget(epsilon=0.05)), match_cost(3, Budget(rho=0.1))
-    (PureDP(epsilon=0.05), ZCDP(rho=0.1))
-    """
-    l1, l2, _ = match_sensitivity(n_counts)
-    return noise_and_cost([l1], [l2], [n_counts], "auto", None, budget)
-
-
 def match_noise(n_counts: int, cost: PureDP | ZCDP, share: Fraction) -> Noise:
     """The noise of :meth:`TableCurator.matched_counts`, from public numbers; ValueError where it buries any count.
 
@@ -179,20 +117,77 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     kind = PrivateTable
     _data: PrivateTable
 
-    def __init__(self, data: PrivateTable, budget: Budget, **facts: Any) -> None:
+    def __init__(self, data: PrivateTable, budget: Budget, *, fine: bool = False, **facts: Any) -> None:
         require_table_and_budget(data, budget, by_shares=True)
-        self._kept: dict[Scope, Sensitive] = {}
+        if not fine:
+            data.schema.require_discrete(argument="schema")
         super().__init__(data, budget, **facts)
+
+    def _start(self, *facts: Any) -> None:
+        super()._start(*facts)
+        self._kept: dict[Scope, Sensitive] = {}
+        self._fine: dict[str, Any] | None = None
+
+    def _child(self, data: Any) -> Self:
+        child = super()._child(data)
+        child._fine = self._fine
+        return child
 
     @property
     def schema(self) -> Schema:
-        """Public description of the variables."""
+        """Public description of the variables: with fine grids of numbers that are not divided, until they merge."""
+        return self._data._schema
+
+    @property
+    def declared(self) -> Schema:
+        """Public description of the variables before their numbers were divided."""
         return self._data.schema
 
     @property
     def n_records(self) -> int | None:
         """The public number of records; None where it is private, as those of random parts are."""
         return self._data.n_records
+
+    def merge(self, schema: Schema, places: Mapping[Hashable, Sequence[int]]) -> None:
+        """Count in fewer states from now on; nothing is asked of the records.
+
+        Parameters
+        ----------
+        schema : Schema
+            The variables with their merged states.
+        places : mapping of name to sequence of int
+            For each variable that changes, which merged state each of its states became: public, or a function of what
+            was released.
+
+        Raises
+        ------
+        ValueError
+            Where these do not agree with the schema before, and for a second time.
+
+        Notes
+        -----
+        Privacy
+            A record's merged state is a function of its state, hence of that record alone. So a record adds 1 to one
+            cell of a merged table as of any other, and the sensitivities of all operators are what they were.
+        """
+        with self._turn():
+            before, after = self.schema.cardinalities, schema.cardinalities
+            if self._fine is not None or list(before) != list(after) or not set(places) <= set(before):
+                raise ValueError("states merge once, and into a schema with the same variables")
+            checked = {name: [int(place) for place in places.get(name, range(k))] for name, k in before.items()}
+            for name, found in checked.items():
+                if len(found) != before[name] or set(found) != set(range(after[name])):
+                    raise ValueError(
+                        f"places[{name!r}] must say for each of {before[name]} states which of the {after[name]} "
+                        "merged ones it became, and reach them all"
+                    )
+            changed = {name: checked[name] for name in places}
+            self._fine = {
+                "schema": self.schema.to_dict(),
+                "tables": len(self.arrays),
+                "places": [[encode_label(name), found] for name, found in changed.items()],
+            }
+            self._data, self._kept = self._data._merged(schema, changed), {}
 
     def tables(
         self, scopes: Sequence[Sequence[Hashable]], share: Fraction | float, weights: Sequence[float] | None = None
@@ -233,16 +228,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         """
         checked = self._checked(scopes)
         weights = None if weights is None else tuple(weights)
-        noise = table_noise(len(checked), self.adjacency, self.cost, checked_share(share), weights)
+        norms = [table_sensitivity(self.adjacency)] * len(checked)
+        arguments = {"scopes": checked, "weights": weights, **self._places}
         grid = share_grid(self._data)
-        if grid * max(item.scale for item in noise) > LARGEST_SCALE:
-            raise ValueError(f"noise of scale {max(item.scale for item in noise):.3g} would bury any count by shares")
-        return self._answer(
-            "tables",
-            {"scopes": checked, "weights": weights},
-            share,
-            lambda cost, s: AdditiveNoise.of(self._exact(checked), cost, s, weights, grid),
-        )
+        return self._additive("tables", arguments, share, norms, lambda: self._exact(checked), weights, grid=grid)
 
     def matched_counts(self, share: Fraction | float) -> np.ndarray:
         """How many records there are, and how many match the schema in all columns and in each column, with noise.
@@ -283,13 +272,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         """
         if self._data._is_part:
             raise ValueError("a random part has no records outside the schema; ask before the table is split")
-        match_noise(1 + len(self.schema) + (self.n_records is None), self.cost, checked_share(share))
-        (noisy,) = self._answer(
-            "matched_counts",
-            {},
-            share,
-            lambda cost, s: AdditiveNoise.of([matched_records(self._data)], cost, s, grid=share_grid(self._data)),
-        )
+        norms = [match_sensitivity(1 + len(self.schema) + (self.n_records is None))]
+        grid = share_grid(self._data)
+        (noisy,) = self._additive("matched_counts", {}, share, norms, lambda: [matched_records(self._data)], grid=grid)
         return noisy
 
     def worst_fit(
@@ -354,11 +339,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             scores = misfit_scores(self._exact(checked), [grid * table for table in public], (grid * floors).tolist())
             return NoisyMax.of(scores, cost, s)
 
-        arguments = {"scopes": checked, "expected": public, "offsets": floors}
+        arguments = {"scopes": checked, "expected": public, "offsets": floors, **self._places}
         return self._answer("worst_fit", arguments, share, mechanism)
 
-    @contextmanager
-    def split(self, n_parts: int) -> Iterator[list[TableCurator]]:
+    def split(self, n_parts: int) -> AbstractContextManager[list[TableCurator]]:
         """Curators of disjoint random parts of the records, each with all that this one has left.
 
         This one answers nothing until the block ends, and then loses the largest share that one of them used.
@@ -393,19 +377,13 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
             other, B by A's output.
         """
-        self._require_open()  # before records are read and coins drawn that nobody would use
         require_rows(self._data)
 
-        def made() -> list[TableCurator]:
-            units, count, _ = table_units(self._data)
-            part = self._random_parts(units, count, n_parts)
-            return [self._child(self._data._part(part == k)) for k in range(n_parts)]
+        def units() -> Units:
+            identities, count, _ = table_units(self._data)
+            return identities, count, self._data._part
 
-        parts = self._reading(made)
-        for child in parts:
-            child._kept = {}
-        with self._lending(list(parts)):
-            yield parts
+        return self._parted(n_parts, units)
 
     def _public(self) -> dict[str, Any]:
         scopes = [
@@ -413,8 +391,14 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         ]
         facts = super()._public()
         if scopes:
+            facts["schema"] = self.schema.to_dict()
             facts["scopes"] = [[encode_label(name) for name in scope] for scope in scopes]
-        return facts
+        return facts if self._fine is None else {**facts, "fine": self._fine}
+
+    @property
+    def _places(self) -> dict[str, Any]:
+        """What a question depends on besides its own arguments: how states were merged before it."""
+        return {} if self._fine is None else {"places": self._fine["places"]}
 
     def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
         checked = checked_scopes(scopes)

@@ -12,7 +12,7 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SymmetricNoise, additive_scales
+from pgmpy_dp.private.curator.mechanism import SymmetricNoise, additive_scales
 from pgmpy_dp.private.curator.solutions import SolutionCurator, part_of
 from pgmpy_dp.private.data.moments import GRID, centered_sums, mean_sensitivity, second_moments, unit_count
 from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -114,9 +114,8 @@ class VectorCurator(SolutionCurator):
         """
         if self._data.n_records is not None:
             raise ValueError(f"n_records={self._data.n_records!r} is public; nothing has to be counted")
-        unit_count_noise(self.cost, share)
-        answer = self._answer("unit_count", {}, share, lambda c, s: AdditiveNoise.of([unit_count(self._data)], c, s))
-        return int(answer[0][0])
+        (noisy,) = self._additive("unit_count", {}, share, [(1.0, 1.0)], lambda: [unit_count(self._data)])
+        return int(noisy[0])
 
     def clipped_sum(self, start: Sequence[float] | np.ndarray, radius: float, share: Fraction | float) -> np.ndarray:
         """The sum over records (over persons, of their means) of what is left of a public start, clipped, with noise.
@@ -149,12 +148,9 @@ class VectorCurator(SolutionCurator):
         """
         d = len(self._data.columns)
         point, norm = checked_point("start", start, d), checked_norm("radius", radius)
-        clipped_sum_noise(d, self.adjacency, self.cost, share)
-        return self._answer(
-            "clipped_sum",
-            {"start": point, "radius": norm},
-            share,
-            lambda c, s: AdditiveNoise.of([centered_sums(self._data, np.array(point), norm)], c, s),
+        arguments, norms = {"start": point, "radius": norm}, [mean_sensitivity(d, self.adjacency)]
+        return self._additive(
+            "clipped_sum", arguments, share, norms, lambda: [centered_sums(self._data, np.array(point), norm)]
         )[0]
 
     def second_moments(

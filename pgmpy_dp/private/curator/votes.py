@@ -9,23 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, exact_fraction
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.private.curator.base import Curator, checked_eta, checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode, additive_scales
+from pgmpy_dp.private.curator.mechanism import StableMode, additive_scales, pure_epsilon
 from pgmpy_dp.private.data.table import PrivateTable, require_rows, table_units
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.additive import NOISES, noise_and_cost, root_down, root_up
+from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
     "MAX_BLOCKS",
-    "NOISES",
     "VotingCurator",
     "agreement_test",
-    "edge_vote_cost",
     "edge_vote_noise",
     "vote_sensitivity",
 ]
@@ -63,33 +60,6 @@ def vote_sensitivity(n_pairs: int, max_edges: int) -> tuple[float, float, float]
     return float(changed), root_up(Fraction(changed)), 1.0
 
 
-def edge_vote_cost(n_variables: int, max_edges: int, budget: Budget, noise: str = "auto") -> PureDP | ZCDP:
-    """The cost under which :meth:`VotingCurator.edge_votes` has the least noise, where a budget leaves the choice.
-
-    Parameters
-    ----------
-    n_variables : int
-    max_edges : int
-    budget : Budget
-        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
-    noise : {"auto", "laplace", "gaussian"}
-        "auto" takes the smaller variance.
-
-    Raises
-    ------
-    ValueError
-        For noise that cannot give the budget, or that would bury any count.
-
-    Examples
-    --------
-    >>> edge_vote_cost(10, 8, Budget(rho=0.1))
-    ZCDP(rho=0.1)
-    """
-    n_pairs = math.comb(n_variables, 2)
-    l1, l2, _ = vote_sensitivity(n_pairs, max_edges)
-    return noise_and_cost([l1], [l2], [n_pairs], noise, None, budget)
-
-
 def edge_vote_noise(n_variables: int, max_edges: int, cost: PureDP | ZCDP, share: Fraction | float) -> Noise:
     """The noise that :meth:`VotingCurator.edge_votes` adds to each count: from public numbers, without records.
 
@@ -123,15 +93,8 @@ def agreement_test(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction |
     >>> agreement_test(PureDP(1.0), 1, 1e-6), agreement_test(ZCDP(0.5), 1, 1e-6)
     (DistanceTest(scale=1.0, threshold=14), DistanceTest(scale=1.0, threshold=14))
     """
-    part, failing = checked_share(share), exact_fraction(eta)
-    if not 0 < failing < 1:
-        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
-    if isinstance(cost, ZCDP):
-        epsilon = Fraction(root_down(2 * part * Fraction(cost.rho)))
-    else:
-        epsilon = part * Fraction(cost.epsilon)
-    delta = float(failing)
-    return distance_test(epsilon, delta if Fraction(delta) <= failing else math.nextafter(delta, 0.0))
+    epsilon = pure_epsilon(cost, checked_share(share))
+    return distance_test(epsilon, round_down(checked_eta(eta)))
 
 
 class VotingCurator(Curator):
@@ -205,17 +168,15 @@ class VotingCurator(Curator):
             depend on the records.
         """
         called, plain = self._checked_call(function, arguments, n_blocks, max_edges, n_workers, vouched_for)
-        edge_vote_noise(self._n_variables, max_edges, self.unit_cost, share)
         n_pairs = math.comb(self._n_variables, 2)
+        norms = vote_sensitivity(n_pairs, max_edges)
 
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
+        def exact() -> list[Sensitive]:
             votes = self._graphs(called, plain, n_workers)
             edges = np.array([edge for vote in votes for edge in vote or ()], dtype=np.intp)
-            counts = np.bincount(edges, minlength=n_pairs).astype(np.int64)
-            exact = Sensitive(counts, self.adjacency, *vote_sensitivity(n_pairs, max_edges))
-            return AdditiveNoise.of([exact], cost, s)
+            return [Sensitive(np.bincount(edges, minlength=n_pairs).astype(np.int64), self.adjacency, *norms)]
 
-        return self._answer("edge_votes", plain, share, mechanism, of_units=True)[0]
+        return self._additive("edge_votes", plain, share, [norms], exact, of_units=True)[0]
 
     def agreed_graph(
         self,

@@ -32,7 +32,7 @@ from scipy import sparse
 
 from pgmpy_dp.private.adjacency import changed_records
 from pgmpy_dp.private.data.contributions import user_shares
-from pgmpy_dp.private.data.gradients import bounded_sum
+from pgmpy_dp.private.data.gradients import bounded_sum, exact_difference
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_events, sequence_owners
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -41,7 +41,6 @@ __all__ = ["ChainGrid", "UserShares", "clipping_weights", "sampled_user_gradient
 _SHARE_BITS = 12
 _PROBABILITY_BITS = 12
 _WEIGHT_BITS = 10
-_LIMIT = 1 << 62
 _LARGEST_NORM = 2.0
 _SMALLEST_NORM = (
     2.0**-6
@@ -202,10 +201,8 @@ class UserShares:
         left = counts.sum(axis=1, keepdims=True)
         top = 1 << _PROBABILITY_BITS
         # A cell is a difference of numbers of at most 2**24 for each unit of weight.
-        if int(weights.sum()) << (_SHARE_BITS + _PROBABILITY_BITS) < _LIMIT:
-            return (counts * top - left * probabilities).ravel()
-        exact = counts.astype(object) * top - left.astype(object) * probabilities
-        return np.clip(exact, -_LIMIT, _LIMIT).astype(np.int64).ravel()
+        most = int(weights.sum()) << (_SHARE_BITS + _PROBABILITY_BITS)
+        return exact_difference(counts, left, probabilities, top, most).ravel()
 
 
 def clipping_weights(squared: np.ndarray, radius: int) -> np.ndarray:

@@ -3,8 +3,8 @@
 In memory, :func:`pgmpy_dp.schema.match_key` looks at each cell. A query cannot call it, so it is given what that
 does: numbers are compared with the states that are numbers, texts with the states' texts, and a text is a number too
 if it is spelled like one. Where the states are intervals, a number is coded as the one that it lies in. What a query
-cannot decide by such comparisons it hands over, cell by cell, to `match_key` itself (code `UNDECIDED`), so the answer
-is the same whatever the engine can do.
+cannot decide by such comparisons, such as the text of a date or a text with blanks around it, it hands over, cell by
+cell, to `match_key` itself (code `UNDECIDED`), so the answer is the same whatever the engine can do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
-from pgmpy_dp.schema import Schema, interval_cuts, match_key
+from pgmpy_dp.schema import MISSING, Date, Schema, match_key
 
 __all__ = ["DROPPED", "NUMBER", "SPACES", "TRUTH", "UNDECIDED", "Coding", "OutsideCounted", "coding", "key_coder"]
 
@@ -43,16 +43,19 @@ class Coding:
     Attributes
     ----------
     numbers : tuple of (float, int)
-        Number and code of each state that is one.
+        Number and code of each number that counts by itself, whatever `cuts` are.
     texts : tuple of (str, int)
-        Text and code of each state that is a text and no number.
+        Text and code of each text, not of a number, that counts by itself.
     missing : int
         Code of None and NaN.
     outside : int
-        Code of everything else: the other-state's, or `DROPPED`.
+        Code of every cell that is neither missing, a number nor a text; of other texts too, if `decides_texts`.
     n_states : int
     cuts : tuple of float
-        Where the states are intervals, their cuts in order: a number's code is how many of them it reaches.
+    codes : tuple of int
+        One more than cuts: a number is coded as the one after as many as the cuts that it reaches.
+    decides_numbers, decides_texts : bool
+        Whether these comparisons decide every number and every text; if not, other ones are left to match_key.
     """
 
     numbers: tuple[tuple[float, int], ...]
@@ -60,11 +63,14 @@ class Coding:
     missing: int
     outside: int
     n_states: int
-    cuts: tuple[float, ...] = ()
+    cuts: tuple[float, ...]
+    codes: tuple[int, ...]
+    decides_numbers: bool = True
+    decides_texts: bool = True
 
-    def interval(self, number: float) -> int:
-        """Code of a number, which is not NaN, where the states are intervals."""
-        return bisect_right(self.cuts, number)
+    def of_number(self, number: float) -> int:
+        """Code of a number, which is not NaN, if numbers are decided."""
+        return dict(self.numbers).get(number, self.codes[bisect_right(self.cuts, number)])
 
     def spellings(self) -> tuple[tuple[str, int], ...]:
         """The states' texts, and the usual ones of those that are numbers, with their codes; not all there are."""
@@ -97,9 +103,11 @@ class OutsideCounted(Schema):
     __slots__ = ("declared",)
 
     def __init__(self, schema: Schema) -> None:
-        states = schema.states
-        self.declared = Schema(states, texts=states)
-        super().__init__({name: [*own, ("outside", *own)] for name, own in states.items()}, texts=states)
+        strict = {name: replace(number, outside="drop") for name, number in schema.numbers.items()}
+        declared = {**schema, **strict}
+        self.declared = Schema(declared, texts=declared.keys() - strict.keys(), **schema.options)
+        own = self.declared.states
+        super().__init__({name: [*own[name], ("outside", *own[name])] for name in own}, texts=own)
 
 
 def coding(schema: Schema, name: Hashable) -> Coding:
@@ -113,21 +121,23 @@ def coding(schema: Schema, name: Hashable) -> Coding:
     >>> made.spellings()
     (('no', 0), ('7', 1), ('7.0', 1))
     """
-    if isinstance(schema, OutsideCounted):
-        made = coding(schema.declared, name)
-        last = made.n_states
-        missing = last if made.missing == DROPPED else made.missing
-        return replace(made, missing=missing, outside=last, n_states=last + 1)
-    states: tuple = schema.states[name]
-    keys = {match_key(state): code for code, state in enumerate(states)}
-    outside = states.index(schema.other[name]) if name in schema.other else DROPPED
+    declared = schema.declared if isinstance(schema, OutsideCounted) else schema
+    reading, number, code = declared.reading(name), declared.numbers.get(name), key_coder(schema, name)
+    states = declared.states[name]
+    alone = dict.fromkeys([*map(match_key, states), *sorted(reading.missing), *reading.recode])
+    outside = code(("unreadable",))
+    cuts, codes = declared.pieces(name) or ((), (outside,))
     return Coding(
-        numbers=tuple((key[1], code) for key, code in keys.items() if key[0] == "number"),
-        texts=tuple((key[1], code) for key, code in keys.items() if key[0] == "text" and _encodable(key[1])),
-        missing=keys.get(match_key(None), outside),
+        numbers=tuple((key[1], code(key)) for key in alone if key[0] == "number"),
+        texts=tuple((key[1], code(key)) for key in alone if key[0] == "text" and _encodable(key[1])),
+        missing=code(MISSING),
         outside=outside,
-        n_states=len(states),
-        cuts=tuple(interval_cuts(states) or ()),
+        n_states=schema.cardinality(name),
+        cuts=cuts,
+        # Numbers are dropped where they are outside: those are counted apart, if outside cells are.
+        codes=tuple(outside if found == DROPPED else found for found in codes),
+        decides_numbers=not getattr(number, "digits", 0),
+        decides_texts=not (reading.strip or reading.casefold or isinstance(number, Date)),
     )
 
 

@@ -102,8 +102,8 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
         each variable of the schema, under its name (or, for engines whose names are text, under ``str(name)``); other
         columns are not read.
     schema : Schema
-        Discrete variables only. Where states are intervals, as :func:`pgmpy_dp.schema.interval_states` makes them, a
-        number is coded as the one that it lies in.
+        Discrete variables only. Where states are intervals, of a :class:`~pgmpy_dp.schema.Number` or as
+        :func:`pgmpy_dp.schema.interval_states` makes them, a number is coded as the one that it lies in.
 
     Returns
     -------
@@ -137,7 +137,8 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
     -------
     codes : ndarray of unsigned integers, shape (kept_records, n_variables)
     matched : ndarray of int64, shape (2 + n_variables,)
-        A cell that has no state of its own but is counted in an other-state has no declared one.
+        A cell that has no state of its own but is counted in an other-state has no declared one, and neither has one
+        that is outside the bounds of a number.
 
     Raises
     ------
@@ -153,14 +154,14 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
     """
     schema.require_discrete()
     columns = quietly(_columns, data, schema.variables)
-    counted = OutsideCounted(schema) if schema.other else schema
+    counted = OutsideCounted(schema) if schema.other or schema.numbers else schema
     encoded = [quietly(_encode_column, c, schema, name) for name, c in zip(schema.variables, columns, strict=True)]
     keep = np.ones(len(encoded[0]), dtype=bool)
     own = []
     for name, column, codes in zip(schema.variables, columns, encoded, strict=True):
         kept = codes != DROPPED
         keep &= kept
-        if name in schema.other:
+        if name in schema.other or name in schema.numbers:
             kept = quietly(_encode_column, column, counted, name) != schema.cardinality(name)
         own.append(int(kept.sum()))
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
@@ -797,16 +798,15 @@ def _one_by_one(cell: Callable[[int], Any], n: int) -> list:
 
 
 def _encode_column(column: Column, schema: Schema, name: Hashable) -> np.ndarray:
-    if isinstance(column, np.ndarray):
-        return _encode_numbers(column, coding(schema, name))
-    return _lookup(column.listed, key_coder(schema, name))[column.places]
+    if isinstance(column, np.ndarray) and (made := coding(schema, name)).decides_numbers:
+        return _encode_numbers(column, made)
+    cells = _as_cells(column)
+    return _lookup(cells.listed, key_coder(schema, name))[cells.places]
 
 
 def _encode_numbers(column: np.ndarray, made: Coding) -> np.ndarray:
-    codes = np.full(column.shape, made.outside, dtype=np.int64)
-    if made.cuts:
-        codes[:] = np.searchsorted(made.cuts, column, side="right")
-    elif made.numbers:
+    codes = np.array(made.codes, dtype=np.int64)[np.searchsorted(made.cuts, column, side="right")]
+    if made.numbers:
         numbers = sorted(made.numbers)
         values = np.array([number for number, _ in numbers])
         nearest = np.minimum(np.searchsorted(values, column), len(values) - 1)

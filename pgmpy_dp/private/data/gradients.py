@@ -21,7 +21,7 @@ from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["ClippingGrid", "bounded_sum", "clipped_sum", "record_count", "sampled_gradient_sum", "sensitivity"]
+__all__ = ["ClippingGrid", "bounded_sum", "clipped_sum", "exact_difference", "record_count", "sampled_gradient_sum"]
 
 _WEIGHT_BITS = 10
 _FINEST_BITS = 24
@@ -126,9 +126,16 @@ def clipped_sum(cells: np.ndarray, marginals: np.ndarray, grid: ClippingGrid) ->
     spread = np.repeat(weights, cells.shape[1])
     counts = np.bincount(cells.ravel(), weights=spread, minlength=marginals.size).astype(np.int64)
     total = int(weights.sum())
-    if total * top < _LIMIT:  # no cell of the result can then exceed it
-        return counts * top - total * marginals
-    exact = counts.astype(object) * top - total * marginals.astype(object)
+    return exact_difference(counts, total, marginals, top, total * top)
+
+
+def exact_difference(
+    counts: np.ndarray, totals: np.ndarray | int, public: np.ndarray, top: int, most: int
+) -> np.ndarray:
+    """``counts top - totals public`` in int64: no cell exceeds `most`; clamped to +-2**62 where that is more."""
+    if most < _LIMIT:
+        return counts * top - totals * public
+    exact = counts.astype(object) * top - totals * public.astype(object)
     return np.clip(exact, -_LIMIT, _LIMIT).astype(np.int64)
 
 
@@ -206,8 +213,3 @@ def record_count(table: PrivateTable, rows: int = 1) -> Sensitive:
     if changed_records(table.adjacency) != 1 and table.n_records is not None:
         raise ValueError(f"adjacency={str(table.adjacency)!r} has a public number of records; use table.n_records")
     return Sensitive(np.array([len(table._codes)], dtype=np.int64), table.adjacency, *[float(rows)] * 3)
-
-
-def sensitivity(grid: ClippingGrid, adjacency: Adjacency) -> int:
-    """l2 sensitivity of the clipped sum, in units: each changed record counts with ``bound``."""
-    return changed_records(adjacency) * grid.bound

@@ -224,10 +224,11 @@ def _code(name: str, kind: Any, made: Coding, has_nan: bool, decides_floats: boo
         return nw.lit(UNDECIDED), False
     cell = nw.col(name)
     absent = cell.is_null()
+    if (kind == nw.Boolean or is_plain_number(kind)) and not made.decides_numbers:
+        return nw.lit(UNDECIDED), False
     if kind == nw.Boolean:
-        codes = {truth: made.interval(truth) for truth in (0.0, 1.0)} if made.cuts else dict(made.numbers)
-        unequal = _chosen(absent, made.missing, nw.lit(codes.get(0.0, made.outside)))
-        return _chosen(cell & ~absent, codes.get(1.0, made.outside), unequal), True
+        unequal = _chosen(absent, made.missing, nw.lit(made.of_number(0.0)))
+        return _chosen(cell & ~absent, made.of_number(1.0), unequal), True
     if kind.is_integer() and is_plain_number(kind) and not made.cuts and all(abs(n) < 2.0**53 for n, _ in made.numbers):
         # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
         listed: list[tuple[Any, int]] = [(int(n), code) for n, code in made.numbers if n.is_integer()]
@@ -236,21 +237,19 @@ def _code(name: str, kind: Any, made: Coding, has_nan: bool, decides_floats: boo
         cell = cell.cast(nw.Float64)
         if kind.is_float() and has_nan:
             absent = absent | cell.is_nan()
-        if made.cuts:
-            return _chosen(absent, made.missing, _interval(cell, ~absent, made.cuts, 0)), True
-        return _tree(cell, made.numbers, _chosen(absent, made.missing, nw.lit(made.outside))), True
+        return _tree(cell, made.numbers, _chosen(absent, made.missing, _interval(cell, ~absent, made))), True
     if kind in (nw.Categorical, nw.Enum):
         cell, kind = cell.cast(nw.String), nw.String()
     if kind != nw.String:
         return _chosen(absent, made.missing, nw.lit(UNDECIDED)), False
-    unknown = nw.lit(made.outside)
-    if made.numbers or made.cuts:
+    unknown = nw.lit(made.outside if made.decides_texts else UNDECIDED)
+    if made.decides_texts and (made.numbers or made.cuts):
         unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER) & ~absent, UNDECIDED, unknown)
     # No engine but DuckDB is trusted with a zero character in a text.
     usual = [(text, code) for text, code in made.spellings() if "\0" not in text]
     if len(usual) < len(made.spellings()):
         unknown = nw.lit(UNDECIDED)
-    decided = not made.numbers and not made.cuts and len(usual) == len(made.spellings())
+    decided = made.decides_texts and not made.numbers and not made.cuts and len(usual) == len(made.spellings())
     return _tree(cell, usual, _chosen(absent, made.missing, unknown)), decided
 
 
@@ -275,13 +274,17 @@ def _among(cell: nw.Expr, listed: Sequence[tuple[Any, int]]) -> nw.Expr:
     return nw.when(first).then(_among(cell, listed[:half])).otherwise(_among(cell, listed[half:]))
 
 
-def _interval(cell: nw.Expr, present: nw.Expr, cuts: Sequence[float], first: int) -> nw.Expr:
-    """How many of the cuts a number reaches, and `first` more; by halves, as :func:`_among`."""
-    if not cuts:
-        return nw.lit(first)
-    half = len(cuts) // 2
-    above = _interval(cell, present, cuts[half + 1 :], first + half + 1)
-    return nw.when((cell >= cuts[half]) & present).then(above).otherwise(_interval(cell, present, cuts[:half], first))
+def _interval(cell: nw.Expr, present: nw.Expr, made: Coding) -> nw.Expr:
+    """Code of a number by the cuts that it reaches, by halves, as :func:`_among`."""
+
+    def between(first: int, last: int) -> nw.Expr:
+        if first == last:
+            return nw.lit(made.codes[first])
+        half = (first + last) // 2
+        above = (cell >= made.cuts[half]) & present
+        return nw.when(above).then(between(half + 1, last)).otherwise(between(first, half))
+
+    return between(0, len(made.cuts))
 
 
 def _fitting(listed: list[tuple[int, int]], kind: Any) -> list[tuple[int, int]]:

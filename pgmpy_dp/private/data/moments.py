@@ -203,19 +203,12 @@ def second_moments(data: PrivateVectors, center: np.ndarray, row_norm: float) ->
     blocks are added in int64. Memory is a few blocks and d**2 numbers.
     """
     d = len(data.columns)
-    step = max(1, _BLOCK // d)
-    if data.unit is not None:
-        total = np.zeros((d, d), dtype=np.int64)
-        for rows, owner in unit_parts(data):
-            total += _products_of_units(rows, owner, center, row_norm, step)
-    elif (pushed := _pushed_sums(data, center, row_norm, products=True)) is not None:
-        total = pushed
+    if data.unit is None:
+        total = _clipped_sums(data, center, row_norm, products=True)
     else:
         total = np.zeros((d, d), dtype=np.int64)
-        for rows in row_blocks(data, step):
-            z = clipped_integers(rows, center, row_norm)
-            z[(z**2).sum(axis=1) > TRACE] = 0.0
-            total += (z.T @ z).astype(np.int64)
+        for rows, owner in unit_parts(data):
+            total += _products_of_units(rows, owner, center, row_norm, _rows_at_once(d))
     sensitivity = trace_sensitivity(d, data.adjacency)
     return Sensitive(
         total[np.triu_indices(d)], data.adjacency, sensitivity.l1, sensitivity.frobenius, linf=float(TRACE)
@@ -242,19 +235,11 @@ def centered_sums(data: PrivateVectors, start: np.ndarray, radius: float) -> Sen
     order of those records alone, shortened and rounded toward zero once more; its norm is checked in integers as above.
     """
     d = len(data.columns)
-    step = max(1, _BLOCK // d)
-    total = np.zeros(d, dtype=np.int64)
-    if data.unit is not None:
-        blocks = _mean_blocks(data, start, radius, step)
-        start, radius = np.zeros(d), float(GRID)
-    elif (pushed := _pushed_sums(data, start, radius, products=False)) is not None:
-        return Sensitive(pushed, data.adjacency, *mean_sensitivity(d, data.adjacency))
+    if data.unit is None:
+        total = _clipped_sums(data, start, radius, products=False)
     else:
-        blocks = (block for block in row_blocks(data, step))
-    for block in blocks:
-        z = clipped_integers(block, start, radius)
-        z[(z**2).sum(axis=1) > TRACE] = 0.0
-        total += z.sum(axis=0).astype(np.int64)
+        means = _mean_blocks(data, start, radius, _rows_at_once(d))
+        total = _clipped_sums(data, np.zeros(d), float(GRID), products=False, blocks=means)
     return Sensitive(total, data.adjacency, *mean_sensitivity(d, data.adjacency))
 
 
@@ -308,10 +293,27 @@ def _mean_of_units(rows: np.ndarray, owner: np.ndarray, start: np.ndarray, radiu
     return sums / np.maximum(records, 1)[:, None]
 
 
-def _pushed_sums(data: PrivateVectors, center: np.ndarray, bound: float, *, products: bool) -> np.ndarray | None:
-    """Sums of clipped records, or of their products, from a query; None where the engine makes none."""
-    source = vector_source(data)
-    if source is None:
-        return None
-    scale = clipping_scale(len(data.columns))
-    return source.clipped_sums(data.columns, center, bound, scale, TRACE, products=products)
+def _rows_at_once(n_columns: int) -> int:
+    return max(1, _BLOCK // n_columns)
+
+
+def _clipped_sums(
+    data: PrivateVectors,
+    center: np.ndarray,
+    bound: float,
+    *,
+    products: bool,
+    blocks: Iterator[np.ndarray] | None = None,
+) -> np.ndarray:
+    """Sums of clipped records, or of their products, int64: where the data are, or here; or of the rows of `blocks`."""
+    d, source = len(data.columns), vector_source(data)
+    if source is not None:
+        pushed = source.clipped_sums(data.columns, center, bound, clipping_scale(d), TRACE, products=products)
+        if pushed is not None:
+            return pushed
+    total = np.zeros((d, d) if products else d, dtype=np.int64)
+    for block in row_blocks(data, _rows_at_once(d)) if blocks is None else blocks:
+        z = clipped_integers(block, center, bound)
+        z[(z**2).sum(axis=1) > TRACE] = 0.0
+        total += (z.T @ z if products else z.sum(axis=0)).astype(np.int64)
+    return total

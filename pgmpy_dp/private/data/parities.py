@@ -18,13 +18,13 @@ import operator
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.mathematics.field_design import field_scopes
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
@@ -213,7 +213,7 @@ def parity_sums_and_count(
     Returns
     -------
     Sensitive
-        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes`, or of
+        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.models.field_scopes.field_scopes`, or of
         the family.
     """
     sums = parity_sums(codes, family) if isinstance(family, int) else family_sums(codes, family)
@@ -271,7 +271,7 @@ def parity_sums(codes: np.ndarray, order: int) -> np.ndarray:
     Returns
     -------
     ndarray of int64, shape (m,)
-        In the order of :func:`~pgmpy_dp.private.mathematics.field_design.field_scopes`.
+        In the order of :func:`~pgmpy_dp.models.field_scopes.field_scopes`.
 
     Examples
     --------
@@ -279,13 +279,10 @@ def parity_sums(codes: np.ndarray, order: int) -> np.ndarray:
     [1, 3, 1]
     """
     n, p = codes.shape
-    words = -(-n // 64)
-    if p <= _TRANSFORM_LIMIT and parity_count(p, order) * words > 4 * p << p:
-        return _by_transform(codes, order)
-    bits = _packed(codes)
-    sums = [n - 2 * _odd_records(bits, size) for size in range(1, order + 1)]
-    # The product over I is (-1)^|I| where an even number of its variables are 1.
-    return np.concatenate([-part if size % 2 else part for size, part in enumerate(sums, start=1)])
+    subsets = tuple(s for size in range(1, order + 1) for s in itertools.combinations(range(p), size))
+    if p <= _TRANSFORM_LIMIT and len(subsets) * -(-n // 64) > 4 * p << p:
+        return _by_transform(codes, subsets)
+    return family_sums(codes, subsets)
 
 
 def family_sums(codes: np.ndarray, subsets: Subsets) -> np.ndarray:
@@ -302,17 +299,21 @@ def family_sums(codes: np.ndarray, subsets: Subsets) -> np.ndarray:
     """
     bits = _packed(codes)
     odd = np.zeros(len(subsets), dtype=np.int64)
-    # Sets that differ in their last element alone are counted together, as in `_odd_records`.
-    groups, done = [], 0
+    # Sets that differ in their last element alone are counted together.
+    groups: list[tuple[list[int], Any, slice]] = []
+    done = 0
     for prefix, group in itertools.groupby(subsets, key=lambda subset: subset[:-1]):
         last = [subset[-1] for subset in group]
-        groups.append((list(prefix), last, slice(done, done + len(last))))
+        inner = slice(last[0], last[-1] + 1)
+        rows = inner if last == list(range(inner.start, inner.stop)) else last  # a view is quicker than a copy
+        groups.append((list(prefix), rows, slice(done, done + len(last))))
         done += len(last)
     for first_word in range(0, bits.shape[1], _WORDS):
         words = np.ascontiguousarray(bits[:, first_word : first_word + _WORDS])
-        for start, last, places in groups:
-            counts = np.bitwise_count(words[last] ^ np.bitwise_xor.reduce(words[start], axis=0))
+        for start, rows, places in groups:
+            counts = np.bitwise_count(words[rows] ^ np.bitwise_xor.reduce(words[start], axis=0))
             odd[places] += counts.sum(axis=1, dtype=np.uint32)
+    # The product over I is (-1)^|I| where an even number of its variables are 1.
     sizes = np.fromiter(map(len, subsets), dtype=np.int64, count=len(subsets))
     return (len(codes) - 2 * odd) * np.where(sizes % 2, -1, 1)
 
@@ -325,28 +326,10 @@ def _packed(codes: np.ndarray) -> np.ndarray:
     return packed.view(np.uint64)
 
 
-def _odd_records(bits: np.ndarray, size: int) -> np.ndarray:
-    """For each set of `size` variables, the number of records where an odd number of them are 1.
-
-    All sets in lexicographic order are all their prefixes in lexicographic order, each with all its last elements.
-    """
-    p = len(bits)
-    odd = np.zeros(math.comb(p, size), dtype=np.int64)
-    for first_word in range(0, bits.shape[1], _WORDS):
-        words = np.ascontiguousarray(bits[:, first_word : first_word + _WORDS])
-        done = 0
-        for prefix in itertools.combinations(range(p - 1), size - 1):
-            last = words[prefix[-1] + 1 :] if prefix else words
-            counts = np.bitwise_count(last ^ np.bitwise_xor.reduce(words[list(prefix)], axis=0))
-            odd[done : done + len(last)] += counts.sum(axis=1, dtype=np.uint32)
-            done += len(last)
-    return odd
-
-
-def _by_transform(codes: np.ndarray, order: int) -> np.ndarray:
+def _by_transform(codes: np.ndarray, subsets: Subsets) -> np.ndarray:
     p = codes.shape[1]
     cells = np.zeros(len(codes), dtype=np.int64)
     for j in range(p):
         cells |= codes[:, j].astype(np.int64) << j
     histogram = np.bincount(cells, minlength=1 << p)
-    return np.rint(parities_of_cells(histogram, masks_of(field_scopes(p, order)))).astype(np.int64)
+    return np.rint(parities_of_cells(histogram, masks_of(subsets))).astype(np.int64)

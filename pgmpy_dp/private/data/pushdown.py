@@ -22,9 +22,10 @@ from pgmpy_dp.private.data.coding import OutsideCounted
 from pgmpy_dp.private.data.contingency import add_counts, count
 from pgmpy_dp.private.data.frame import encoded_columns, positions_of
 from pgmpy_dp.private.data.visits import Visits
+from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.schema import Schema
 
-__all__ = ["PushedRecords", "Source"]
+__all__ = ["PushedRecords", "Source", "merged_codes"]
 
 _CELLS_KEPT = 1 << 22  # of counted blocks: 32 MB
 _BLOCKS_AT_ONCE = 64
@@ -176,6 +177,52 @@ class PushedRecords:
             self._matched = np.array([tables[0].sum(), kept, *(table[:-1].sum() for table in tables)], dtype=np.int64)
         return self._matched
 
+    def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> PushedRecords:
+        """These records in fewer states: ``maps[j][k]`` is what state k of variable j became."""
+        return _Merged(self, schema, maps)
+
     def _block_of(self, scope: Sequence[int]) -> tuple[int, ...] | None:
         inside = [block for block in self._counted if set(scope) <= set(block)]
         return min(inside, key=lambda block: self._counted[block].size, default=None)
+
+
+class _Merged(PushedRecords):
+    """Records of which an engine counts fine states, and which are merged here, a few tables at a time."""
+
+    def __init__(self, fine: PushedRecords, schema: Schema, maps: Sequence[np.ndarray | None]) -> None:
+        super().__init__(fine._source, schema)
+        self._fine, self._maps = fine, maps
+
+    def counts(self, scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        if self._source.keeps_codes:
+            cardinalities = list(self._schema.cardinalities.values())
+            return [count(self.codes(), cardinalities, scope) for scope in scopes]
+        tables = []
+        for start in range(0, len(scopes), _BLOCKS_AT_ONCE):
+            some = scopes[start : start + _BLOCKS_AT_ONCE]
+            counted = zip(self._fine.counts(some), some, strict=True)
+            tables += [merged_cells(table, [self._maps[j] for j in scope]) for table, scope in counted]
+        return tables
+
+    def codes(self) -> np.ndarray:
+        if self._codes is None:
+            self._codes = merged_codes(self._fine.codes(), self._maps)
+        return self._codes
+
+    def matched(self) -> np.ndarray:
+        return self._fine.matched()
+
+
+def merged_codes(codes: np.ndarray, maps: Sequence[np.ndarray | None]) -> np.ndarray:
+    """Codes of records in fewer states, see :meth:`PushedRecords.merged`; a new array.
+
+    Examples
+    --------
+    >>> merged_codes(np.array([[0, 1], [2, 0]]), [np.array([0, 0, 1]), None]).tolist()
+    [[0, 1], [1, 0]]
+    """
+    merged = codes.copy(order="F")
+    for j, places in enumerate(maps):
+        if places is not None:
+            merged[:, j] = places.astype(codes.dtype)[codes[:, j]]
+    return merged

@@ -19,6 +19,7 @@ from pgmpy_dp.private.data.coding import NUMBER, SPACES, TRUTH, UNDECIDED, Codin
 
 __all__ = [
     "code_text",
+    "decides",
     "is_decided",
     "is_divided",
     "is_ordered",
@@ -57,6 +58,11 @@ def is_decided(kind: str) -> bool:
     return kind.split("(")[0] in (*_NUMBERS, *_VIA_TEXT) and not kind.endswith("]")
 
 
+def decides(kind: str, made: Coding) -> bool:
+    """Whether a query codes every cell of a column of this type, so that none is `UNDECIDED`."""
+    return is_decided(kind) and (made.decides_numbers if kind in _NUMBERS else made.decides_texts)
+
+
 def quoted(name: str) -> str:
     """A column's name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
@@ -64,15 +70,16 @@ def quoted(name: str) -> str:
 
 def code_text(name: str, kind: str, made: Coding) -> str:
     """Code of a cell: 0, 1, ..., or `DROPPED`, or `UNDECIDED`."""
-    if not is_decided(kind):
+    if not is_decided(kind) or (kind in _NUMBERS and not made.decides_numbers):
         return str(UNDECIDED)
     cell = quoted(name)
     absent = f"{cell} IS NULL"
     if kind in _NUMBERS:
         value = f"({cell}::DOUBLE + 0.0::DOUBLE)"
-        if made.cuts:
-            return f"CASE WHEN {absent} THEN {made.missing} ELSE {_interval(value, made)} END"
         listed: list[tuple[str, int]] = [(_double(number), code) for number, code in made.numbers]
+        if made.cuts:
+            number = _first(_found(value, listed, made), _interval(value, made))
+            return f"CASE WHEN {absent} THEN {made.missing} ELSE {number} END"
         if kind in _INTEGERS:
             # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
             small = all(abs(number) < 2.0**53 for number, _ in made.numbers)
@@ -84,17 +91,15 @@ def code_text(name: str, kind: str, made: Coding) -> str:
     text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
     spellings = [(f"encode({_literal(spelling)})", code) for spelling, code in made.spellings()]
     usual = _found(f"encode({text})", spellings, made)
+    if not made.decides_texts:
+        return _first(usual, f"CASE WHEN {absent} THEN {made.missing} ELSE {UNDECIDED} END")
     if not made.numbers and not made.cuts:
         return _first(usual, _unmatched(absent, made))
-    if made.cuts:
-        number = _interval(_number(text), made)
-        codes = {truth: made.interval(truth) for truth in TRUTH}
-    else:
-        value = f"({_number(text)} + 0.0::DOUBLE)"
-        number = _first(_found(value, [(_double(n), code) for n, code in made.numbers], made), str(made.outside))
-        codes = dict(made.numbers)
-    arms = [f"WHEN {_is_number(text)} THEN {number}"]
-    arms += [f"WHEN {_is_one_of(text, words)} THEN {codes[truth]}" for truth, words in TRUTH.items() if truth in codes]
+    value = f"({_number(text)} + 0.0::DOUBLE)"
+    listed = [(_double(number), code) for number, code in made.numbers]
+    codes = {truth: code for truth in TRUTH if (code := made.of_number(truth)) != made.outside}
+    arms = [f"WHEN {_is_number(text)} THEN {_first(_found(value, listed, made), _interval(value, made))}"]
+    arms += [f"WHEN {_is_one_of(text, TRUTH[truth])} THEN {code}" for truth, code in codes.items()]
     return _first(usual, f"CASE {' '.join(arms)} WHEN {absent} THEN {made.missing} ELSE {made.outside} END")
 
 
@@ -238,8 +243,12 @@ def _found(value: str, listed: Sequence[tuple[str, int]], made: Coding) -> str:
 
 
 def _interval(value: str, made: Coding) -> str:
-    """Code of a number, which is not NULL or NaN: how many of the cuts it reaches."""
-    return "(" + " + ".join(f"({value} >= {_double(cut)})::INTEGER" for cut in made.cuts) + ")"
+    """Code of a number, which is not NULL or NaN, by how many of the cuts it reaches."""
+    if not made.cuts:
+        return str(made.codes[0])
+    reached = "(" + " + ".join(f"({value} >= {_double(cut)})::INTEGER" for cut in made.cuts) + ")"
+    in_order = made.codes == tuple(range(len(made.codes)))
+    return reached if in_order else f"list_extract({list(made.codes)}, {reached} + 1)"
 
 
 def _unmatched(absent: str, made: Coding) -> str:
@@ -249,7 +258,7 @@ def _unmatched(absent: str, made: Coding) -> str:
 
 
 def _first(found: str, otherwise: str) -> str:
-    return f"coalesce({found}, {otherwise})"
+    return otherwise if found == "NULL" else f"coalesce({found}, {otherwise})"
 
 
 def _is_number(text: str) -> str:

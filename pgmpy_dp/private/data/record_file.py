@@ -20,6 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from pgmpy_dp.private.data.coding import coding
 from pgmpy_dp.private.data.frame import (
     Cells,
     column_cells,
@@ -54,7 +55,8 @@ class _Batches(Source):
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.code_batches`; in the order of the files.
 
-        A field of text that is spelled as a state is that state; else an empty one is missing.
+        A field of text that is spelled as a state, or as a cell that the schema recodes, is that; else an empty one is
+        missing.
         """
         for columns in self._columns(schema.variables, _spelled(schema)):
             yield kept_codes([encode_cells(c, schema, name) for c, name in zip(columns, schema.variables, strict=True)])
@@ -85,7 +87,10 @@ class _Batches(Source):
 
 
 def _spelled(schema: Schema) -> list[frozenset[str]]:
-    return [frozenset(s for s in schema.states[name] if isinstance(s, str)) for name in schema.variables]
+    return [
+        frozenset(s for s in (*schema.states[name], *dict(coding(schema, name).texts)) if isinstance(s, str))
+        for name in schema.variables
+    ]
 
 
 class TextSource(_Batches):

@@ -24,11 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.coding import DROPPED, coding
+from pgmpy_dp.private.data.coding import DROPPED, UNDECIDED, coding
+from pgmpy_dp.private.data.contingency import add_counts
 from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, kept_codes, quietly
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.query_text import (
     code_text,
+    decides,
     is_decided,
     is_divided,
     is_ordered,
@@ -88,9 +90,9 @@ class DuckDBSource(Source):
         return slow.opened(names)
 
     def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query, or from batches."""
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query and what it leaves."""
         coded, left = self._coded(schema)
-        if left:
+        if any(not is_decided(self._column(schema.variables[j])[1]) for j in left):
             return super().block_counts(schema, blocks)
         cardinalities = list(schema.cardinalities.values())
         shapes = [tuple(cardinalities[j] for j in block) for block in blocks]
@@ -116,6 +118,9 @@ class DuckDBSource(Source):
             counted = np.zeros(int(np.prod(shape)), dtype=np.int64)
             counted[np.ma.getdata(key)[inside].astype(np.int64)] = numbers[inside]
             tables.append(counted.reshape(shape))
+        if left:
+            undecided = self._read(coded.filter, " OR ".join(f"c{j} = {UNDECIDED}" for j in left))
+            add_counts(tables, self._resolved(undecided, schema, left), cardinalities, blocks)
         return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
@@ -163,7 +168,8 @@ class DuckDBSource(Source):
         unit, state = self._column(visits.unit), self._column(visits.state)
         order = None if visits.order is None else self._column(visits.order)
         visited = state[1].removesuffix("[]") if order is None else state[1]
-        if not (is_decided(unit[1]) and is_decided(visited) and (order is None or is_ordered(order[1]))):
+        known = is_decided(unit[1]) and decides(visited, visits.coding)
+        if not (known and (order is None or is_ordered(order[1]))):
             return None
         odd = [] if order is None else [odd_text(*order)]
         if self._connection is None:  # texts of files were looked at
@@ -197,14 +203,14 @@ class DuckDBSource(Source):
         positions = self.positions(schema.variables)
         parts, left = [], []
         for j, (name, position) in enumerate(zip(schema.variables, positions, strict=True)):
-            column, kind = self.names[position], self._kinds[position]
-            parts.append(f"{code_text(column, kind, coding(schema, name))} AS c{j}")
-            if not is_decided(kind):
+            column, kind, made = self.names[position], self._kinds[position], coding(schema, name)
+            parts.append(f"{code_text(column, kind, made)} AS c{j}")
+            if not decides(kind, made):
                 parts.append(f"{sent_text(column, kind)} AS r{j}")
                 left.append(j)
         coded = self._projected(", ".join(parts))
-        outside = " AND ".join(f"c{j} <> {DROPPED}" for j in range(len(schema)) if j not in left)
-        return (self._read(coded.filter, outside) if left and outside else coded), left
+        kept = " AND ".join(f"c{j} <> {DROPPED}" for j in range(len(schema)))
+        return (self._read(coded.filter, kept) if left else coded), left
 
     def _projected(self, columns: str) -> Any:
         # Read, for some versions open the files again.
@@ -212,13 +218,15 @@ class DuckDBSource(Source):
 
     def _resolved(self, coded: Any, schema: Schema, left: Sequence[int]) -> Iterator[list[np.ndarray]]:
         """Codes of the records without an outside cell, where cells were left those of match_key."""
+        import pyarrow
+
         for batch in self._batches(coded):
-            columns = [
-                cell_codes(batch.column(f"r{j}"), schema, schema.variables[j])
-                if j in left
-                else batch.column(f"c{j}").to_numpy(zero_copy_only=False)
-                for j in range(len(schema))
-            ]
+            columns = [batch.column(f"c{j}").to_numpy(zero_copy_only=False) for j in range(len(schema))]
+            for j in left:
+                undecided = columns[j] == UNDECIDED
+                columns[j] = columns[j].astype(np.int64)
+                cells = batch.column(f"r{j}").filter(pyarrow.array(undecided))
+                columns[j][undecided] = cell_codes(cells, schema, schema.variables[j])
             yield kept_codes(columns)
 
     def _batches(self, query: Any) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.data.contingency import count, match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.frame import encode_and_match, read_cells
-from pgmpy_dp.private.data.pushdown import PushedRecords, Source
+from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count, require_data_and_budget
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
@@ -46,8 +46,9 @@ class PrivateTable(PrivateData):
         :class:`~pgmpy_dp.private.data.text_file.TextFile` says how it is written. The data must not change while they
         are learned from.
     schema : Schema or mapping
-        Every variable and its possible states. Where these are intervals, as
-        :func:`pgmpy_dp.schema.interval_states` makes them, a number is counted in the one that it lies in.
+        Every variable and its possible states. A number is counted in the cell of its
+        :class:`~pgmpy_dp.schema.Number` that it lies in; one that is not divided has a fine grid
+        (:meth:`~pgmpy_dp.schema.Schema.fine`), for the learners that merge its cells.
     adjacency : {"add_remove", "replace_one"}, default "add_remove"
     ledger : Ledger or Budget
         What may be spent on these records, by everything together. A Budget starts a new ledger.
@@ -82,7 +83,7 @@ class PrivateTable(PrivateData):
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_matched", "_n_records", "_n_units", "_records", "_rows_per_unit", "_schema", "_unit")
+    __slots__ = ("_declared", "_matched", "_n_records", "_n_units", "_records", "_rows_per_unit", "_schema", "_unit")
 
     def __init__(
         self,
@@ -96,8 +97,8 @@ class PrivateTable(PrivateData):
         rows_per_unit: int | str = 1,
         random_state: int | None = None,
     ) -> None:
-        self._schema = Schema.coerce(schema, argument="schema")
-        self._schema.require_discrete(argument="schema")
+        self._declared = Schema.coerce(schema, argument="schema")
+        self._schema = self._declared.fine()
         super().__init__(adjacency, ledger)
         self._unit = None if unit is None else decode_label(encode_label(unit))
         self._rows_per_unit = _checked_rows(rows_per_unit, unit, self._schema)
@@ -139,12 +140,31 @@ class PrivateTable(PrivateData):
         -------
         PrivateTable
         """
-        part = object.__new__(PrivateTable)
-        part._schema, part._adjacency, part._ledger = self._schema, self._adjacency, self._ledger
-        part._unit, part._rows_per_unit = self._unit, self._rows_per_unit
-        part._hands, part._n_records, part._n_units, part._matched = self._hands, None, None, None
+        part = self._like_this(self._schema)
+        part._n_records, part._n_units, part._matched = None, None, None
         part._records = self._records.part(chosen) if isinstance(self._records, UnitRecords) else self._codes[chosen]
         return part
+
+    def _merged(self, schema: Schema, places: Mapping[Hashable, Sequence[int]]) -> PrivateTable:
+        """The same records in fewer states: of each variable in `places` state k became ``places[name][k]``.
+
+        Which state a record has is a function of that record, so tables of counts move no further than before.
+        """
+        merged = self._like_this(schema)
+        maps = [np.array(places[name]) if name in places else None for name in self._schema.variables]
+        if isinstance(self._records, np.ndarray):
+            merged._records = merged_codes(self._records, maps)
+        else:
+            merged._records = self._records.merged(schema, maps)
+        return merged
+
+    def _like_this(self, schema: Schema) -> PrivateTable:
+        other = object.__new__(PrivateTable)
+        other._declared, other._schema, other._adjacency, other._ledger = schema, schema, self._adjacency, self._ledger
+        other._hands, other._n_records, other._records = self._hands, self._n_records, self._records
+        other._matched = self._matched
+        other._unit, other._rows_per_unit, other._n_units = self._unit, self._rows_per_unit, self._n_units
+        return other
 
     @property
     def _is_part(self) -> bool:
@@ -178,8 +198,8 @@ class PrivateTable(PrivateData):
 
     @property
     def schema(self) -> Schema:
-        """Public description of the variables."""
-        return self._schema
+        """Public description of the variables, as it was declared."""
+        return self._declared
 
     @property
     def n_records(self) -> int | None:
@@ -188,10 +208,10 @@ class PrivateTable(PrivateData):
 
     @property
     def _names(self) -> tuple[Hashable, ...]:
-        return tuple(self._schema.variables)
+        return tuple(self._declared.variables)
 
     def _public(self) -> dict[str, Any]:
-        facts = {"schema": self._schema.to_dict(), "n_records": self._n_records}
+        facts = {"schema": self._declared.to_dict(), "n_records": self._n_records}
         if self._unit is None:
             return facts
         return facts | {
@@ -203,7 +223,7 @@ class PrivateTable(PrivateData):
     def __repr__(self) -> str:
         unit = "" if self._unit is None else f"unit={self._unit!r}, rows_per_unit={self._rows_per_unit!r}, "
         return (
-            f"PrivateTable({len(self._schema)} variables, {unit}adjacency={str(self._adjacency)!r}, "
+            f"PrivateTable({len(self._declared)} variables, {unit}adjacency={str(self._adjacency)!r}, "
             f"n_records={self._n_units}, spent {self._ledger.spent} of {self._ledger.budget})"
         )
 

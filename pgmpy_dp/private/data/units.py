@@ -25,7 +25,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from pgmpy_dp.private.data.coding import DROPPED
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
 from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells, undeclared
+from pgmpy_dp.private.data.pushdown import merged_codes
 from pgmpy_dp.schema import Schema, match_key
 
 __all__ = ["UnitRecords", "fixed_key", "fresh_key", "memory_parts"]
@@ -93,17 +94,20 @@ class UnitRecords:
     """
 
     def __init__(self, schema: Schema, read: Callable[[Schema], Parts], most: int | None, key: bytes) -> None:
-        self._schema, self._most, self._key = schema, most, key
-        self._read: Callable[[Schema], Parts] | None = read
+        self._most, self._key = most, key
+        self._start(schema, lambda: self._counted(read))
+
+    def _start(self, schema: Schema, made: Callable[[], _Rows], is_part: bool = False) -> None:
+        self._schema, self.is_part = schema, is_part
+        self._made: Callable[[], _Rows] | None = made
         self._held: _Rows | None = None
-        self.is_part = False
 
     def rows(self) -> _Rows:
         """All of them, read once: later passes, and other learners, see the same ones."""
         if self._held is None:
-            assert self._read is not None
-            self._held = self._counted(self._read)
-            self._read = None  # of a frame in memory nothing else is kept
+            assert self._made is not None
+            self._held = self._made()
+            self._made = None  # of a frame in memory nothing else is kept
         return self._held
 
     def codes(self) -> np.ndarray:
@@ -124,10 +128,27 @@ class UnitRecords:
         rows = self.rows()
         numbers = np.cumsum(chosen) - 1
         kept = chosen[rows.owner]
-        part = UnitRecords(self._schema, lambda schema: [], self._most, self._key)
-        part.is_part = True
-        part._held = _Rows(rows.codes[kept], numbers[rows.owner[kept]], None, int(chosen.sum()), None)
-        return part
+        found = _Rows(rows.codes[kept], numbers[rows.owner[kept]], None, int(chosen.sum()), None)
+        return self._derived(self._schema, lambda: found, is_part=True)
+
+    def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> UnitRecords:
+        """The same records in fewer states: ``maps[j][k]`` is what state k of variable j became.
+
+        Which of a unit's records count, and for how much, stays as it was drawn.
+        """
+
+        def made() -> _Rows:
+            rows = self.rows()
+            return replace(rows, codes=merged_codes(rows.codes, maps))
+
+        return self._derived(schema, made, self.is_part)
+
+    @staticmethod
+    def _derived(schema: Schema, made: Callable[[], _Rows], is_part: bool) -> UnitRecords:
+        """Records that were drawn already."""
+        records = object.__new__(UnitRecords)
+        records._start(schema, made, is_part)
+        return records
 
     def identities(self) -> np.ndarray:
         """16 bytes for each unit that say what its records are, whoever else is there; shape (n_units, 16)."""

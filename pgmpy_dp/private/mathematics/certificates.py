@@ -80,7 +80,7 @@ class CertifiedPoint:
         return f"CertifiedPoint(hidden, shape={self.value.shape})"
 
 
-def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray | None = None) -> CertifiedPoint:
+def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray) -> CertifiedPoint:
     """A matrix near the projection of `target` on ``{X >= 0, X_ii = 1/n}``, and how near.
 
     Parameters
@@ -105,28 +105,16 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray |
     Examples
     --------
     >>> target = np.array([[0.0, 2.0, -2.0], [2.0, 0.0, -2.0], [-2.0, -2.0, 0.0]])
-    >>> poor, good = certified_projection(target, np.zeros(3)), certified_projection(target, np.full(3, -3.0))
+    >>> factor = np.array([[1.0], [1.0], [-1.0]])
+    >>> poor, good = (certified_projection(target, np.full(3, y), factor) for y in (0.0, -1.0))
     >>> np.round(3 * good.value).tolist(), good.distance < 1e-6 < poor.distance
     ([[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]], True)
     """
     n = len(target)
-    unknown = CertifiedPoint(np.eye(n) / n, math.inf)
-    own_y = _own(y, (n,))
-    if own_y is None:
-        return unknown
-    y = own_y
-    if factor is None:
-        shifted = np.array(target, dtype=float)
-        np.fill_diagonal(shifted, y)
-        try:
-            values, vectors = np.linalg.eigh(shifted)
-        except np.linalg.LinAlgError:  # whether LAPACK converges depends on the matrix
-            return unknown
-        factor = vectors[:, values > 0] * np.sqrt(values[values > 0])
-    own_factor = _own(factor, (n, -1))
-    if own_factor is None:
-        return unknown
-    factor = own_factor
+    own_y, own_factor = _own(y, (n,)), _own(factor, (n, -1))
+    if own_y is None or own_factor is None:
+        return CertifiedPoint(np.eye(n) / n, math.inf)
+    y, factor = own_y, own_factor
     k = factor.shape[1]
     lengths = _row_squares(factor)
     x = _symmetric_product(_unit_rows(factor, lengths) / math.sqrt(n))

@@ -10,48 +10,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-__all__ = ["FieldDesign", "contrasts", "field_scopes", "helmert"]
+__all__ = ["FieldDesign", "contrasts", "helmert"]
 
 Scope = tuple[int, ...]
 
 _CONTRAST_SCALE = 16  # contrasts of more than two states are rounded to multiples of 1/16, which stay independent
-
-
-def field_scopes(
-    n_variables: int, order: int, edges: Iterable[tuple[int, int]] | None = None, most: int | None = None
-) -> tuple[Scope, ...]:
-    """Positions of the variables of each interaction: all sets of 1 to `order` variables, or all cliques of a graph.
-
-    Sorted by size, each size in lexicographic order. Of more than `most`, the first `most` + 1: very many cliques are
-    told from few without listing them.
-
-    Examples
-    --------
-    >>> field_scopes(3, 2)
-    ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
-    >>> field_scopes(3, 2, edges=[(2, 1)])
-    ((0,), (1,), (2,), (1, 2))
-    """
-    stop = None if most is None else most + 1
-    if edges is None:
-        every = (s for size in range(1, order + 1) for s in itertools.combinations(range(n_variables), size))
-        return tuple(itertools.islice(every, stop))
-    later: list[set[int]] = [set() for _ in range(n_variables)]
-    for u, v in edges:
-        later[min(u, v)].add(max(u, v))
-    level: list[Scope] = [(i,) for i in range(n_variables)]
-    scopes = list(level)
-    for _ in range(order - 1):
-        larger = ((*s, j) for s in level for j in sorted(set.intersection(*(later[i] for i in s))))
-        level = list(itertools.islice(larger, None if stop is None else max(0, stop - len(scopes))))
-        scopes += level
-    return tuple(scopes[:stop])
 
 
 def helmert(k: int) -> np.ndarray:
@@ -235,21 +203,3 @@ class FieldDesign:
         pairs, own = self.norm_weights
         squares = self.largest_squares
         return math.sqrt(float(squares @ pairs @ squares + own @ squares)) / self.scale**2
-
-    def group_norms(self, theta: np.ndarray) -> np.ndarray:
-        """Root of the sum of squares of the parameters of each scope, shape (n_scopes,)."""
-        return np.sqrt(np.add.reduceat(theta**2, self.starts[:-1])) if self.scopes else np.empty(0)
-
-    def per_parameter(self, values: np.ndarray) -> np.ndarray:
-        """One value per scope, repeated for its parameters."""
-        return np.repeat(values, np.diff(self.starts))
-
-    def tables(self, theta: np.ndarray) -> list[np.ndarray]:
-        """Log-potential of each scope over the states of its variables, of shape (k_i, ...)."""
-        found = []
-        for scope, start, stop in zip(self.scopes, self.starts[:-1], self.starts[1:], strict=True):
-            table = theta[start:stop].reshape([self.cardinalities[i] - 1 for i in scope])
-            for i in scope:  # the axis that is contracted comes first, its states go last
-                table = np.tensordot(table, self.features[i] / self.scale, axes=(0, 0))
-            found.append(table)
-        return found

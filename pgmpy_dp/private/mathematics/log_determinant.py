@@ -140,36 +140,23 @@ def certified_precision(
     return theta, gap if gap >= 0.0 else math.inf  # also for NaN
 
 
-def distance_bound(gap: float, *, max_eigenvalue: float | None = None, largest: float | None = None) -> float:
+def distance_bound(gap: float, *, max_eigenvalue: float) -> float:
     """Upper bound on ||Theta - Theta*||_F from a duality gap, Theta* the optimum.
 
     With the cap Theta <= tau I, F is 1/tau^2-strongly convex on the feasible set, as the Hessian of -log det is
     Theta^-1 (x) Theta^-1, so F(Theta) - F* >= ||Theta - Theta*||_F^2 / (2 tau^2), which gives tau sqrt(2 gap).
 
-    Without it, F(Theta) - F* is at least the Bregman divergence of -log det, sum_k x_k - log(1 + x_k) for the
-    eigenvalues x_k of Theta*^-1/2 (Theta - Theta*) Theta*^-1/2. With r = ||x||_2 this is at least v(r) = r - log(1 +
-    r): v(|x|) <= x - log(1 + x), and v(sqrt(.)) is concave and 0 at 0, so subadditive. v(s + s^2/2) >= s^2/2, as
-    1 + s + s^2/2 <= e^s, hence r <= sqrt(2 gap) + gap. If that is below 1, (1 - r) Theta* <= Theta, and the distance
-    is at most r lambda_max(Theta*) <= r / (1 - r) lambda_max(Theta).
-
     Parameters
     ----------
     gap : float
         Upper bound on F(Theta) - F*.
-    max_eigenvalue : float, optional
+    max_eigenvalue : float
         tau, the cap of the program that was solved.
-    largest : float, optional
-        Largest eigenvalue of Theta itself.
-
-    Returns
-    -------
-    float
-        The least of the bounds that apply; infinite if the gap is too large for any.
 
     Raises
     ------
     ValueError
-        If the gap is negative or not a number, or neither eigenvalue is given.
+        If the gap is negative or not a number.
 
     Examples
     --------
@@ -178,12 +165,4 @@ def distance_bound(gap: float, *, max_eigenvalue: float | None = None, largest: 
     """
     if not gap >= 0:
         raise ValueError(f"gap={gap!r} must be at least 0")
-    if max_eigenvalue is None and largest is None:
-        raise ValueError("max_eigenvalue (the cap of the program) or largest (the largest eigenvalue) must be given")
-    root = math.sqrt(2 * gap)
-    bounds = [math.inf]
-    if max_eigenvalue is not None:
-        bounds.append(max_eigenvalue * root)
-    if largest is not None and root + gap < 1:
-        bounds.append(largest * (root + gap) / (1 - root - gap))
-    return min(bounds)
+    return max_eigenvalue * math.sqrt(2 * gap)

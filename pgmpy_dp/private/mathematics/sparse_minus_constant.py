@@ -43,9 +43,7 @@ class SparseMinusConstant:
         return self.scale * (self.matrix @ block) - self.constant * (block.sum(axis=0) - block)
 
     def toarray(self) -> np.ndarray:
-        """Dense; every entry is one of two floats, so that nothing is lost to rounding beyond them."""
-        dense = np.where(self.matrix.toarray() != 0, self.scale - self.constant, -self.constant)
-        if np.any(self.matrix.data != 1.0):
-            dense = self.scale * self.matrix.toarray() - self.constant
+        """Dense; of a matrix of 0 and 1 every entry is one of two floats: nothing is lost to rounding beyond them."""
+        dense = self.scale * self.matrix.toarray() - self.constant
         np.fill_diagonal(dense, 0.0)
         return dense

@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform: all parities of a distribution over {-1, 1}^p, or all values of a polynomial on it.
+"""The Walsh-Hadamard transform: all parities of a distribution over {-1, 1}^p.
 
 A point z of {-1, 1}^p is a *cell*, the integer whose bit j is 1 where ``z_j = 1``; a set of variables is a *mask*, the
 integer with those bits. The product of z over a set is then ``(-1)^(|set| + number of common bits)``.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["linear_values", "masks_of", "parities_of_cells", "polynomial_values", "transform"]
+__all__ = ["masks_of", "parities_of_cells", "sign_of_size", "transform"]
 
 _LEAF = 32  # the innermost transforms are one matrix product: shorter strides would be slow
 
@@ -61,7 +61,8 @@ def masks_of(subsets: Sequence[Sequence[int]]) -> np.ndarray:
     return np.fromiter((sum(1 << j for j in subset) for subset in subsets), dtype=np.int64, count=len(subsets))
 
 
-def _sign_of_size(masks: np.ndarray) -> np.ndarray:
+def sign_of_size(masks: np.ndarray) -> np.ndarray:
+    """-1 for masks of an odd number of variables, else 1."""
     return 1.0 - 2.0 * (np.bitwise_count(masks) & 1)
 
 
@@ -73,29 +74,4 @@ def parities_of_cells(histogram: np.ndarray, masks: np.ndarray) -> np.ndarray:
     >>> parities_of_cells(np.array([0, 1, 0, 2]), np.array([1, 2, 3])).tolist()
     [3.0, 1.0, 1.0]
     """
-    return transform(histogram)[masks] * _sign_of_size(masks)
-
-
-def polynomial_values(masks: np.ndarray, weights: np.ndarray, n_variables: int) -> np.ndarray:
-    """``sum_k weights[k] prod_{j in masks[k]} z_j`` at all cells, shape (2**n_variables,); masks may repeat.
-
-    Examples
-    --------
-    >>> polynomial_values(np.array([1, 3]), np.array([2.0, 1.0]), 2).tolist()
-    [-1.0, 1.0, -3.0, 3.0]
-    """
-    return transform(np.bincount(masks, weights=weights * _sign_of_size(masks), minlength=1 << n_variables))
-
-
-def linear_values(weights: np.ndarray) -> np.ndarray:
-    """``sum_j weights[j] z_j`` at all cells, by doubling.
-
-    Examples
-    --------
-    >>> linear_values(np.array([1.0, 10.0])).tolist()
-    [-11.0, -9.0, 9.0, 11.0]
-    """
-    values = np.zeros(1)
-    for weight in weights:
-        values = np.concatenate([values - weight, values + weight])
-    return values
+    return transform(histogram)[masks] * sign_of_size(masks)

@@ -1,4 +1,4 @@
-"""How much noise each of several tables gets from one budget, and adding it.
+"""How much noise each of several tables gets from one budget.
 
 The privacy loss of releasing tables 1..m together, with sensitivities that each bound the change of one table between
 neighbours, is the sum over the tables: of ``l1_c / b_c`` for Laplace noise of scales b (in epsilon), of
@@ -13,30 +13,18 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from pgmpy_dp.checks import exact_fraction
-from pgmpy_dp.private import accounting
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.guarantee import ZCDP, PureDP, part_for_each
-from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
     "LARGEST_SCALE",
-    "NOISES",
-    "additive_release",
-    "gaussian_release",
     "gaussian_scales",
-    "laplace_release",
     "laplace_scales",
-    "noise_and_cost",
     "root_down",
     "root_up",
+    "round_down",
     "round_up",
 ]
 
-NOISES = ("auto", "laplace", "gaussian")
 
 LARGEST_SCALE = 2.0**48  # leaves int64 room for any noise that has a chance above exp(-16000)
 _SMALLEST_SCALE = (
@@ -57,6 +45,14 @@ def laplace_scales(
         Positive.
     weights : sequence of float, optional
         Positive; table c gets the share ``weights[c] / sum(weights)`` of epsilon. Default: equal shares.
+
+    Notes
+    -----
+    Privacy: independent discrete Laplace noise of these scales in every cell is epsilon-DP under the tables' adjacency.
+    For neighbours x, x' and any output y, noise of scale b_c in table c changes the probability of y by at most the
+    factor exp(norm1(n_c(x) - n_c(x'))/b_c) <= exp(l1_c/b_c); the tables' noises are independent, so the factors
+    multiply to at most exp(sum l1_c/b_c) <= exp(epsilon) (Dwork, McSherry, Nissim and Smith 2006; discrete form: Ghosh,
+    Roughgarden and Sundararajan 2012).
 
     Raises
     ------
@@ -79,6 +75,12 @@ def gaussian_scales(
 ) -> tuple[float, ...]:
     """Gaussian scales sigma with ``sum(l2_c**2 / (2 sigma_c**2)) <= rho``, exactly; arguments as `laplace_scales`.
 
+    Notes
+    -----
+    Privacy: independent discrete Gaussian noise of these scales is rho-zCDP under the tables' adjacency. Table c alone
+    is ``l2_c**2/(2 sigma_c**2)``-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4), and zCDP adds up over independent
+    releases (Bun and Steinke 2016, Lemma 1.7).
+
     Examples
     --------
     >>> gaussian_scales([1.0, 1.0], 1.0)
@@ -88,122 +90,6 @@ def gaussian_scales(
     budget = exact_fraction(rho)
     scales = [root_up(exact_fraction(d) ** 2 / (2 * s * budget)) for d, s in zip(l2, shares, strict=True)]
     return _checked(scales, f"rho={float(rho)!r}")
-
-
-def laplace_release(
-    tables: Sequence[Sensitive],
-    epsilon: float | Fraction,
-    weights: Sequence[float] | None = None,
-    seed: np.random.Generator | None = None,
-) -> tuple[list[np.ndarray], list[Noise]]:
-    """Tables with independent discrete Laplace noise in every cell, and its scales.
-
-    Parameters
-    ----------
-    tables : sequence of Sensitive
-    epsilon, weights
-        As in :func:`laplace_scales`.
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only: the result is then not private.
-
-    Notes
-    -----
-    Privacy: epsilon-DP under the tables' adjacency. For neighbours x, x' and any output y, noise of scale b_c in table
-    c changes the probability of y by at most the factor exp(norm1(n_c(x) - n_c(x'))/b_c) <= exp(l1_c/b_c); the tables'
-    noises are independent, so the factors multiply to at most exp(sum l1_c/b_c) <= exp(epsilon) (Dwork, McSherry,
-    Nissim and Smith 2006; discrete form: Ghosh, Roughgarden and Sundararajan 2012).
-    """
-    scales = laplace_scales([table.l1 for table in tables], epsilon, weights)
-    values = [samplers.discrete_laplace(t.value, b, seed=seed) for t, b in zip(tables, scales, strict=True)]
-    return values, [Noise("discrete_laplace", b) for b in scales]
-
-
-def gaussian_release(
-    tables: Sequence[Sensitive],
-    rho: float | Fraction,
-    weights: Sequence[float] | None = None,
-    seed: np.random.Generator | None = None,
-) -> tuple[list[np.ndarray], list[Noise]]:
-    """Tables with independent discrete Gaussian noise in every cell, and its scales; arguments as `laplace_release`.
-
-    Notes
-    -----
-    Privacy: rho-zCDP under the tables' adjacency. Table c alone is ``l2_c**2/(2 sigma_c**2)``-zCDP (Canonne, Kamath and
-    Steinke 2020, Theorem 4), and zCDP adds up over independent releases (Bun and Steinke 2016, Lemma 1.7).
-    """
-    scales = gaussian_scales([table.l2 for table in tables], rho, weights)
-    values = [samplers.discrete_gaussian(t.value, s, seed=seed) for t, s in zip(tables, scales, strict=True)]
-    return values, [Noise("discrete_gaussian", s) for s in scales]
-
-
-def additive_release(
-    tables: Sequence[Sensitive],
-    cost: PureDP | ZCDP,
-    share: Fraction,
-    weights: Sequence[float] | None = None,
-    seed: np.random.Generator | None = None,
-) -> tuple[list[np.ndarray], list[Noise]]:
-    """Tables with the noise that costs the given share of `cost`: Gaussian for `ZCDP`, Laplace for `PureDP`.
-
-    Parameters
-    ----------
-    tables, weights, seed
-        As in :func:`laplace_release`.
-    cost : PureDP or ZCDP
-    share : Fraction
-        In (0, 1], exact: shares that add up to 1 cost no more than `cost` together.
-    """
-    if isinstance(cost, ZCDP):
-        return gaussian_release(tables, exact_fraction(share) * Fraction(cost.rho), weights, seed)
-    return laplace_release(tables, exact_fraction(share) * Fraction(cost.epsilon), weights, seed)
-
-
-def noise_and_cost(
-    l1: Sequence[float],
-    l2: Sequence[float],
-    sizes: Sequence[int],
-    noise: str,
-    weights: Sequence[float] | None,
-    budget: Budget,
-) -> PureDP | ZCDP:
-    """The guarantee under which to release tables of these sensitivities and numbers of cells, which tells the noise.
-
-    Of one record, where the budget is for units of several (:class:`~pgmpy_dp.private.budget.UnitBudget`).
-
-    Laplace for `PureDP`, Gaussian for `ZCDP`; where `budget` allows both and `noise` is "auto", the one of smaller
-    total variance. Public numbers alone decide. ValueError for noise that cannot give the budget, and for impossible
-    scales.
-    """
-    if noise == "gaussian" and budget.rho is None and not budget.delta:
-        raise ValueError(
-            f"noise='gaussian' cannot give {budget}: Gaussian noise has no pure guarantee; "
-            "pass rho, or a delta above 0, or noise='laplace'"
-        )
-    if noise == "laplace" and budget.rho is not None:
-        raise ValueError(
-            f"noise='laplace' is for an epsilon, but the budget is {budget}; pass epsilon, or noise='gaussian', "
-            "which is more accurate for any rho"
-        )
-    costs: list[tuple[float, PureDP | ZCDP]] = []
-    if budget.epsilon is not None and noise != "gaussian":
-        pure = part_for_each(PureDP(budget.epsilon), budget.rows)
-        scales = laplace_scales(l1, pure.epsilon, weights)
-        variance = math.fsum(
-            size * Noise("discrete_laplace", b).variance for size, b in zip(sizes, scales, strict=True)
-        )
-        costs.append((variance, pure))
-    if noise != "laplace" and (budget.rho is not None or budget.delta):
-        rho = budget.rho
-        if rho is None:
-            assert budget.epsilon is not None
-            rho = accounting.approx_to_zcdp(budget.epsilon, budget.delta)
-        concentrated = part_for_each(ZCDP(rho), budget.rows)
-        scales = gaussian_scales(l2, concentrated.rho, weights)
-        variance = math.fsum(
-            size * Noise("discrete_gaussian", s).variance for size, s in zip(sizes, scales, strict=True)
-        )
-        costs.append((variance, concentrated))
-    return min(costs, key=lambda item: item[0])[1]
 
 
 def _shares(count: int, weights: Sequence[float] | None) -> list[Fraction]:
@@ -223,6 +109,12 @@ def round_up(exact: Fraction) -> float:
     except OverflowError:
         return math.inf
     return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)
+
+
+def round_down(exact: Fraction) -> float:
+    """The largest float that is not above a non-negative fraction."""
+    rounded = float(exact)
+    return rounded if Fraction(rounded) <= exact else math.nextafter(rounded, 0.0)
 
 
 def root_up(exact: Fraction) -> float:

@@ -46,7 +46,7 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import laplace_scales
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["DistanceTest", "distance_test", "mode_and_distance", "noisy_mode", "released_mode"]
+__all__ = ["DistanceTest", "distance_test", "mode_and_distance", "released_mode"]
 
 
 @dataclass(frozen=True)
@@ -114,26 +114,12 @@ def mode_and_distance(votes: Sequence[Hashable]) -> tuple[Any, int]:
 
 
 def released_mode(mode: Any, distance: int, test: DistanceTest, seed: np.random.Generator | None) -> tuple[int, Any]:
-    """The noisy distance, and the mode where that passes the test, else None; see :func:`noisy_mode`."""
-    noisy = int(samplers.discrete_laplace(np.array([distance]), test.scale, seed=seed)[0])
-    return noisy, mode if noisy >= test.threshold else None
-
-
-def noisy_mode(
-    votes: Sequence[Hashable], test: DistanceTest, seed: np.random.Generator | None = None
-) -> tuple[int, Any]:
-    """The noisy distance, and the mode where that passes the test, else None.
-
-    Parameters
-    ----------
-    votes : sequence
-        As in :func:`mode_and_distance`.
-    test : DistanceTest
-    seed : numpy.random.Generator, optional
-        For tests and benchmarks only: the result is then not private.
+    """The noisy distance, and the mode where that passes the test, else None; from exact ones.
 
     Notes
     -----
-    Privacy: (epsilon, delta)-DP with respect to one vote, for the test of :func:`distance_test`; see the module.
+    Privacy: of :func:`mode_and_distance`, (epsilon, delta)-DP with respect to one vote, for the test of
+    :func:`distance_test`; see the module. A seed is for tests and benchmarks only: the result is then not private.
     """
-    return released_mode(*mode_and_distance(votes), test, seed)
+    noisy = int(samplers.discrete_laplace(np.array([distance]), test.scale, seed=seed)[0])
+    return noisy, mode if noisy >= test.threshold else None

@@ -43,11 +43,10 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.ledger import Budget
-from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales, root_up, round_up
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["FineGrid", "fine_grid", "on_grid", "with_noise"]
+__all__ = ["FineGrid", "fine_grid", "on_grid"]
 
 _TAU_SHARE = 2.0**-10  # of delta, at most, for the distance between discrete and continuous noise
 
@@ -163,8 +162,3 @@ def on_grid(vector: np.ndarray, grid: FineGrid, adjacency: Adjacency) -> Sensiti
         raise ValueError(f"the vector has {clipped.size} numbers, the grid was made for {grid.size}")
     integers = np.rint(np.ldexp(clipped, -grid.exponent)).astype(np.int64)
     return Sensitive(integers, adjacency, l1=round_up(Fraction(grid.l2) * grid.size), l2=grid.l2, linf=grid.l2)
-
-
-def with_noise(exact: Sensitive, grid: FineGrid, seed: np.random.Generator | None = None) -> np.ndarray:
-    """The integers plus the grid's noise; times ``grid.step`` they estimate the vector."""
-    return samplers.discrete_gaussian(exact.value, grid.noise.scale, seed=seed)

@@ -53,7 +53,6 @@ __all__ = [
     "marked_cells",
     "released_cells",
     "stability_histogram",
-    "stable_cells",
     "tail_quantile",
 ]
 
@@ -160,15 +159,15 @@ def marked_cells(keys: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.n
     return cells, counts.astype(np.int64)
 
 
-def stable_cells(
-    keys: np.ndarray, blocks: np.ndarray, histogram: StabilityHistogram, seed: np.random.Generator | None = None
+def released_cells(
+    cells: np.ndarray, counts: np.ndarray, histogram: StabilityHistogram, seed: np.random.Generator | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cells whose noisy numbers of blocks reach the threshold, in lexicographic order, and these numbers.
 
     Parameters
     ----------
-    keys, blocks
-        As in :func:`marked_cells`; at most `n_marks` marks for each block.
+    cells, counts
+        Of :func:`marked_cells`, from at most `n_marks` marks for each block.
     histogram : StabilityHistogram
     seed : numpy.random.Generator, optional
         For tests and benchmarks only: the result is then not private.
@@ -177,13 +176,6 @@ def stable_cells(
     -----
     Privacy: see the module. The order is that of the keys, and so says nothing about counts.
     """
-    return released_cells(*marked_cells(keys, blocks), histogram, seed)
-
-
-def released_cells(
-    cells: np.ndarray, counts: np.ndarray, histogram: StabilityHistogram, seed: np.random.Generator | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """As :func:`stable_cells`, for marked cells and the exact numbers of their blocks."""
     noisy = samplers.discrete_gaussian(counts, histogram.scale, seed=seed)
     kept = noisy >= histogram.threshold
     return cells[kept], noisy[kept]

@@ -15,7 +15,7 @@ that memory stays small and time grows twofold for each; whatever the width, the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import prod
@@ -136,10 +136,7 @@ class _Elimination:
 
     def __init__(self, n: int, edges: Edges, law: SignLaw, given: Sequence[int]) -> None:
         self._law = law
-        self._neighbours: list[set[int]] = [set() for _ in range(n)]
-        for u, v in edges:
-            self._neighbours[u].add(v)
-            self._neighbours[v].add(u)
+        self._neighbours = _linked(n, edges)
         # No coefficient exceeds the sum of all weights without f.
         self._bits = n + len(edges) * max(law.agree, law.disagree).bit_length() + 1
         self._roots, self._buckets = _buckets(self._neighbours, set(given))
@@ -195,14 +192,38 @@ class _Elimination:
         return 0 if power < 0 else (polynomial >> (self._bits * power)) & ((1 << self._bits) - 1)
 
 
+def _linked(n: int, edges: Edges) -> list[set[int]]:
+    """The neighbours of each vertex."""
+    neighbours: list[set[int]] = [set() for _ in range(n)]
+    for u, v in edges:
+        neighbours[u].add(v)
+        neighbours[v].add(u)
+    return neighbours
+
+
+def _min_fill(neighbours: list[set[int]], given: Iterable[int]) -> Iterator[tuple[int, dict[int, set[int]]]]:
+    """Each vertex that is not given, in the order of elimination, with the graph that is left before it goes."""
+    out = set(given)
+    left = {v: neighbours[v] - out for v in range(len(neighbours)) if v not in out}
+
+    def cost(v: int) -> tuple[int, int, int]:
+        return sum(b not in left[a] for a, b in combinations(left[v], 2)), len(left[v]), v  # pairs that it would join
+
+    while left:
+        v = min(left, key=cost)
+        yield v, left
+        scope = left.pop(v)
+        for u in scope:
+            left[u] |= scope
+            left[u] -= {u, v}
+
+
 def _buckets(neighbours: list[set[int]], given: set[int]) -> tuple[list[_Bucket], list[_Bucket]]:
     """The roots, and all buckets in the order of elimination, for the vertices that are not given."""
-    left = {v: neighbours[v] - given for v in range(len(neighbours)) if v not in given}
     waiting: list[_Bucket] = []
     order: list[_Bucket] = []
-    while left:
-        v = min(left, key=lambda u: (_missing(left, u), len(left[u]), u))
-        scope = _remove(left, v)
+    for v, left in _min_fill(neighbours, given):
+        scope = left[v]
         bucket = _Bucket(v, tuple(sorted(scope)), tuple(u for u in neighbours[v] if u in scope or u in given))
         bucket.inner = [other for other in waiting if v in other.scope]
         waiting = [other for other in waiting if v not in other.scope] + [bucket]
@@ -210,30 +231,14 @@ def _buckets(neighbours: list[set[int]], given: set[int]) -> tuple[list[_Bucket]
     return waiting, order
 
 
-def _missing(left: dict[int, set[int]], v: int) -> int:
-    """Pairs of neighbours that eliminating v would join: min-fill."""
-    return sum(b not in left[a] for a, b in combinations(left[v], 2))
-
-
-def _remove(left: dict[int, set[int]], v: int) -> set[int]:
-    scope = left.pop(v)
-    for u in scope:
-        left[u] |= scope
-        left[u] -= {u, v}
-    return scope
-
-
 def _excess(neighbours: list[set[int]], width: int) -> list[int]:
     """Vertices without which an elimination by min-fill has at most this width: those of largest degree on the way."""
     given: list[int] = []
     while True:
-        left = {v: neighbours[v] - set(given) for v in range(len(neighbours)) if v not in given}
-        while left:
-            v = min(left, key=lambda u: (_missing(left, u), len(left[u]), u))
+        for v, left in _min_fill(neighbours, given):
             if len(left[v]) > width:
                 given.append(max(left, key=lambda u: (len(left[u]), -u)))
                 break
-            _remove(left, v)
         else:
             return given
 
@@ -241,11 +246,7 @@ def _excess(neighbours: list[set[int]], width: int) -> list[int]:
 def _eliminate(edges: Edges, law: SignLaw, seed: np.random.Generator | None, width: int = _WIDTH) -> np.ndarray:
     """By elimination, for each labelling of the vertices in excess of the width, one of which is drawn on the way."""
     n = len(law.sizes) - 1
-    neighbours: list[set[int]] = [set() for _ in range(n)]
-    for u, v in edges:
-        neighbours[u].add(v)
-        neighbours[v].add(u)
-    given = _excess(neighbours, width)
+    given = _excess(_linked(n, edges), width)
     elimination = _Elimination(n, edges, law, given)
     seen, kept = 0, None
     for values in product((0, 1), repeat=len(given)):

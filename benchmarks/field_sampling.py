@@ -13,10 +13,10 @@ import dataclasses
 
 import numpy as np
 
-from pgmpy_dp.models.glauber import BinaryGlauber, PairwiseGlauber, half_logistic
+from benchmarks.glauber import BinaryGlauber, PairwiseGlauber, as_polynomial, half_logistic
+from benchmarks.mixing import gibbs_burn_in
 from pgmpy_dp.models.junction_tree import InferenceTooLarge
-from pgmpy_dp.models.mixing import gibbs_burn_in
-from pgmpy_dp.models.random_fields import Pairwise, RandomField, as_polynomial
+from pgmpy_dp.models.random_fields import Pairwise, RandomField
 
 __all__ = ["DoesNotCouple", "sample_field"]
 
@@ -57,7 +57,7 @@ def sample_field(
         * "auto": "exact" where the tree fits; else "gibbs" where `burn_in` is given; else "perfect" where it ends;
           else "gibbs".
     burn_in : int, optional
-        Sweeps of "gibbs"; by default :func:`~pgmpy_dp.models.mixing.gibbs_burn_in`, which says what it guarantees.
+        Sweeps of "gibbs"; by default :func:`~benchmarks.mixing.gibbs_burn_in`, which says what it guarantees.
     memory_limit : int
         Bytes that the junction tree may take.
 

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from pgmpy_dp.models.glauber import BinaryGlauber, PairwiseGlauber, half_logistic
-from pgmpy_dp.models.random_fields import Pairwise, RandomField, as_polynomial
+from benchmarks.glauber import BinaryGlauber, PairwiseGlauber, as_polynomial, half_logistic
+from pgmpy_dp.models.random_fields import Pairwise, RandomField
 
 __all__ = ["dobrushin_burn_in", "gibbs_burn_in", "influences"]
 

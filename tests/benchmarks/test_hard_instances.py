@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.hard_instances import (
+from benchmarks.hard_instances import (
     coded_blocks,
     coded_matching,
     hard_pairwise,

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_tables import table_pairs
 from pgmpy_dp.estimators import EdgeVoting, StableStructure
 from pgmpy_dp.plans.block_graphs import BlockSettings, block_arguments, plan_blocks
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_tables import table_pairs
 
 __all__ = ["VOTERS", "vote_cases", "vote_pairs"]
 
@@ -69,7 +69,7 @@ def vote_cases() -> list[ReplayCase]:
             f"{estimator.__name__}, {learner}, {adjacency}, {budget}",
             partial(_fit, estimator, budget=budget, learner=learner, adjacency=adjacency, n_blocks=(1, 2, 5)[k % 3]),
             partial(vote_pairs, adjacency=adjacency),
-            8 + 3 + 3,
+            8 + 3 + 1,
         )
         for k, (estimator, budget, learner, adjacency) in enumerate(fits)
     ]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_gradients import gradient_cases
-from pgmpy_dp.auditing.replay_parities import parity_cases
-from pgmpy_dp.auditing.replay_tables import check_cases, object_frame, table_cases
-from pgmpy_dp.auditing.replay_votes import vote_cases
 from pgmpy_dp.private.data.table import PrivateTable
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_gradients import gradient_cases
+from tests.auditing.replay_parities import parity_cases
+from tests.auditing.replay_tables import check_cases, object_frame, table_cases
+from tests.auditing.replay_votes import vote_cases
 
 __all__ = ["ODD_UNITS", "PERSON", "as_persons", "of_persons", "unit_cases", "unit_pairs"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_tables import BUDGETS
 from pgmpy_dp.estimators import PrivateGraphicalLasso
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_tables import BUDGETS
 
 __all__ = ["person_pairs", "vector_cases", "vector_pairs"]
 
@@ -95,7 +95,14 @@ def vector_cases() -> list[ReplayCase]:
         if adjacency == "add_remove" or options.get("mechanism") != "one-sided-wishart":
             fit = partial(_fit, budget=budget, adjacency=adjacency, **options)
             name = ", ".join(["PrivateGraphicalLasso", *map(str, options.values()), adjacency, str(budget)])
-            cases.append(ReplayCase(name, fit, partial(vector_pairs, adjacency=adjacency), 4 + len(_ODD) + _RANDOM))
+            cases.append(
+                ReplayCase(
+                    name,
+                    fit,
+                    partial(vector_pairs, adjacency=adjacency),
+                    4 + (2 if adjacency == "replace_one" else len(_ODD) + _RANDOM),
+                )
+            )
     for budget, options, adjacency in itertools.product(
         BUDGETS, ({}, around[1], output), ("add_remove", "replace_one")
     ):

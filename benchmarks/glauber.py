@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 from scipy import sparse
 
-from pgmpy_dp.models.random_fields import BinaryField, Pairwise
+from pgmpy_dp.models.random_fields import BinaryField, Pairwise, RandomField
 
 __all__ = ["BinaryGlauber", "PairwiseGlauber", "half_logistic"]
 
@@ -165,3 +165,12 @@ class PairwiseGlauber:
     def codes(self, state: np.ndarray) -> np.ndarray:
         """State numbers of a one-hot state, shape (p, n)."""
         return np.stack([state[slot].argmax(axis=0) for slot in self._slots])
+
+
+def as_polynomial(field: RandomField) -> BinaryField | None:
+    """The field as a polynomial; None where not all variables are binary."""
+    if isinstance(field, BinaryField):
+        return field
+    if isinstance(field, Pairwise):
+        return as_polynomial(field.to_ising()) if set(field.cardinalities) <= {2} else None
+    return field.to_binary_field()

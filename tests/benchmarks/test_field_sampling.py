@@ -9,20 +9,19 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from pgmpy_dp.models.field_sampling import DoesNotCouple, _from_the_past, sample_field
-from pgmpy_dp.models.glauber import BinaryGlauber, PairwiseGlauber, half_logistic
-from pgmpy_dp.models.junction_tree import InferenceTooLarge
-from pgmpy_dp.models.mixing import dobrushin_burn_in, gibbs_burn_in, influences
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.models.random_graphs import (
+from benchmarks.field_sampling import DoesNotCouple, _from_the_past, sample_field
+from benchmarks.glauber import BinaryGlauber, PairwiseGlauber, half_logistic
+from benchmarks.mixing import dobrushin_burn_in, gibbs_burn_in, influences
+from benchmarks.random_graphs import (
     named_graph,
     random_binary_field,
     random_hyperedges,
     random_ising,
     random_pairwise,
 )
-
-from .test_random_fields import all_codes, joint
+from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
+from tests.models.test_random_fields import all_codes, joint
 
 FALSE_ALARM = 1e-6
 """Of each test of samples against a distribution."""
@@ -225,13 +224,13 @@ def test_automatic_choices(monkeypatch):
     np.testing.assert_array_equal(sample_field(small, 9, rng(20)), sample_field(small, 9, rng(20), method="exact"))
     # Bounding chains of strong mixed signs do not meet; the chains themselves do.
     mixed = random_ising(named_graph("regular", 40, rng(21)), rng(21), weight=0.7)
-    monkeypatch.setattr("pgmpy_dp.models.field_sampling.MAX_SWEEPS", 64)
+    monkeypatch.setattr("benchmarks.field_sampling.MAX_SWEEPS", 64)
     with pytest.raises(DoesNotCouple, match="within 64 sweeps"):
         sample_field(mixed, 10, rng(22), method="perfect")
     assert sample_field(mixed, 10, rng(22), memory_limit=2**10).shape == (10, 40)
     # Far below the critical temperature pairs end in opposite phases.
     frozen = random_ising(nx.complete_graph(30), rng(23), weight=0.5, attractive=True)
-    monkeypatch.setattr("pgmpy_dp.models.mixing.LONGEST", 50)
+    monkeypatch.setattr("benchmarks.mixing.LONGEST", 50)
     with pytest.raises(ValueError, match="no default burn_in"):
         sample_field(frozen, 10, rng(24), memory_limit=2**10)
     with pytest.raises(ValueError, match="no default burn_in"):

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
-from pgmpy_dp.auditing.replay_tables import BUDGETS, ODD_CELLS, object_frame
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.plans import halves, interactions, parities
 from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
@@ -20,6 +18,8 @@ from pgmpy_dp.plans.interactions import InteractionSettings
 from pgmpy_dp.plans.parities import ParitySettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
+from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_tables import BUDGETS, ODD_CELLS, object_frame
 
 __all__ = ["LARGE", "moment_pairs", "parity_cases"]
 
@@ -89,7 +89,7 @@ def parity_cases() -> list[ReplayCase]:
             f"{name}, {adjacency}, {budget}",
             partial(fit, budget=budget, adjacency=adjacency),
             partial(moment_pairs, adjacency=adjacency, states=states, sizes=sizes),
-            len(states) * len(sizes) + len(ODD_CELLS[::4]) if states is not WIDE else 2,
+            len(states) * len(sizes) + len(ODD_CELLS[::4]) if states is not WIDE else 1 + (budget.rho is not None),
         )
         for (name, (fit, states, sizes)), adjacency, budget in itertools.product(
             FITS.items(), ("add_remove", "replace_one"), BUDGETS

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.random_graphs import (
+from benchmarks.random_graphs import (
     named_graph,
     random_binary_field,
     random_hyperedges,

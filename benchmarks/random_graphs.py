@@ -1,6 +1,6 @@
 """Random fields on given graphs, with a width, a smallest edge weight or a weight that is met exactly.
 
-For tests, tutorials and benchmarks: the guarantees of the learners are stated in the width and the smallest weight.
+For tests and benchmarks: the guarantees of the learners are stated in the width and the smallest weight.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay_cases import ReplayCase
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private.budget import Budget
+from tests.auditing.replay_cases import ReplayCase
 
 __all__ = ["SEQUENCE_FITS", "fit_sequences", "sequence_cases", "sequence_frame", "sequence_pairs"]
 

@@ -1,0 +1,240 @@
+"""What options say of columns: a schema that is described on the command line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pgmpy_dp.cli.application import ask_for, note
+from pgmpy_dp.cli.arguments import parse_assignment, parse_states
+from pgmpy_dp.cli.files import load_schema
+
+if TYPE_CHECKING:
+    from pgmpy_dp.schema import Number, Schema
+
+__all__ = [
+    "CasefoldOption",
+    "CutsOption",
+    "DateOption",
+    "ImpossibleOption",
+    "MissingOption",
+    "NumberOption",
+    "OtherOption",
+    "RecodeOption",
+    "SchemaOption",
+    "StripOption",
+    "TextsOption",
+    "VariableOption",
+    "declared_number",
+    "described",
+    "reading_options",
+]
+
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option("--schema", help="JSON file of the public schema, in place of the options after this one."),
+]
+VariableOption = Annotated[
+    list[str] | None, typer.Option("--variable", help='A column and all of its possible values: "sex=F,M".')
+]
+CutsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cuts", help='A column of numbers without bounds, and where to cut it: "age=25,45,65" has 4 states.'
+    ),
+]
+NumberOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--number",
+        help='A column of numbers within bounds: "age=0:120"; of whole ones "age=0:120:1"; with its cells "age=0:120 '
+        'cuts 18,65" or "age=0:120 bins 12"; and "missing drop", "outside drop" or "outside state".',
+    ),
+]
+DateOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--date",
+        help='A column of days, as --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y".',
+    ),
+]
+OtherOption = Annotated[
+    list[str] | None, typer.Option("--other", help='State that takes all other values: "job=unknown".')
+]
+TextsOption = Annotated[
+    list[str] | None, typer.Option("--texts", help="A column that holds intervals as texts, having been cut already.")
+]
+MissingOption = Annotated[
+    list[str] | None,
+    typer.Option("--missing", help='Cells that are read as missing, everywhere or in a column: "?,NA", "age=-9,999".'),
+]
+StripOption = Annotated[bool, typer.Option("--strip", help="Blanks around values make no difference.")]
+CasefoldOption = Annotated[bool, typer.Option("--casefold", help="Upper and lower case make no difference.")]
+RecodeOption = Annotated[
+    list[str] | None, typer.Option("--recode", help='Cells of a column that mean another one: "sex:Male=M,female=F".')
+]
+ImpossibleOption = Annotated[
+    list[str] | None, typer.Option("--impossible", help='What cannot be: "age < 15 -> marital = never".')
+]
+
+_RANGE = re.compile(r"\s*[0-9.]+\s*(?:-|–|to)\s*[0-9.]+\s*")
+_CELL = r'\s*(?:"(?P<{0}_marked>(?:[^"]|"")*)"|(?P<{0}>[^=,"]*?))\s*'
+_PAIR = re.compile(f"{_CELL.format('cell')}={_CELL.format('state')}(?:,|$)")
+_EXAMPLES = {"--number": '"age=0:120:1 cuts 18,65"', "--date": '"admitted=2001-01-01:2020-12-31 bins 20"'}
+
+
+def described(path: Path | None, states: dict[str, Any] | None = None, **options: Any) -> Schema:
+    """The schema of a file, or of what options say, by their names; `states` are those of a codebook."""
+    from pgmpy_dp.schema import Number, Schema, almost_intervals, interval_states
+
+    if path is not None:
+        for name, given in options.items():
+            if given:
+                ask_for(f"--{name}", given, "a schema was passed too; write it into that file (pgmpy-dp schema)")
+        return load_schema(path)
+    reading = {name: options.pop(name) for name in ("missing", "strip", "casefold", "recode")}
+    other, texts, impossible = (options.pop(name) or [] for name in ("other", "texts", "impossible"))
+    found: dict[str, Any] = dict(states or {})
+    for option, given in ((f"--{name}", given) for name, given in options.items()):
+        for text in given or []:
+            declared: Any
+            name, declared = declared_number(text, option) if option in _EXAMPLES else parse_states(text, option)
+            if name in found:
+                ask_for(option, text, f"{name} was described before; describe each variable once")
+            found[name] = interval_states(_numbers(option, text, declared)) if option == "--cuts" else declared
+    if not found:
+        hint = (
+            'describe columns by options, such as --variable "sex=F,M" --number "age=0:120:1 cuts 18,65", or by a file'
+        )
+        ask_for("--variable", None, hint)
+    others = dict(parse_assignment(text, "--other") for text in other)
+    for name, listed in found.items():
+        if isinstance(listed, Number) or name in texts:
+            continue
+        meant = almost_intervals(listed, others.get(name))
+        if meant is not None:
+            cut = f'--number "{name}=LOWER:UPPER cuts {_cuts(meant)}" or --cuts "{name}={_cuts(meant)}"'
+            what = f"intervals, but compared as texts; for a column of numbers write {cut}"
+            ask_for(f"the list of states of {name}", listed, f"{what}; for one of such texts add --texts {name}")
+        ranges = [state for state in listed if _RANGE.fullmatch(state)]
+        if ranges:
+            note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
+    return Schema(found, other=others, texts=texts, impossible=impossible, **reading_options(found, **reading))
+
+
+def declared_number(text: str, option: str) -> tuple[str, Number]:
+    """Name and declaration from --number or --date.
+
+    Examples
+    --------
+    >>> declared_number("age=0:120:1 cuts 18,65 missing drop", "--number")[1].states
+    ('[0,18)', '[18,65)', '[65,120]')
+    """
+    from pgmpy_dp.schema import Date, Number
+
+    name, said = parse_assignment(text, option)
+    is_date = option == "--date"
+    try:
+        first, *words = shlex.split(said) or [""]
+    except ValueError:
+        ask_for(option, text, f"a quotation mark is not closed; write {_EXAMPLES[option]}")
+    bounds, allowed = first.split(":"), ["cuts", "bins", "missing", "outside", *(["format"] if is_date else [])]
+    if len(bounds) not in (2, 3):
+        ask_for(option, text, f"write lower and upper bound with a colon between: {_EXAMPLES[option]}")
+    options: dict[str, Any] = dict(zip(words[::2], words[1::2], strict=False))
+    if len(words) % 2 or set(words[::2]) - set(allowed) or 2 * len(options) < len(words):
+        what = f"after the bounds write each of {', '.join(allowed)} once at most, and behind it a blank and its value"
+        ask_for(option, text, f"{what}, without blanks in it: {_EXAMPLES[option]}")
+    ends: list[Any] = bounds[:2] if is_date else _numbers(option, text, bounds[:2])
+    if len(bounds) == 3:
+        [options["resolution"]] = _numbers(option, text, bounds[2:])
+    if "cuts" in options:
+        cuts = options["cuts"].split(",")
+        options["cuts"] = cuts if is_date else _numbers(option, text, cuts)
+    if "bins" in options:
+        if not options["bins"].isdecimal():
+            ask_for(option, text, "bins is no whole number; write how many cells there are, such as bins 20")
+        options["bins"] = int(options["bins"])
+    try:
+        return name, (Date if is_date else Number)(*ends, **options)
+    except (TypeError, ValueError) as error:
+        ask_for(option, text, str(error))
+
+
+def reading_options(
+    names: Iterable[str], missing: list[str] | None, strip: bool, casefold: bool, recode: list[str] | None
+) -> dict[str, Any]:
+    """The options of a schema that say how cells are read.
+
+    Examples
+    --------
+    >>> found = reading_options(["age", "sex"], ["?", "age=-9,999"], True, False, ["sex:Male=M"])
+    >>> found["missing"], found["recode"]
+    ({'age': ['?', '-9', '999'], 'sex': ['?']}, {'sex': {'Male': 'M'}})
+    """
+    everywhere: list[str] = []
+    named: dict[str, list[str]] = {}
+    for text in missing or []:
+        if "=" in text:
+            name, cells = parse_states(text, "--missing")
+            _known(name, names, "--missing", text)
+            named.setdefault(name, []).extend(cells)
+        else:
+            everywhere += parse_states(f"all={text}", "--missing")[1]
+    recoded: dict[str, dict[str, str]] = {}
+    for text in recode or []:
+        name, sign, pairs = text.partition(":")
+        if not sign:
+            ask_for("--recode", text, 'write the column, a colon, and cell=state with commas between: "sex:Male=M"')
+        _known(name.strip(), names, "--recode", text)
+        recoded.setdefault(name.strip(), {}).update(_pairs(pairs, text))
+    return {
+        "missing": {name: [*everywhere, *named.get(name, [])] for name in names} if named else everywhere,
+        "strip": strip,
+        "casefold": casefold,
+        "recode": recoded,
+    }
+
+
+def _pairs(pairs: str, text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    place = 0
+    while place < len(pairs) or pairs[place - 1 :] in ("", ","):
+        match = _PAIR.match(pairs, place)
+        if match is None or not (match["state"] or match["state_marked"]):
+            ask_for(
+                "--recode", text, 'write cell=state with commas between, marks around one that has a , or =: "x:a=b"'
+            )
+        cell, state = (
+            match[part] if match[f"{part}_marked"] is None else match[f"{part}_marked"].replace('""', '"')
+            for part in ("cell", "state")
+        )
+        if found.setdefault(cell, state) != state:
+            ask_for("--recode", text, f"{cell!r} is there twice; write each cell once")
+        place = match.end()
+    return found
+
+
+def _known(name: str, names: Iterable[str], option: str, text: str) -> None:
+    if name not in names:
+        ask_for(option, text, f"{name} is no column that was described; these are {', '.join(names)}")
+
+
+def _numbers(option: str, text: str, parts: Iterable[str]) -> list[float]:
+    try:
+        return [float(part.replace("_", "no number")) for part in parts]
+    except ValueError:
+        example = _EXAMPLES.get(option, 'ascending, with commas between: "age=25,45.5"')
+        ask_for(option, text, f"write numbers with decimal points and no other signs, {example}")
+
+
+def _cuts(states: list[str]) -> str:
+    """The cuts of states of intervals, as --cuts takes them."""
+    from pgmpy_dp.schema import interval_cuts
+
+    return ",".join(f"{cut:.15g}" for cut in interval_cuts(states) or ())

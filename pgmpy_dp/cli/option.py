@@ -1,0 +1,72 @@
+"""Options that several commands share: what they are called, what they may be, and what help says of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class TableAdjacency(StrEnum):
+    """Which tables are neighbours."""
+
+    ADD_REMOVE = "add_remove"
+    REPLACE_ONE = "replace_one"
+
+
+class Structure(StrEnum):
+    """Where the graph comes from when it is not given."""
+
+    LEARN = "learn"
+    CHOW_LIU = "chow-liu"
+    INDEPENDENT = "independent"
+
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The private records: .csv, .tsv (or either with .gz) or .parquet.")
+]
+Ledger = Annotated[
+    Path | None, typer.Option("--ledger", help="File that counts what is spent on these records; made if new.")
+]
+BudgetEpsilon = Annotated[
+    float | None, typer.Option("--budget-epsilon", help="Of a new ledger; default: what this fit spends.")
+]
+BudgetDelta = Annotated[float, typer.Option("--budget-delta", help="Of a new ledger.")]
+BudgetRho = Annotated[float | None, typer.Option("--budget-rho", help="Of a new ledger.")]
+SchemaFile = Annotated[Path, typer.Option("--schema", help="JSON file of the public schema; see pgmpy-dp schema.")]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", help="Budget: epsilon; alone, pure epsilon-DP.")]
+Delta = Annotated[float, typer.Option("--delta", help="Beside --epsilon: (epsilon, delta)-DP; far below 1/n.")]
+Rho = Annotated[float | None, typer.Option("--rho", help="Budget: rho-zCDP, instead of --epsilon.")]
+Edges = Annotated[str | None, typer.Option("--edges", help='Public graph, e.g. "age-income,sex-income".')]
+EdgesFile = Annotated[Path | None, typer.Option("--edges-file", help="Public graph: CSV with two variables a line.")]
+Adjacency = Annotated[
+    TableAdjacency, typer.Option("--adjacency", help="What is protected: a record's presence, or its values.")
+]
+NRecords = Annotated[
+    int | None, typer.Option("--n-records", help="Number of records, if public (required for replace_one).")
+]
+Unit = Annotated[
+    str | None, typer.Option("--unit", help="Column of persons, who are protected with all their records.")
+]
+RowsPerUnit = Annotated[
+    str,
+    typer.Option("--rows-per-unit", help='How many records of a person count (drawn), or "shares" for all in part.'),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter", help='Of text: the sign between fields, or the word "tab"; default: a comma, in .tsv a tab.'
+    ),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Of text: utf-8 (default), cp1252 (Windows), latin-1 or another.")
+]
+Decimal = Annotated[str | None, typer.Option("--decimal", help='Of text: "." (default) or "," before the fraction.')]
+Thousands = Annotated[
+    str | None, typer.Option("--thousands", help='Of text: the sign between groups of three digits, such as ".".')
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace outputs that exist.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]

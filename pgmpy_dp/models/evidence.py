@@ -1,0 +1,153 @@
+"""What is known of a variable, as a person says it, in the states of a model: a state, a number, a day, a range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.schema import Number, Schema, interval_cuts, match_key
+
+__all__ = ["likelihood", "state_of"]
+
+
+def likelihood(
+    schema: Schema, name: Hashable, given: Any, values: Values | None = None, *, event: bool = False
+) -> np.ndarray:
+    """How likely what is known of a variable is in each of its states.
+
+    Parameters
+    ----------
+    schema : Schema
+        Whose states of the variable are the model's.
+    name : hashable
+    given : object
+        A state; for a variable of numbers also a number, a day or its text, None for missing, or a range: a pair of
+        ends, a slice, a pandas Interval, or a text ``"30:40"``. Both ends belong to a range, but for those that an
+        Interval leaves open; an end of None (``"30:"``) is the bound.
+    values : Values, optional
+        How numbers are distributed within the states; default: uniformly within each cell.
+    event : bool, default False
+        Whether a number is itself, and not the state that it is in.
+
+    Returns
+    -------
+    ndarray of shape (states,)
+        1 in the state that it is and 0 in others; of a range, the share of each state's values that lie in it.
+
+    Raises
+    ------
+    ValueError
+        For what is no state, numbers outside the bounds, and ranges without a value.
+
+    Examples
+    --------
+    >>> schema = Schema({"age": Number(0, 40, cuts=[10, 20, 30], resolution=1)})
+    >>> likelihood(schema, "age", 12), likelihood(schema, "age", (5, 20)).round(3)
+    (array([0., 1., 0., 0., 0.]), array([0.5, 1. , 0.1, 0. , 0. ]))
+    """
+    declared = schema[name]
+    found = None
+    if isinstance(declared, Number):
+        number = declared.reads(schema.reading(name)(match_key(given)))
+        if number is not None and not math.isnan(number):
+            found = (given, given, "both") if event else None
+        elif number is not None and not (isinstance(given, str) and given in schema.states[name]):
+            found = _range(given)
+    if found is None:
+        weights = np.zeros(schema.cardinality(name))
+        weights[state_of(schema, name, given)] = 1.0
+        return weights
+    low, high, closed = found
+    low, high = (end if end is None else _end(schema, name, end, given) for end in (low, high))
+    if low is not None and high is not None and low > high:
+        _refuse(name, given, "is a range that ends before it begins; swap its ends")
+    weights = (Values(declared) if values is None else values).shares(low, high, closed)
+    if not weights.any():
+        _refuse(name, given, "has no value of the variable in it; pass a wider range")
+    return weights
+
+
+def state_of(schema: Schema, name: Hashable, given: Any) -> int:
+    """The position of the state in which a value counts; ValueError where it is a value of none.
+
+    Parameters
+    ----------
+    schema : Schema
+    name : hashable
+    given : object
+        As a cell of a table, or a state.
+
+    Examples
+    --------
+    >>> state_of(Schema({"age": Number(0, 120, cuts=[18, 65])}), "age", "65")
+    2
+    """
+    declared, key = schema[name], schema.reading(name)(match_key(given))
+    states = schema.states[name]
+    if isinstance(declared, Number):
+        number = declared.reads(key)
+        if number is not None and math.isnan(number):
+            if key[0] == "text" and key[1] in states:
+                return states.index(key[1])
+            _refuse(name, given, _remedy(schema, name))
+        if number is not None and declared.outside != "state" and not declared.lower <= number <= declared.upper:
+            _refuse(name, given, f"is outside {_bounds(declared)}")
+    # The state of all other values is meant by nothing but its name: what is unknown may be a slip.
+    elif key not in map(schema.reading(name).spelled, map(match_key, states)) and not (
+        interval_cuts(states) and key[0] == "number"
+    ):
+        _refuse(name, given, _remedy(schema, name))
+    code = schema.coder(name)(match_key(given))
+    if code < 0:
+        _refuse(name, given, f"has no state in the model; use {_states(states)}")
+    return code
+
+
+def _range(given: Any) -> tuple[Any, Any, str] | None:
+    """The ends of a range and which belong to it; None for what is no range."""
+    if isinstance(given, tuple | list) and len(given) == 2:
+        return given[0], given[1], "both"
+    if isinstance(given, slice) and given.step is None:
+        return given.start, given.stop, "both"
+    if isinstance(given, str) and given.count(":") == 1:
+        low, high = given.split(":")
+        return low.strip() or None, high.strip() or None, "both"
+    if all(hasattr(given, part) for part in ("left", "right", "closed")):
+        return given.left, given.right, given.closed
+    return None
+
+
+def _end(schema: Schema, name: Hashable, end: Any, given: Any) -> float:
+    declared = schema.numbers[name]
+    number = declared.reads(schema.reading(name)(match_key(end)))
+    if number is None or math.isnan(number):
+        _refuse(name, given, f"is a range whose end {end!r} is no {declared.kind}; write low:high, or (low, high)")
+    if not declared.lower <= number <= declared.upper:
+        _refuse(name, given, f"is a range beyond {_bounds(declared)}; leave an end out for the bound")
+    return number
+
+
+def _bounds(declared: Number) -> str:
+    return f"the bounds {declared.text(declared.lower)} to {declared.text(declared.upper)}"
+
+
+def _remedy(schema: Schema, name: Hashable) -> str:
+    states = _states(schema.states[name])
+    if name not in schema.numbers:
+        return f"is no state of it; use {states}"
+    kind = schema.numbers[name].kind
+    return f"is no {kind}, range or state of it; use a {kind}, a range low:high, or {states}"
+
+
+def _states(states: tuple) -> str:
+    texts = ["None (missing)" if state is None else str(state) for state in states]
+    shown = texts if len(texts) <= 20 else [*texts[:10], "...", texts[-1]]
+    return f"one of the states {', '.join(shown)}"
+
+
+def _refuse(name: Hashable, given: Any, what: str) -> NoReturn:
+    raise ValueError(f"variable {name!r} is given as {given!r}, which {what}")

@@ -1,0 +1,114 @@
+"""Models in which some combinations of states are impossible, for reasons that are public.
+
+A *box* gives some variables a set of states each, which they cannot have together. A model that obeys boxes is a
+distribution conditioned on the records outside of all of them: multiplied by tables of 0 and 1, and normalised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.inference import require_inference
+from pgmpy_dp.models.log_linear import LogLinearModel
+
+__all__ = ["forbidden_cells", "obeying", "with_zeros"]
+
+Box = Mapping[Hashable, frozenset[int]]
+
+_BARELY = -1e5
+"""Log-potential of a zero of the model where every possible record has one: far below any other potential."""
+
+
+def with_zeros(cliques: Cliques, boxes: Sequence[Box]) -> Cliques:
+    """The layout with a table more for each set of variables of a box that no table has all of.
+
+    Combinatorial: nothing of the size of a table is allocated.
+
+    Parameters
+    ----------
+    cliques : Cliques
+    boxes : sequence of mapping of variable to set of int
+        Numbers of states.
+
+    Examples
+    --------
+    >>> cliques = Cliques(("a", "b", "c"), (2, 2, 2), (("a", "b"), ("c",)))
+    >>> with_zeros(cliques, [{"b": {0}, "c": {1}}, {"b": {0}}]).scopes
+    (('a', 'b'), ('c',), ('b', 'c'))
+    """
+    held = [set(scope) for scope in cliques.scopes]
+    added: list[tuple[Hashable, ...]] = []
+    for box in sorted(boxes, key=len, reverse=True):
+        if not any(set(box) <= scope for scope in held):
+            held.append(set(box))
+            added.append(tuple(name for name in cliques.variables if name in box))
+    return replace(cliques, scopes=(*cliques.scopes, *added)) if added else cliques
+
+
+def forbidden_cells(cliques: Cliques, boxes: Sequence[Box]) -> np.ndarray:
+    """Which cells of the tables of `with_zeros` lie in a box that the table has all variables of.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,), bool
+    """
+    flat = np.zeros(cliques.n_cells, dtype=bool)
+    for scope, table in zip(cliques.scopes, cliques.split(flat), strict=True):
+        for box in boxes:
+            if set(box) <= set(scope):
+                sizes = (range(size) for size in table.shape)
+                axes = [
+                    sorted(box[name]) if name in box else list(all_) for name, all_ in zip(scope, sizes, strict=True)
+                ]
+                table[np.ix_(*axes)] = True
+    return flat
+
+
+def obeying(model: LogLinearModel, boxes: Sequence[Box]) -> LogLinearModel:
+    """The distribution of `model`, given that the record lies outside of all boxes.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+        It may have structural zeros of its own.
+    boxes : sequence of mapping of variable to set of int
+        Numbers of states that cannot be together. Some record must lie outside of them all.
+
+    Returns
+    -------
+    LogLinearModel
+        Over `with_zeros` of the model's tables. What is impossible has probability 0, not a small number.
+
+    Raises
+    ------
+    InferenceTooLarge
+        If inference with the tables of the boxes would exceed the model's `memory_limit`, before they are allocated.
+
+    Notes
+    -----
+    Where the model gives all possible records the probability 0, its own zeros are taken as the limit of a small
+    number: the result is on the possible records that have the fewest of them. (Under loopy inference, by which that
+    cannot be told, wherever the model has zeros.)
+
+    Examples
+    --------
+    >>> cliques = Cliques(("a", "b"), (2, 2), (("a",), ("b",)))
+    >>> model = LogLinearModel(cliques, np.log([0.5, 0.5, 0.8, 0.2]))
+    >>> obeying(model, [{"a": {0}, "b": {1}}]).marginal(["a", "b"]).round(3)
+    array([[0.444, 0.   ],
+           [0.444, 0.111]])
+    """
+    if not boxes:
+        return model
+    cliques = with_zeros(model.cliques, boxes)
+    require_inference(cliques, model.inference, model.memory_limit)
+    theta = np.concatenate([model.theta, np.zeros(cliques.n_cells - model.cliques.n_cells)])
+    forbidden = forbidden_cells(cliques, boxes)
+    found = replace(model, cliques=cliques, theta=np.where(forbidden, -np.inf, theta))
+    if np.isneginf(model.theta).any() and (model.inference != "exact" or not found.is_possible):
+        found = replace(found, theta=np.where(forbidden, -np.inf, np.maximum(theta, _BARELY)))
+    return found

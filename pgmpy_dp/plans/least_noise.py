@@ -1,0 +1,64 @@
+"""Which of Laplace and Gaussian noise is the smaller one, where a budget leaves the choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.sensitive import Noise
+
+__all__ = ["NOISES", "least_noise"]
+
+NOISES = ("auto", "laplace", "gaussian")
+
+
+def least_noise(
+    noises: Callable[[PureDP | ZCDP], Sequence[Noise]], sizes: Sequence[int], budget: Budget, noise: str = "auto"
+) -> PureDP | ZCDP:
+    """The cost under which an operator's arrays have the least noise: pure for Laplace, zCDP for Gaussian.
+
+    Parameters
+    ----------
+    noises : callable
+        From a cost to the noise of each array, by the operator's own formula; ValueError where it would bury any count.
+    sizes : sequence of int
+        Entries of each array.
+    budget : Budget
+        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both. Of units
+        of several records (:class:`~pgmpy_dp.private.budget.UnitBudget`): the cost is one record's.
+    noise : {"auto", "laplace", "gaussian"}
+        "auto" takes the smaller total variance.
+
+    Raises
+    ------
+    ValueError
+        For noise that cannot give the budget, and what `noises` refuses.
+
+    Examples
+    --------
+    >>> least_noise(lambda cost: [Noise("discrete_laplace", 2.0)], [2], Budget(epsilon=1.0))
+    PureDP(epsilon=1.0)
+    """
+    if noise == "gaussian" and budget.rho is None and not budget.delta:
+        raise ValueError(
+            f"noise='gaussian' cannot give {budget}: Gaussian noise has no pure guarantee; "
+            "pass rho, or a delta above 0, or noise='laplace'"
+        )
+    if noise == "laplace" and budget.rho is not None:
+        raise ValueError(
+            f"noise='laplace' is for an epsilon, but the budget is {budget}; pass epsilon, or noise='gaussian', "
+            "which is more accurate for any rho"
+        )
+    costs: list[PureDP | ZCDP] = []
+    if budget.epsilon is not None and noise != "gaussian":
+        costs.append(cost_of(budget, pure=True))
+    if noise != "laplace" and (budget.rho is not None or budget.delta):
+        costs.append(cost_of(budget))
+
+    def variance(cost: PureDP | ZCDP) -> float:
+        return math.fsum(size * one.variance for size, one in zip(sizes, noises(cost), strict=True))
+
+    return min(costs, key=variance)

@@ -1,0 +1,260 @@
+"""Fitted models obey the schema's rules: they are the fit without rules, conditioned on what is possible."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from pgmpy.inference import VariableElimination
+from pgmpy.readwrite import UAIReader, UAIWriter
+
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Schema, learn, preview
+from pgmpy_dp.estimators import (
+    CollectiveEM,
+    CollectiveMAP,
+    NaiveMLE,
+    PrivateChowLiu,
+    PrivateNetwork,
+    PrivatePairwise,
+    PrivateSGD,
+)
+from pgmpy_dp.models import structural_zeros
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.conditioning import ImpossibleEvidence
+from pgmpy_dp.models.inference import InferenceUnavailable
+from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.structural_zeros import with_zeros
+from pgmpy_dp.models.sum_product import inference_size
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Number
+
+VARIABLES = {
+    "age": Number(0, 99, cuts=[15, 40], resolution=1, missing="drop"),
+    "marital": ["never", "married", "widowed"],
+    "sex": ["F", "M"],
+    "pregnant": ["no", "yes"],
+}
+RULES = ["age < 15 -> marital = never", "pregnant = yes -> sex = F & age >= 15"]
+SCHEMA, PLAIN = Schema(VARIABLES, impossible=RULES), Schema(VARIABLES)
+GRAPH = nx.Graph([("age", "marital"), ("sex", "pregnant")])
+NAMES = list(VARIABLES)
+RECORDS = np.indices((3, 3, 2, 2)).reshape(4, -1).T
+
+
+def records(n=2000, seed=0) -> pd.DataFrame:
+    """Some of them break the rules: as everywhere, they count."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({
+        "age": rng.integers(0, 99, n),
+        "marital": rng.choice(VARIABLES["marital"], n),
+        "sex": rng.choice(["F", "M"], n),
+        "pregnant": rng.choice(["no", "yes"], n, p=[0.7, 0.3]),
+    })  # fmt: skip
+
+
+def possible(age: int, marital: int, sex: int, pregnant: int) -> bool:
+    return not (age == 0 and marital != 0) and not (pregnant and (sex == 1 or age == 0))
+
+
+MASK = np.array([possible(*record) for record in RECORDS]).reshape(3, 3, 2, 2)
+
+
+def conditioned(joint: np.ndarray) -> np.ndarray:
+    joint = np.where(MASK, joint, 0.0)
+    return joint / joint.sum()
+
+
+def obeys(frame: pd.DataFrame) -> bool:
+    young = (
+        frame["age"] == "[0,15)"
+        if frame["age"].dtype == object or str(frame["age"].dtype) == "str"
+        else frame["age"] < 15
+    )
+    pregnant = frame["pregnant"] == "yes"
+    return not ((young & (frame["marital"] != "never")) | (pregnant & ((frame["sex"] != "F") | young))).any()
+
+
+def same_release(estimator, schema: Schema):
+    """The same noisy tables under a schema with and without rules."""
+    release = estimator.release_
+    return dataclasses.replace(release, public={**release.public, "schema": schema.to_dict()})
+
+
+def assert_obeyed(model: MarkovNetwork, plain: MarkovNetwork) -> None:
+    joint = model.marginal(NAMES).values
+    np.testing.assert_allclose(joint, conditioned(plain.marginal(NAMES).values), atol=1e-9)
+    assert not joint[~MASK].any() and model.impossible == SCHEMA.impossible and model.check_model()
+    assert obeys(model.sample(3000, 0))
+    assert model.get_partition_function() == pytest.approx(1.0)
+    found = VariableElimination(model).query(["age", "marital"], show_progress=False)
+    table = found.values if found.variables == ["age", "marital"] else found.values.T
+    np.testing.assert_allclose(table, joint.sum(axis=(2, 3)), atol=1e-9)
+    assert table[0, 1] == table[0, 2] == 0.0
+    with_evidence = VariableElimination(model).query(["pregnant"], evidence={"sex": "M"}, show_progress=False)
+    assert (with_evidence.values / with_evidence.values.sum()).tolist() == [1.0, 0.0]  # pgmpy leaves out the division
+
+
+@pytest.mark.parametrize("kind", [CollectiveMAP, NaiveMLE, CollectiveEM])
+def test_parameters_of_a_given_graph(kind):
+    model = MarkovNetwork(GRAPH)
+    estimator = kind(epsilon=5.0, state_names=SCHEMA).fit(model, records())
+    plain = kind().fit_release(GRAPH, same_release(estimator, PLAIN))
+    assert_obeyed(estimator.model_, plain.model_)
+    # The rules are cliques of the model's graph, and of no other.
+    assert {*map(frozenset, estimator.model_.edges)} == {*map(frozenset, [*GRAPH.edges, ("pregnant", "age")])}
+    assert GRAPH.number_of_edges() == 2
+    MarkovNetwork(GRAPH).fit(records(), kind(epsilon=5.0, state_names=SCHEMA)).check_model()
+
+
+@pytest.mark.parametrize("kind", [PrivateNetwork, PrivateChowLiu])
+def test_structures(kind):
+    estimator = kind(epsilon=5.0, state_names=SCHEMA).fit(records())
+    plain = kind().fit_release(same_release(estimator, PLAIN))
+    assert_obeyed(estimator.model_, plain.model_)
+    assert obeys(estimator.sample(500, 1))
+    assert {*map(frozenset, estimator.graph_.edges)} == {*map(frozenset, plain.graph_.edges)}
+
+
+def test_a_field():
+    estimator = PrivatePairwise(epsilon=5.0, width=2.0, state_names=SCHEMA).fit(records())
+    plain = PrivatePairwise(width=2.0).fit_release(same_release(estimator, PLAIN))
+    assert_obeyed(estimator.model_, plain.model_)
+
+
+def test_rules_may_be_said_after_the_release():
+    estimator = CollectiveMAP(epsilon=5.0, state_names=PLAIN).fit(GRAPH, records())
+    again = CollectiveMAP(state_names=SCHEMA).fit_release(GRAPH, estimator.release_)
+    assert_obeyed(again.model_, estimator.model_)
+    assert again.posterior(n_draws=19).interval(["age", "marital"]).loc[1, "upper"] == 0.0
+
+
+def test_private_gradients():
+    estimator = PrivateSGD(epsilon=5.0, delta=1e-6, n_steps=20, state_names=SCHEMA).fit(GRAPH, records())
+    plain = PrivateSGD(epsilon=5.0, delta=1e-6).fit_release(GRAPH, same_release(estimator, PLAIN))
+    assert_obeyed(estimator.model_, plain.model_)
+
+
+def test_loopy_inference():
+    ring = nx.cycle_graph(NAMES)
+    estimator = CollectiveMAP(epsilon=5.0, state_names=SCHEMA, inference="loopy").fit(ring, records())
+    plain = CollectiveMAP(inference="loopy").fit_release(ring, same_release(estimator, PLAIN))
+    model = estimator.model_
+    assert model.marginal(["age", "marital"]).values[0, 1:].tolist() == [0.0, 0.0]
+    assert model.marginal(["sex", "pregnant"]).values[1, 1] == model.marginal(["age", "pregnant"]).values[0, 1] == 0.0
+    with pytest.raises(InferenceUnavailable):
+        model.sample(5)
+    exact, without = model.copy(), plain.model_.copy()
+    exact.inference = without.inference = "exact"
+    joint = exact.marginal(NAMES).values
+    np.testing.assert_allclose(joint, conditioned(without.marginal(NAMES).values), atol=1e-9)
+    np.testing.assert_allclose(model.marginal(["sex"]).values, joint.sum(axis=(0, 1, 3)), atol=0.02)
+    assert obeys(exact.sample(1000, 0))
+
+
+def test_files_and_copies_keep_the_rules(tmp_path):
+    estimator = learn(records(), Budget(epsilon=2.0), SCHEMA)
+    estimator.model_.save(tmp_path / "model.npz")
+    estimator.release_.save(tmp_path / "release.npz")
+    refitted = PrivateNetwork().fit_release(Release.load(tmp_path / "release.npz"))
+    for model in (MarkovNetwork.load(tmp_path / "model.npz"), estimator.model_.copy(), refitted.model_):
+        assert model.impossible == SCHEMA.impossible
+        assert not model.marginal(NAMES).values[~MASK].any() and obeys(model.sample(500, 0))
+    UAIWriter(estimator.model_.rescaled()).write(str(tmp_path / "model.uai"))
+    again = UAIReader(str(tmp_path / "model.uai")).get_model()
+    assert len(again.factors) == len(estimator.model_.factors)
+
+
+def test_intervals_obey_the_rules():
+    estimator = CollectiveMAP(epsilon=5.0, state_names=SCHEMA).fit(GRAPH, records())
+    posterior = estimator.posterior(n_draws=30, random_state=0)
+    table = posterior.interval(["age", "marital"], level=0.9).set_index(["age", "marital"])
+    assert table.loc[("[0,15)", "married")].tolist() == [0.0, 0.0, 0.0]
+    assert table.loc[("[15,40)", "married"), "lower"] > 0
+    assert all(obeys(frame) for frame in posterior.sample(300, n_sets=2, random_state=0))
+    with pytest.raises(ImpossibleEvidence):
+        posterior.interval(["age"], {"sex": "M", "pregnant": "yes"})
+
+
+def test_rules_of_variables_that_are_left_out_are_left_out():
+    graph = nx.Graph([("age", "sex")])
+    model = CollectiveMAP(epsilon=5.0, state_names=SCHEMA).fit(graph, records()).model_
+    assert model.impossible == () and (model.marginal(["age", "sex"]).values > 0).all()
+
+
+def test_noise_that_says_that_only_the_impossible_happens_breaks_nothing():
+    """All records are impossible; the model is what remains of it on what is possible."""
+    frame = pd.DataFrame({"a": [0] * 500, "b": [0] * 500})
+    schema = Schema({"a": [0, 1], "b": [0, 1]}, impossible=["a = 0 & b = 0"])
+    for kind in (CollectiveMAP, NaiveMLE, CollectiveEM):
+        estimator = kind(epsilon=50.0, state_names=schema).fit(nx.Graph([("a", "b")]), frame)
+        joint = estimator.model_.marginal(["a", "b"]).values
+        assert joint[0, 0] == 0.0 and joint.sum() == pytest.approx(1.0)
+        assert (estimator.sample(10) if hasattr(estimator, "sample") else estimator.model_.sample(10)).shape == (10, 2)
+
+
+WIDE = {f"x{i}": [*range(10)] for i in range(12)}
+TOO_WIDE = Schema(WIDE, impossible=[dict.fromkeys(WIDE, 0)])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "graph"),
+    [
+        (CollectiveMAP(epsilon=1.0, state_names=TOO_WIDE), nx.path_graph([*WIDE])),
+        (CollectiveMAP(epsilon=1.0, state_names=TOO_WIDE, inference="auto"), nx.path_graph([*WIDE])),
+        (PrivateNetwork(epsilon=1.0, state_names=TOO_WIDE), None),
+        (PrivateChowLiu(epsilon=1.0, state_names=TOO_WIDE), None),
+    ],
+)
+def test_tables_that_are_too_large_cost_nothing(estimator, graph):
+    table = PrivateTable(pd.DataFrame(columns=[*WIDE]), TOO_WIDE, ledger=Ledger(Budget(epsilon=1.0)))
+    estimator.set_params(state_names=None)
+    with pytest.raises(ValueError, match=r"exact inference needs|rules \(impossible\) need a clique"):
+        estimator.fit(table) if graph is None else estimator.fit(graph, table)
+    assert not table.ledger.entries
+
+
+def test_a_tree_whose_model_is_too_large_is_not_lost(monkeypatch):
+    def too_large(*_):
+        raise InferenceTooLarge("too large")
+
+    estimator = PrivateChowLiu(epsilon=5.0, state_names=SCHEMA)
+    monkeypatch.setattr(structural_zeros, "require_inference", too_large)
+    with pytest.raises(InferenceTooLarge) as failed:
+        estimator.fit(records())
+    monkeypatch.undo()
+    assert estimator.fit_release(failed.value.release).model_.impossible == SCHEMA.impossible
+
+
+def test_what_a_search_may_choose_leaves_room_for_the_rules():
+    names = [f"x{i}" for i in range(6)]
+    rules = [{u: 0, v: 0} for u, v in itertools.pairwise(names)]
+    schema = Schema({name: [0, 1, 2] for name in names}, impossible=rules)
+    rng = np.random.default_rng(0)
+    base = rng.integers(0, 3, 3000)
+    frame = pd.DataFrame({name: np.where(rng.random(3000) < 0.8, base, rng.integers(0, 3, 3000)) for name in names})
+    estimator = PrivateNetwork(epsilon=20.0, state_names=schema, max_clique_cells=27, random_state=0)
+    with pytest.warns(UserWarning, match="random_state"):
+        model = estimator.fit(frame).model_
+    tree = model.to_junction_tree()
+    assert max(np.prod([3] * len(clique)) for clique in tree.nodes) <= 27
+    assert len(estimator.graph_.edges) > 3
+
+
+def test_a_preview_knows_of_rules():
+    found = preview(SCHEMA, GRAPH, Budget(epsilon=5.0), 100_000, n_simulations=2, random_state=0)
+    plain = preview(PLAIN, GRAPH, Budget(epsilon=5.0), 100_000, n_simulations=2, random_state=0)
+    assert found.inference.cells > plain.inference.cells
+    assert found.expected_total_variation < 0.05
+
+
+def test_the_limit_of_memory_is_that_of_the_model_with_rules():
+    layout = Cliques.from_graph(GRAPH, PLAIN.cardinalities)
+    limit = inference_size(layout).memory_bytes
+    assert limit < inference_size(with_zeros(layout, SCHEMA.zeros)).memory_bytes
+    with pytest.raises(InferenceTooLarge):
+        CollectiveMAP(epsilon=1.0, state_names=SCHEMA, memory_limit=limit).fit(GRAPH, records())
+    CollectiveMAP(epsilon=1.0, state_names=PLAIN, memory_limit=limit).fit(GRAPH, records())

@@ -1,0 +1,192 @@
+"""Values within states, and what is known of them, against enumeration."""
+
+import itertools
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import likelihood, state_of
+from pgmpy_dp.schema import Date, Number, Schema
+
+WHOLE = Number(0, 20, cuts=[3, 4, 11], resolution=1, outside="state")
+SMALL = Number(0, 9, cuts=[3, 4], resolution=1)
+EACH = Number(0, 6, resolution=1).fine()
+TENTHS = Number(-0.3, 0.5, bins=3, resolution=0.1, missing="drop")
+DAYS = Date("2019-12-30", "2020-01-09", cuts=["2020-01-01", "2020-01-07"])
+
+
+def every_value(number):
+    """The values of each cell of a variable with a resolution."""
+    count = round((number.upper - number.lower) / number.resolution) + 1
+    values = [round(number.lower + k * number.resolution, 9) + 0.0 for k in range(count)]
+    code = number.coder()
+    return [[v for v in values if code(("number", v)) == k] for k in range(len(number.cells))]
+
+
+def days_of(number):
+    return [list(range(int(a), int(b))) for a, b in itertools.pairwise((*number.edges[:-1], number.upper + 1))]
+
+
+@pytest.mark.parametrize("number", [SMALL, EACH, TENTHS, DAYS], ids=["whole", "each", "tenths", "days"])
+@pytest.mark.parametrize("closed", ["both", "left", "right", "neither"])
+def test_shares_of_every_range_are_counts_of_values(number, closed):
+    cells = days_of(number) if isinstance(number, Date) else every_value(number)
+    values = sorted(set(itertools.chain.from_iterable(cells)))
+    for low, high in itertools.combinations_with_replacement(
+        [*values, *(v + number.resolution / 3 for v in values)], 2
+    ):
+        if low > high or high > number.upper:
+            continue
+        left = {"both": np.less_equal, "left": np.less_equal}.get(closed, np.less)
+        right = {"both": np.less_equal, "right": np.less_equal}.get(closed, np.less)
+        expected = [np.mean([left(low, v) and right(v, high) for v in cell]) for cell in cells]
+        np.testing.assert_allclose(number.shares(low, high, closed), expected, atol=1e-12)
+
+
+def test_shares_without_a_resolution_are_shares_of_the_width():
+    np.testing.assert_allclose(Number(0, 10, cuts=[2, 6]).shares(1, 5), [0.5, 0.75, 0])
+    np.testing.assert_allclose(Number(0, 10, cuts=[2, 6]).shares(None, 2), [1, 0, 0])
+    np.testing.assert_allclose(Number(0, 10, cuts=[2, 6]).shares(6), [0, 0, 1])
+
+
+@pytest.mark.parametrize("number", [WHOLE, EACH, TENTHS, DAYS], ids=["whole", "each", "tenths", "days"])
+def test_mean_and_quantiles_are_those_of_the_values(number):
+    cells = days_of(number) if isinstance(number, Date) else every_value(number)
+    for seed in range(5):
+        table = np.random.default_rng(seed).dirichlet(np.full(len(number.states), 0.5))
+        weights = np.concatenate([np.full(len(c), p / len(c)) for c, p in zip(cells, table, strict=False)])
+        values, weights = np.concatenate(cells), weights / weights.sum()
+        assert Values(number).mean(table) == pytest.approx(values @ weights)
+        levels = np.random.default_rng(seed).random(50)
+        expected = [values[np.argmax(np.cumsum(weights) >= level)] for level in levels]
+        np.testing.assert_array_equal(Values(number).quantiles(table, levels), expected)
+        assert Values(number).quantiles(table, [1.0]) == number.upper
+
+
+def test_quantiles_skip_cells_that_are_never_and_are_nan_where_all_is_missing():
+    number = Number(0, 4, bins=4)
+    never = np.array([0, 0.5, 0, 0, 0.5])
+    assert Values(number).quantiles(never, [0, 0.5, 1]).tolist() == [1, 1.5, 2]
+    gone = np.array([0, 0, 0, 0, 1.0])
+    assert np.isnan([Values(number).mean(gone), *Values(number).quantiles(gone, [0.5])]).all()
+
+
+def merged(weights):
+    return Values(WHOLE, np.array([0, 0, 1, 1, 2, 2]), weights)
+
+
+def test_merged_states_have_the_distribution_of_their_parts():
+    weights = np.array([6.0, 2, 1, 0, 3, 0])
+    np.testing.assert_allclose(merged(weights).shares(3, 20), [0.25, 1, 0])
+    # Where all weights are 0, each of the 7 and 10 values is as likely as another.
+    np.testing.assert_allclose(merged(np.zeros(6)).shares(11, 20), [0, 10 / 17, 0])
+    np.testing.assert_allclose(merged(None).shares(0, 2), [3 / 4, 0, 0])
+    assert merged(weights).mean(np.array([1.0, 0, 0])) == pytest.approx(0.75 * 1 + 0.25 * 3)
+    drawn = merged(weights).numbers(np.repeat([0, 1, 2], 4000), np.random.default_rng(0))
+    assert abs((drawn[:4000] == 3).mean() - 0.25) < 0.04  # 5 standard deviations
+    assert set(drawn[4000:8000]) == {*range(4, 11)}
+    assert np.isnan(drawn[8000:]).all()
+
+
+def test_merged_states_of_texts():
+    values = Values(("a", "b", "c"), np.array([0, 1, 1]), np.array([5.0, 1, 3]))
+    drawn = values.refined(np.repeat([0, 1], 4000), np.random.default_rng(0))
+    assert set(drawn[:4000]) == {0}
+    assert abs((drawn[4000:] == 2).mean() - 0.75) < 0.04
+    with pytest.raises(TypeError, match="no numbers"):
+        values.numbers(np.array([0]), np.random.default_rng(0))
+
+
+SCHEMA = Schema(
+    {
+        "age": Number(0, 40, cuts=[10, 20, 30], resolution=1),
+        "income": Number(0, 40, cuts=[10, 20, 30], missing="drop", outside="state"),
+        "day": Date("2020-01-01", "2020-01-30", cuts=["2020-01-11", "2020-01-21"], format="%d.%m.%Y"),
+        "job": ["no", "yes", "else"],
+        "old": ["<10", "[10,20)", ">=20"],
+    },
+    other={"job": "else"},
+    missing={"age": [-9]},
+    strip=True,
+    recode={"job": {"none": "no"}},
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("age", 37, [0, 0, 0, 1, 0]),
+        ("age", "37", [0, 0, 0, 1, 0]),
+        ("age", " [10,20) ", [0, 1, 0, 0, 0]),
+        ("age", None, [0, 0, 0, 0, 1]),
+        ("age", float("nan"), [0, 0, 0, 0, 1]),
+        ("age", -9, [0, 0, 0, 0, 1]),
+        ("age", (5, 24), [0.5, 1, 0.5, 0, 0]),
+        ("age", [5, 24], [0.5, 1, 0.5, 0, 0]),
+        ("age", "5 : 24", [0.5, 1, 0.5, 0, 0]),
+        ("age", slice(30, None), [0, 0, 0, 1, 0]),
+        ("age", ":4", [0.5, 0, 0, 0, 0]),
+        ("age", (7, 7), [0.1, 0, 0, 0, 0]),
+        ("age", pd.Interval(9, 20, closed="left"), [0.1, 1, 0, 0, 0]),
+        ("age", pd.Interval(9, 20, closed="right"), [0, 1, 0.1, 0, 0]),
+        ("income", 41, [0, 0, 0, 0, 1]),
+        ("income", "outside", [0, 0, 0, 0, 1]),
+        ("income", (5, 12.5), [0.5, 0.25, 0, 0, 0]),
+        ("day", date(2020, 1, 11), [0, 1, 0, 0]),
+        ("day", "11.01.2020", [0, 1, 0, 0]),
+        ("day", "2020-01-06:2020-01-15", [0.5, 0.5, 0, 0]),
+        ("day", ("2020-01-21", date(2020, 1, 25)), [0, 0, 0.5, 0]),
+        ("day", slice(pd.Timestamp("2020-01-21"), None), [0, 0, 1, 0]),
+        ("job", "none", [1, 0, 0]),
+        ("job", "else", [0, 0, 1]),
+        ("old", 12, [0, 1, 0]),
+        ("old", ">=20", [0, 0, 1]),
+    ],
+)
+def test_what_is_known_of_a_variable(name, given, expected):
+    np.testing.assert_allclose(likelihood(SCHEMA, name, given), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("age", 41, "41, which is outside the bounds 0 to 40"),
+        ("age", (30, 41), "beyond the bounds 0 to 40; leave an end out"),
+        ("age", (30, 20), "ends before it begins"),
+        ("age", (30.2, 30.8), "has no value"),
+        ("age", pd.Interval(7, 7, closed="neither"), "has no value"),
+        ("income", (7, 7), "has no value"),
+        ("age", "old", "no number, range or state of it; use a number, a range low:high, or one of the states"),
+        ("age", "old:older", "whose end 'old' is no number"),
+        ("age", "1:2:3", "no number, range or state"),
+        ("age", slice(1, 9, 2), "no number, range or state"),
+        ("income", None, "no state in the model"),
+        ("day", "2019-12-31", "outside the bounds 2020-01-01 to 2020-01-30"),
+        ("day", 7, "no date, range or state"),
+        ("job", "plumber", "no state of it; use one of the states no, yes, else"),
+        ("job", None, "no state of it"),
+        ("old", "10:20", "no state of it; use one of the states <10"),
+    ],
+)
+def test_what_is_no_value_is_refused(name, given, message):
+    with pytest.raises(ValueError, match="variable '" + name) as caught:
+        likelihood(SCHEMA, name, given)
+    assert message in str(caught.value)
+
+
+def test_in_an_event_a_number_is_itself():
+    np.testing.assert_allclose(likelihood(SCHEMA, "age", 37, event=True), [0, 0, 0, 1 / 11, 0])
+    np.testing.assert_allclose(likelihood(SCHEMA, "age", "[30,40]", event=True), [0, 0, 0, 1, 0])
+    np.testing.assert_allclose(likelihood(SCHEMA, "age", None, event=True), [0, 0, 0, 0, 1])
+    with pytest.raises(ValueError, match="has no value"):
+        likelihood(SCHEMA, "income", 12, event=True)
+
+
+def test_the_position_of_a_state():
+    assert state_of(SCHEMA, "age", 12) == 1
+    assert state_of(SCHEMA, "job", " yes ") == 1
+    with pytest.raises(ValueError, match="no number, range"):
+        state_of(SCHEMA, "age", (1, 2))

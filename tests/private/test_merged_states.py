@@ -1,0 +1,174 @@
+"""Curators count in fewer states: the same in memory and in engines, for states that were merged in public."""
+
+from fractions import Fraction
+
+import duckdb
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp import Budget, Number, PrivateTable, Schema
+from pgmpy_dp.auditing.replay import replay
+from pgmpy_dp.estimators import (
+    CollectiveMAP,
+    NaiveMLE,
+    PrivateChowLiu,
+    PrivateIsing,
+    PrivateNetwork,
+    PrivatePairwise,
+    PrivateSGD,
+)
+from pgmpy_dp.models import merging
+from pgmpy_dp.plans import fine_grids
+from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.mathematics.merged_cells import merged_cells
+
+SCHEMA = Schema({"x": Number(0, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
+N = 400
+
+
+def records(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 61, n)
+    return pd.DataFrame({"x": x, "y": rng.choice(["a", "b", "c"], n), "z": np.minimum(x // 6, 9)})
+
+
+def curated(data, rho=1e6):
+    table = PrivateTable(data, SCHEMA, ledger=Budget(rho=rho))
+    return TableCurator(table, Budget(rho=rho), what="tables", fine=True)
+
+
+PLACES = {"x": [*[0] * 32, *[1] * 32, 2], "z": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]}
+MERGED = SCHEMA.replaced({"x": Number(0, 60, bins=2), "z": SCHEMA.numbers["z"].with_cuts([3, 7])})
+
+
+@pytest.mark.parametrize("in_engine", [False, True])
+def test_merged_tables_are_sums_of_fine_ones(in_engine):
+    frame = records()
+    curator = curated(duckdb.from_df(frame) if in_engine else frame)
+    scopes = [("x", "z"), ("y", "x"), ("z",)]
+    fine = curator.tables(scopes, Fraction(1, 2))
+    assert [table.shape for table in fine] == [(65, 10), (3, 65), (10,)]
+    curator.merge(MERGED, PLACES)
+    merged = curator.tables(scopes, Fraction(1, 4))
+    for scope, table, before in zip(scopes, merged, fine, strict=True):
+        # At rho = 1e6 the noise of a cell is below 1e-2: none.
+        assert table.tolist() == merged_cells(before, [PLACES.get(name) for name in scope]).tolist()
+    release = curator.release("marginals", {})
+    assert release.schema == MERGED and release.public["fine"]["tables"] == 3
+    values, cells = fine_grids.merged_values(release)
+    assert [v.shape for v in values[:3]] == [v.shape for v in values[3:]] and cells[0].sum() == 650
+
+
+def test_parts_of_merged_records_are_merged():
+    curator = curated(records())
+    curator.merge(MERGED, PLACES)
+    with curator.split(2) as parts:
+        tables = [part.tables([("x",)], Fraction(1, 2))[0] for part in parts]
+    assert sum(table.sum() for table in tables) == N and tables[0].shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("schema", "places"),
+    [
+        (MERGED, {**PLACES, "x": [0] * 65}),
+        (MERGED, {**PLACES, "x": [0, 1, 2]}),
+        (MERGED, {**PLACES, "q": [0]}),
+        (MERGED.subset(["x", "y"]), PLACES),
+        (SCHEMA.fine(), PLACES),
+    ],
+)
+def test_places_that_lead_elsewhere_are_refused_and_nothing_is_spent(schema, places):
+    curator = curated(records(n=5))
+    with pytest.raises(ValueError, match=r"places\['|states merge once"):
+        curator.merge(schema, places)
+    curator.merge(MERGED, PLACES)
+    with pytest.raises(ValueError, match="merge once"):
+        curator.merge(MERGED, {})
+    assert curator.left == 1
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda table: PrivateChowLiu(epsilon=1.0).fit(table),
+        lambda table: PrivateSGD(epsilon=1.0, delta=1e-6).fit(nx.Graph([("x", "y")]), table),
+        lambda table: PrivateIsing(2.0, epsilon=1.0).fit(table),
+        lambda table: PrivatePairwise(2.0, epsilon=1.0).fit(table),
+    ],
+)
+def test_learners_that_cannot_merge_say_what_to_pass(fit):
+    table = PrivateTable(records(), SCHEMA, ledger=Budget(epsilon=1.0, delta=1e-6))
+    with pytest.raises(ValueError, match=r"declares bounds for \['x'.*cuts= or bins="):
+        fit(table)
+    assert str(table.ledger.spent) == "0-DP"
+
+
+class TestFits:
+    def test_a_network_has_merged_states_and_learns_how_they_lie_within(self):
+        estimator = PrivateNetwork(rho=10.0, state_names=SCHEMA, random_state=0).fit(records(n=5000))
+        states = estimator.model_.states
+        assert 5 < len(states["x"]) <= merging.MOST_BINS + 1 and states["x"][-1] is None and len(states["z"]) == 10
+        assert estimator.model_.to_log_linear() is not None
+        again = PrivateNetwork(rho=1.0, state_names=SCHEMA).fit_release(estimator.release_)
+        assert again.model_.states == states
+        # Every value has 1/61 of the records, which the 10 values of z divide exactly.
+        within = fine_grids.fine_states(estimator.release_)["z"]
+        assert within.within == pytest.approx(1.0)
+
+    def test_totals_are_by_minimum_variance_and_not_by_the_sum_of_all_cells(self):
+        release = NaiveMLE(rho=0.02, state_names=SCHEMA, random_state=0).fit(nx.Graph([("x", "y")]), records()).release_
+        noisy = noisy_marginals(release, ("x", "y"))
+        fine, pair = release.noise
+        cells = release.values[1].size
+        expected = (1 / (65 * fine.variance) + 1 / (cells * pair.variance)) ** -0.5
+        assert noisy.n_records_sd == pytest.approx(expected, rel=1e-6)
+
+    def test_rare_categories_become_one_and_come_back_in_proportion(self):
+        frame = pd.DataFrame({"job": ["a"] * 3000 + ["b"] * 8 + ["c"] * 2, "y": ["no", "yes"] * 1505})
+        states = {"job": ["a", "b", "c", "d"], "y": ["no", "yes"]}
+        # One pair, and measuring it takes most: noise of a cell is about 10 at the first share.
+        fitted = PrivateNetwork(rho=0.1, state_names=states, merge_rare=True, n_rounds=8, random_state=0).fit(frame)
+        assert fitted.model_.states["job"] == ["a", "rare"]
+        values = fine_grids.fine_states(fitted.release_)["job"]
+        assert values.finer == ("a", "b", "c", "d") and values.within[0] == 1.0
+        assert values.within[1:].sum() == pytest.approx(1.0)
+
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    def test_replay_finds_nothing(self, adjacency):
+        many = records(n=60)
+        odd = many.assign(x=[*many.x[:-1], 1e300]) if adjacency == "replace_one" else many.iloc[:-1]
+        n = 60 if adjacency == "replace_one" else None
+
+        def learn(frame):
+            return PrivateNetwork(rho=0.5, state_names=SCHEMA, adjacency=adjacency, n_records=n, n_rounds=4).fit(frame)
+
+        def known(frame):
+            graph = nx.Graph([("x", "y"), ("y", "z")])
+            return CollectiveMAP(rho=0.5, state_names=SCHEMA, adjacency=adjacency, n_records=n).fit(graph, frame)
+
+        for fit in (learn, known):
+            report = replay(fit, many, odd)
+            assert report.holds, report
+            assert report.movement["tables"] <= 1.0
+
+    def test_replay_sees_cells_that_are_merged_by_the_records(self, monkeypatch):
+        merge = TableCurator.merge
+
+        def peeking(self, schema, places):
+            counts = np.bincount(self._data._codes[:, 0], minlength=65)
+            bins = merging.equal_bins(counts[:64].astype(float), 4)
+            number = Number(0, 60).fine()
+            starts = np.flatnonzero(np.diff(bins)) + 1
+            cut = schema.replaced({"x": number.with_cuts(number.edges[k] for k in starts)})
+            merge(self, cut, {**places, "x": [*bins.tolist(), int(bins[-1]) + 1]})
+
+        monkeypatch.setattr(TableCurator, "merge", peeking)
+        many = records(n=20)
+
+        def known(frame):
+            return NaiveMLE(rho=0.5, state_names=SCHEMA).fit(nx.Graph([("x", "y")]), frame)
+
+        assert not replay(known, many, many.iloc[1:]).holds
