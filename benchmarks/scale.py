@@ -3,6 +3,7 @@
 ::
 
     python -m benchmarks.scale --rows 1e8 --out benchmarks/results
+    python -m benchmarks.scale --study floats --rows 1e8 --name scale-floats
     python -m benchmarks.scale --study visits --rows 5e7 --name scale-visits
 
 **records.** Generates a Parquet file of ten columns of 2 to 20 states, five of texts and five of integers, under
@@ -13,6 +14,10 @@ again. Contenders:
 * ``ours``: `PrivateTable` on the path. Every cell is matched with the schema, records with an outside cell dropped;
 * ``grouping sets``: the query that one would write by hand, on the values as they are, nothing matched;
 * ``pandas``: batches of the file as frames, one ``groupby`` of each pair of columns.
+
+**floats.** The same, but the last column holds floats, for which a `Number` of 20 cells is declared. No engine decides
+floats (docs/engines.md says why), so all codes and these cells come to Python, a batch at a time. ``grouping sets``
+rounds them down.
 
 **visits.** Visits of users to 17 pages, twenty a user on average, in no order; what is computed is each user's share of
 pairs of successive pages, rounded down, which bounds what a user adds:
@@ -26,6 +31,7 @@ pairs of successive pages, rounded down, which bounds what a user adds:
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import resource
@@ -54,12 +60,14 @@ GRID = 1 << 20
 """Units of a share."""
 
 
-def generate(path: Path, rows: int) -> None:
+def generate(path: Path, rows: int, floats: bool = False) -> None:
     """A file of `rows` records, the same each time: states by a hash of the record's number, skewed to the first."""
     columns = []
     for j, size in enumerate(SIZES):
         code = f"CAST(floor({size}*pow(hash(i*{len(SIZES)}+{j})/18446744073709551616.0, 1.3)) AS INTEGER)"
         columns.append(f"'state '||({code})::VARCHAR AS c{j}" if j % 2 else f"{code} AS c{j}")
+    if floats:
+        columns[-1] = f"{SIZES[-1]}*pow(hash(i*{len(SIZES)}+9)/18446744073709551616.0, 1.3) AS c9"
     write(path, columns, rows)
 
 
@@ -85,26 +93,30 @@ def read(path: Path) -> int:
     return int(found)
 
 
-def ours(path: Path) -> int:
+def ours(path: Path, floats: bool = False) -> int:
     """Sum of squares of all counts, by which contenders are compared."""
-    from pgmpy_dp import Budget, PrivateTable
+    from pgmpy_dp import Budget, Number, PrivateTable
     from pgmpy_dp.private.data.table import contingency_tables
 
-    states = {
+    states: dict = {
         f"c{j}": [f"state {k}" for k in range(size)] if j % 2 else list(range(size)) for j, size in enumerate(SIZES)
     }
+    if floats:
+        states["c9"] = Number(0, SIZES[-1], bins=SIZES[-1], missing="drop")
     table = PrivateTable(path, states, ledger=Budget(epsilon=1.0))
     tables = contingency_tables(table, [(f"c{i}", f"c{j}") for i, j in PAIRS])
     return sum(int((counts.value.astype(object) ** 2).sum()) for counts in tables)
 
 
-def grouping_sets(path: Path) -> int:
+def grouping_sets(path: Path, floats: bool = False) -> int:
     """As `ours`."""
     import duckdb
 
     names = ", ".join(f"c{j}" for j in range(len(SIZES)))
     sets = ", ".join(f"(c{i}, c{j})" for i, j in PAIRS)
-    query = f"SELECT {names}, count(*) AS n FROM read_parquet('{path}') GROUP BY GROUPING SETS ({sets})"  # noqa: S608
+    read = f"read_parquet('{path}')"
+    read = f"(SELECT * REPLACE (floor(c9)::INTEGER AS c9) FROM {read})" if floats else read  # noqa: S608
+    query = f"SELECT {names}, count(*) AS n FROM {read} GROUP BY GROUPING SETS ({sets})"  # noqa: S608
     return sum(row[-1] ** 2 for row in duckdb.sql(query).fetchall())
 
 
@@ -176,6 +188,15 @@ STUDIES: dict[str, tuple[str, Callable[[Path, int], None], Contenders]] = {
         "All 45 tables of pairs of {:,} records",
         generate,
         {"read": read, "ours": ours, "grouping sets": grouping_sets, "pandas": pandas},
+    ),
+    "floats": (
+        "All 45 tables of pairs of {:,} records with a column of floats",
+        functools.partial(generate, floats=True),
+        {
+            "read": read,
+            "ours": functools.partial(ours, floats=True),
+            "grouping sets": functools.partial(grouping_sets, floats=True),
+        },
     ),
     "visits": (
         "Shares of users in pairs of {:,} visits",

@@ -14,13 +14,18 @@ READERS = ("narwhals", "pandas", "polars", "pyarrow", "duckdb", "dask", "ibis", 
 
 
 @functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports(name: str) -> frozenset[str]:
     """Absolute names that a module imports anywhere in it, also inside functions and for type checking."""
     path = MODULES[name]
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     package = package[:-1] if package[-1] == "__init__" else package
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -174,7 +179,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
 def test_no_guarantee_rests_on_an_assertion():
     """`python -O` leaves them out. What is left tells the type checker that something is not None."""
     for name in part("private"):
-        for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(MODULES[name])):
             if isinstance(node, ast.Assert):
                 told = isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.IsNot)
                 assert told and ast.unparse(node.test.comparators[0]) == "None", f"{name}: {ast.unparse(node)}"
@@ -187,7 +192,7 @@ def test_no_pickle_and_no_computed_imports_in_the_boundary():
 def test_init_files_of_the_boundary_have_no_logic():
     for name in part("private"):
         if MODULES[name].name == "__init__.py":
-            body = ast.parse(MODULES[name].read_text(encoding="utf-8")).body
+            body = parsed(MODULES[name]).body
             assert all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body)
 
 

@@ -5,11 +5,12 @@ The upper bound in pyproject.toml stays until these and the rest of the tests pa
 
 import inspect
 import re
-import subprocess
 import sys
+import types
 from importlib.metadata import requires, version
 
 import numpy as np
+import pandas as pd
 import pgmpy.parameter_estimator
 import pytest
 from packaging.requirements import Requirement
@@ -123,16 +124,25 @@ def test_structure_learners_base_is_where_it_is_imported_from():
     assert {"fit", "score", "_check_fit_data", "__sklearn_tags__"} <= set(vars(_BaseCausalDiscovery))
 
 
-def test_without_that_name_our_base_stands_alone():
-    code = (
-        "import sys, types; import pgmpy.causal_discovery\n"
-        "sys.modules['pgmpy.causal_discovery._base'] = types.ModuleType('m')\n"
-        "import pandas as pd; from pgmpy_dp.estimators import PrivateChowLiu\n"
-        "from pgmpy_dp.estimators.pgmpy_bases import StructureBase\n"
-        "assert StructureBase.__module__ == 'pgmpy_dp.estimators.pgmpy_bases'\n"
-        "frame = pd.DataFrame({'a': [0, 1] * 50, 'b': [0, 1] * 50})\n"
-        "found = PrivateChowLiu(epsilon=1.0, state_names={'a': [0, 1], 'b': [0, 1]}).fit(frame)\n"
-        "assert found.clone().get_params()['epsilon'] == 1.0 and found.graph_ is not None\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+@pytest.fixture
+def imported_again():
+    """The package is imported anew in a test, and is what it was after it. A new interpreter would import pgmpy."""
+    ours = lambda name: name.split(".")[0] == "pgmpy_dp"  # noqa: E731
+    before = {name: module for name, module in sys.modules.items() if ours(name)}
+    for name in before:
+        del sys.modules[name]
+    yield
+    for name in [name for name in sys.modules if ours(name)]:
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+def test_without_that_name_our_base_stands_alone(imported_again, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pgmpy.causal_discovery._base", types.ModuleType("m"))
+    from pgmpy_dp.estimators import PrivateChowLiu
+    from pgmpy_dp.estimators.pgmpy_bases import StructureBase
+
+    assert StructureBase.__module__ == "pgmpy_dp.estimators.pgmpy_bases"
+    frame = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 1] * 50})
+    found = PrivateChowLiu(epsilon=1.0, state_names={"a": [0, 1], "b": [0, 1]}).fit(frame)
+    assert found.clone().get_params()["epsilon"] == 1.0 and found.graph_ is not None

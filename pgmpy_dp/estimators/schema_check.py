@@ -29,7 +29,7 @@ _PART = "in part"
 _ALL = "all"
 
 _WORDS = {
-    _NOTHING: "its states match next to nothing; compare spelling, capitals and blanks, and use intervals for numbers",
+    _NOTHING: "its states match next to nothing; compare spelling, capitals and blanks, and declare numbers as Number",
     _NOISE: "too noisy to tell; spend more on the check",
     _LITTLE: "its states match less than half",
     _PART: "its states match a part",

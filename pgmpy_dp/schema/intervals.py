@@ -16,6 +16,8 @@ _INTERVAL = re.compile(rf"\s*(?:<\s*{_CUT}|\[\s*{_CUT}\s*,\s*{_CUT}\s*\)|>=\s*{_
 def interval_states(cuts: Iterable[float]) -> list[str]:
     """Names of the intervals between some numbers, as states of a variable whose values are numbers.
 
+    A :class:`~pgmpy_dp.schema.Number` says more: bounds, what becomes of missing and outside cells, a resolution.
+
     Parameters
     ----------
     cuts : iterable of float

@@ -284,7 +284,17 @@ class Number:
         return self._value(steps + (not or_at and self._value(steps) == number))
 
     def with_cuts(self, cuts: Iterable[float]) -> Number:
-        """The same variable, divided at other numbers."""
+        """The same variable, divided at other numbers.
+
+        Parameters
+        ----------
+        cuts : iterable of float
+            As for :class:`Number`.
+
+        Returns
+        -------
+        Number
+        """
         return dataclasses.replace(self, cuts=tuple(cuts), bins=None)
 
     def fine(self, bins: int = _FINE, cuts: Iterable[float] = ()) -> Number:
@@ -344,7 +354,15 @@ class Number:
     def coder(self, dropped: int = -1) -> Callable[[tuple], int]:
         """What says as which state a cell counts, by its match key: the state's position, or `dropped`.
 
-        It is total: it never raises, whatever the key.
+        Parameters
+        ----------
+        dropped : int
+            Code of a cell whose record does not count.
+
+        Returns
+        -------
+        callable
+            From a :func:`~pgmpy_dp.schema.match_key` to a position in :attr:`states`. It is total: it never raises.
 
         Examples
         --------
@@ -372,6 +390,15 @@ class Number:
     def pieces(self, dropped: int = -1) -> tuple[tuple[float, ...], tuple[int, ...]]:
         """Cuts, and one code more than cuts: a number counts as the code after as many as the cuts that it reaches.
 
+        Parameters
+        ----------
+        dropped : int
+            As for :meth:`coder`.
+
+        Returns
+        -------
+        tuple of (tuple of float, tuple of int)
+
         Examples
         --------
         >>> Number(0, 9, cuts=[5]).pieces(), Number(0, 9, cuts=[5], outside="drop").pieces()
@@ -388,7 +415,7 @@ class Number:
 
         Parameters
         ----------
-        codes : ndarray of integers
+        codes : ndarray of integers, shape (...)
             Positions in :attr:`states`.
         generator : numpy.random.Generator
 
@@ -489,11 +516,25 @@ class Number:
         return self.resolution is not None and self.resolution.is_integer() and self.lower.is_integer()
 
     def text(self, number: float) -> str:
-        """A number as labels and files say it."""
+        """A number as labels and files say it.
+
+        Parameters
+        ----------
+        number : float
+
+        Returns
+        -------
+        str
+        """
         return number_text(number)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form: what was declared, without what is as by default."""
+        """JSON-able form: what was declared, without what is as by default.
+
+        Returns
+        -------
+        dict
+        """
         found: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -579,6 +620,15 @@ class Date(Number):
     def reads(self, key: tuple) -> float | None:
         """The day that a cell holds, as days since the beginning of 1970; None where it is missing, NaN for no day.
 
+        Parameters
+        ----------
+        key : tuple
+            The cell's :func:`~pgmpy_dp.schema.match_key`.
+
+        Returns
+        -------
+        float or None
+
         Examples
         --------
         >>> from pgmpy_dp.schema import match_key
@@ -612,7 +662,17 @@ class Date(Number):
         return len(text) if text.isdecimal() else 0
 
     def text(self, number: float) -> str:
-        """A day as labels and files say it."""
+        """A day as labels and files say it.
+
+        Parameters
+        ----------
+        number : float
+            Days since the beginning of 1970.
+
+        Returns
+        -------
+        str
+        """
         return date.fromordinal(_EPOCH + int(number)).isoformat()
 
     def _json(self, number: float) -> str:

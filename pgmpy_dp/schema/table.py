@@ -323,7 +323,16 @@ class Schema(Mapping):
         return MappingProxyType(self._said)
 
     def reading(self, name: Hashable) -> Reading:
-        """How cells of a variable are spelled before they meet its states."""
+        """How cells of a variable are spelled before they meet its states.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        Reading
+        """
         return self._readings.get(name, _AS_IT_IS)
 
     def coder(self, name: Hashable, dropped: int = -1) -> Callable[[tuple], int]:
@@ -367,6 +376,16 @@ class Schema(Mapping):
         """As :meth:`Number.pieces`, also for interval states; None where cells that are numbers are not in intervals.
 
         Cells that :meth:`reading` reads as others are not minded.
+
+        Parameters
+        ----------
+        name : hashable
+        dropped : int
+            As for :meth:`coder`.
+
+        Returns
+        -------
+        tuple of (tuple of float, tuple of int), or None
         """
         number = self._numbers.get(name)
         if number is not None:
@@ -375,12 +394,28 @@ class Schema(Mapping):
         return None if cuts is None else (tuple(cuts), tuple(range(len(cuts) + 1)))
 
     def fine(self) -> Schema:
-        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`), and where rules compare."""
+        """The schema in which undivided numbers are divided finely (:meth:`Number.fine`), and where rules compare.
+
+        Returns
+        -------
+        Schema
+        """
         divided = {name: number.fine(cuts=self.rule_cuts(name)) for name, number in self._numbers.items()}
         return self.replaced(divided)
 
     def matches(self, released: Schema, names: Iterable[Hashable] | None = None) -> list:
-        """Variables that `released` declares in another way; an undivided number agrees with one that is divided."""
+        """Variables that `released` declares in another way; an undivided number agrees with one that is divided.
+
+        Parameters
+        ----------
+        released : Schema
+        names : iterable of hashable, optional
+            Which to compare; default all.
+
+        Returns
+        -------
+        list of hashable
+        """
         declared = self.fine()
         different = []
         for name in self._variables if names is None else names:
@@ -394,7 +429,23 @@ class Schema(Mapping):
         return different
 
     def replaced(self, variables: Mapping[Any, Sequence | Number], impossible: Iterable[str] | None = None) -> Schema:
-        """The schema with other declarations for some variables, cells read as before; or with other rules."""
+        """The schema with other declarations for some variables, cells read as before; or with other rules.
+
+        Parameters
+        ----------
+        variables : mapping of hashable to (sequence of states, or Number)
+        impossible : iterable of str, optional
+            Rules; default its own.
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            If the rules do not suit the declarations.
+        """
         rules = self.impossible if impossible is None else tuple(impossible)
         content = {name: variables.get(name, self[name]) for name in self._variables}
         gone = {n: set(self._states[n]) - set(s) for n, s in variables.items() if not isinstance(s, Number)}

@@ -59,7 +59,9 @@ class Found:
     report: ReplayReport
 
 
-def run_replays(cases: Sequence[ReplayCase], n_pairs: int | None = None, seed: int = 0) -> Iterator[Found]:
+def run_replays(
+    cases: Sequence[ReplayCase], n_pairs: int | None = None, seed: int = 0, turns: int = 1
+) -> Iterator[Found]:
     """Replay every case on its corpus, or on `n_pairs` pairs; answers are drawn and invented in turns.
 
     Parameters
@@ -69,6 +71,8 @@ def run_replays(cases: Sequence[ReplayCase], n_pairs: int | None = None, seed: i
         Of each case. Default: its corpus.
     seed : int
         Of random neighbours and invented answers.
+    turns : int
+        Cases take turns: each is tried on its first pair and one of so many others, the next case on those between.
 
     Yields
     ------
@@ -77,6 +81,8 @@ def run_replays(cases: Sequence[ReplayCase], n_pairs: int | None = None, seed: i
     for number, case in enumerate(cases):
         pairs = case.pairs(np.random.default_rng([seed, number]))
         for k, (data, neighbour) in enumerate(itertools.islice(pairs, case.corpus if n_pairs is None else n_pairs)):
+            if k and (k + number + number // turns) % turns:
+                continue
             # The corpus starts with drawn answers; then kinds change from pair to pair, differently in each case.
             kind = "drawn" if k == 0 else case.answers[(k + number + seed) % len(case.answers)]
             answers = None if kind == "drawn" else invented(kind, seed + k)

@@ -56,9 +56,10 @@ def test_right_fits_hold_and_attain_their_bounds(fit, answers):
     assert "nothing found" in str(report)
 
 
-def test_the_catalogue_holds_and_attains_every_bound():
+@pytest.mark.parametrize("turns", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_catalogue_holds_and_attains_every_bound(turns):
     best: dict[tuple, float] = {}
-    for item in run_replays(table_cases()):
+    for item in run_replays(table_cases(), turns=turns):
         assert item.report.holds, item
         for operator, ratio in item.report.movement.items():
             key = operator, "replace_one" if "replace_one" in item.case else "add_remove"

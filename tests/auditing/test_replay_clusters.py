@@ -55,10 +55,11 @@ def found(fit, data=None) -> str:
     return "; ".join(problem for pair in (data or pairs()) for problem in replay(fit, *pair).problems)
 
 
-def test_the_catalogue_holds_and_attains_every_bound():
+@pytest.mark.parametrize("turns", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_catalogue_holds_and_attains_every_bound(turns):
     cases, best = cluster_cases(), {}
     first = [(case, next(case.pairs(np.random.default_rng(0)))) for case in cases if "scale=None" in case.name]
-    reports = [(item.case, item.report) for item in run_replays(cases)]
+    reports = [(item.case, item.report) for item in run_replays(cases, turns=turns)]
     reports += [(c.name, replay(c.fit, *pair, answers=invented(kind))) for c, pair in first for kind in INVENTED]
     for name, report in reports:
         assert report.holds, (name, report)

@@ -61,11 +61,12 @@ def found(learner, data=None, **options) -> str:
     return "; ".join(problem for pair in (data or pairs()) for problem in replay(learner, *pair, **options).problems)
 
 
-def test_the_catalogue_holds_and_attains_every_bound(monkeypatch):
+@pytest.mark.parametrize("turns", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_catalogue_holds_and_attains_every_bound(monkeypatch, turns):
     best: dict[tuple, float] = {}
     true, behind = block_projection.central_path, []
     monkeypatch.setattr(block_projection, "central_path", lambda *a: behind.append(len(a[0])) or true(*a))
-    for item in run_replays(graph_cases()):
+    for item in run_replays(graph_cases(), turns=turns):
         assert item.report.holds, item
         for operator, ratio in item.report.movement.items():
             key = operator, "sdp-exact" in item.case
@@ -73,7 +74,7 @@ def test_the_catalogue_holds_and_attains_every_bound(monkeypatch):
     halves = best.pop(("solution", True))  # of nine vertices or more, a projection moves by less than it may
     assert set(best) == {*((o, False) for o in OPERATORS), ("edge_count", True), ("neighbour_sums", True)}
     assert min(best.values()) >= 0.99 and 0.1 < halves <= 1.0, best
-    assert behind.count(60) > 2  # the solver behind Newton's method was asked, too
+    assert behind.count(60) > 2 // turns  # the solver behind Newton's method was asked, too
 
 
 @pytest.mark.parametrize("method", BUDGETS)

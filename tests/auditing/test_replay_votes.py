@@ -47,9 +47,13 @@ def found(fit, data=None) -> str:
     return "; ".join(problem for pair in (data or pairs()) for problem in replay(fit, *pair).problems)
 
 
-def test_the_catalogue_holds_and_attains_every_bound():
+@pytest.mark.parametrize("turns", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_catalogue_holds_and_attains_every_bound(turns):
     best: dict[tuple, float] = {}
-    for item in run_replays(vote_cases()):
+    rarely = ("agreed graph", "StableStructure")  # few pairs move these by all that they may
+    cases = sorted(vote_cases(), key=lambda case: not case.name.startswith(rarely))
+    n = sum(case.name.startswith(rarely) for case in cases)
+    for item in itertools.chain(run_replays(cases[:n]), run_replays(cases[n:], turns=turns)):
         assert item.report.holds, item
         for operator, ratio in item.report.movement.items():
             key = operator, "replace_one" if "replace_one" in item.case else "add_remove"
@@ -223,7 +227,7 @@ def voting(function, n_blocks=6, n_workers=1):
     ],
 )
 def test_one_record_changes_one_vote_whatever_blocks_do(function, n_workers):
-    for pair in pairs(count=10):
+    for pair in pairs(count=10)[n_workers == 1 :: 2]:
         report = replay(voting(function, n_workers=n_workers), *pair)
         assert report.holds, report
 

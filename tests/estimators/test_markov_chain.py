@@ -254,7 +254,7 @@ def test_a_fitted_chain_holds_no_records_nor_exact_tables(method, adjacency, mon
     monkeypatch.setattr(leaks, "DATA", DATA)
     monkeypatch.setattr(leaks, "KEPT", DATA.drop_duplicates("user"))
     estimator = PrivateMarkovChain(
-        epsilon=0.01,
+        epsilon=0.1 if method == "sgd" else 0.01,  # of 0.01 the noise of samples takes seconds to find
         delta=1e-5 if method == "sgd" else 0.0,
         state_names=STATES,
         method=method,

@@ -160,13 +160,14 @@ class TestNoise:
         assert bound > 3.0 if forgotten else bound <= 1.0
 
     def test_noise_of_another_scale_would_be_caught(self):
+        """Noisy distances as `released_mode` makes them, all at once."""
         (scale,) = laplace_scales([1.0], 1.0)
         half = DistanceTest(scale / 2, distance_test(1.0, 1e-2).threshold)
         k = half.threshold
 
         def draw(dataset, count):
-            votes = ["a"] * (2 * k + 1 - dataset) + ["b"] * dataset
-            return np.array([[released_mode(*mode_and_distance(votes), half, None)[0]] for _ in range(count)])
+            _, distance = mode_and_distance(["a"] * (2 * k + 1 - dataset) + ["b"] * dataset)
+            return module.samplers.discrete_laplace(np.full(count, distance), half.scale)[:, np.newaxis]
 
         bound = audit.audit(
             draw, lambda out: out[:, 0].astype(float), releases=6000, bound=lambda p, q: audit.epsilon_bound(p, q, 1e-2)

@@ -370,10 +370,13 @@ class TestConvergence:
     @pytest.mark.parametrize(
         ("width", "step", "n_iter"),  # the constraint binds, or does not
         [
-            *((0.15, "2/(t+2)", 250), (1.5, "2/(t+2)", 250), (1.5, "1/(t+1)", 200)),
+            *((0.15, "2/(t+2)", 150), (1.5, "2/(t+2)", 150), (1.5, "1/(t+1)", 200)),
             *(
-                pytest.param(*more, "1/(t+1)", n, marks=pytest.mark.slow)
-                for *more, n in ((0.15, 200), (0.15, 800), (1.5, 800))
+                pytest.param(width, step, n, marks=pytest.mark.slow)
+                for width, step, n in (
+                    *((0.15, "2/(t+2)", 250), (1.5, "2/(t+2)", 250)),
+                    *((0.15, "1/(t+1)", 200), (0.15, "1/(t+1)", 800), (1.5, "1/(t+1)", 800)),
+                )
             ),
         ],
     )

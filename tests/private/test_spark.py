@@ -18,7 +18,7 @@ from pgmpy_dp.estimators import PrivateChowLiu
 from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, table_codes
-from tests.private.test_engines import SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
+from tests.private.test_engines import READ, SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
 
 pytest.importorskip("pyspark", reason="PySpark is not installed; make test-spark installs it")
 if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
@@ -60,11 +60,12 @@ def on_spark(spark, tmp_path):
     return read
 
 
-def test_counts_and_codes_are_those_of_memory(on_spark):
+@pytest.mark.parametrize("schema", [SCHEMA, READ], ids=["states", "numbers"])
+def test_counts_and_codes_are_those_of_memory(on_spark, schema):
     table = arrow(many_rows())
     frame = on_spark(table)
-    assert_same(exact(frame), exact(table))
-    here, there = (table_codes(PrivateTable(d, SCHEMA, ledger=Budget(epsilon=1.0))) for d in (table, frame))
+    assert_same(exact(frame, schema), exact(table, schema))
+    here, there = (table_codes(PrivateTable(d, schema, ledger=Budget(epsilon=1.0))) for d in (table, frame))
     assert sorted(map(tuple, here.tolist())) == sorted(map(tuple, there.tolist()))  # Spark's rows have no order
 
 

@@ -12,6 +12,7 @@ leave NaN out, seem to allow it.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -43,6 +44,8 @@ _ZONED = "TIMESTAMP WITH TIME ZONE"
 _TIMES = ("DATE", "TIMESTAMP", _ZONED)  # of whole microseconds; seconds and milliseconds fail beyond their range
 _FIRST_SECOND = round(datetime(2, 1, 1, tzinfo=UTC).timestamp())
 _LAST_SECOND = round(datetime(9998, 12, 31, tzinfo=UTC).timestamp())
+_FEW_CUTS = 8  # up to here a sum of comparisons takes less time than a tree of them
+_MOST_LISTED = 1 << 12
 _SPACE = f"[{SPACES}]"
 _TRUTH_SIGNS = ", ".join(sorted({str(ord(word[0])) for words in TRUTH.values() for word in words}))
 
@@ -78,7 +81,8 @@ def code_text(name: str, kind: str, made: Coding) -> str:
         value = f"({cell}::DOUBLE + 0.0::DOUBLE)"
         listed: list[tuple[str, int]] = [(_double(number), code) for number, code in made.numbers]
         if made.cuts:
-            number = _first(_found(value, listed, made), _interval(value, made))
+            piece = _whole_interval(cell, kind, made) if kind in _INTEGERS else None
+            number = _first(_found(value, listed, made), piece or _interval(value, made))
             return f"CASE WHEN {absent} THEN {made.missing} ELSE {number} END"
         if kind in _INTEGERS:
             # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
@@ -244,11 +248,28 @@ def _found(value: str, listed: Sequence[tuple[str, int]], made: Coding) -> str:
 
 def _interval(value: str, made: Coding) -> str:
     """Code of a number, which is not NULL or NaN, by how many of the cuts it reaches."""
-    if not made.cuts:
-        return str(made.codes[0])
-    reached = "(" + " + ".join(f"({value} >= {_double(cut)})::INTEGER" for cut in made.cuts) + ")"
-    in_order = made.codes == tuple(range(len(made.codes)))
-    return reached if in_order else f"list_extract({list(made.codes)}, {reached} + 1)"
+    if 0 < len(made.cuts) <= _FEW_CUTS and made.codes == tuple(range(len(made.codes))):
+        return "(" + " + ".join(f"({value} >= {_double(cut)})::INTEGER" for cut in made.cuts) + ")"
+
+    def between(first: int, last: int) -> str:
+        if first == last:
+            return str(made.codes[first])
+        half = (first + last) // 2
+        above, below = between(half + 1, last), between(first, half)
+        return f"CASE WHEN {value} >= {_double(made.cuts[half])} THEN {above} ELSE {below} END"
+
+    return between(0, len(made.cuts))
+
+
+def _whole_interval(cell: str, kind: str, made: Coding) -> str | None:
+    """The same for a column of integers, from a list of the codes of all that lie among the cuts; None if too many."""
+    first, last = math.ceil(made.cuts[0]) - 1, math.ceil(made.cuts[-1])
+    if last - first >= _MOST_LISTED or max(abs(first), abs(last)) >= 2**53:
+        return None
+    codes = [made.codes[bisect_right(made.cuts, number)] for number in range(first, last + 1)]
+    wide = "HUGEINT" if kind == "UBIGINT" else "BIGINT"
+    place = f"(least(greatest({cell}::{wide}, {first}), {last}) - {first} + 1)::BIGINT"
+    return f"list_extract({codes}, {place})"
 
 
 def _unmatched(absent: str, made: Coding) -> str:
