@@ -404,6 +404,18 @@ class TestArguments:
                 ask()
         assert curator.left == 1
 
+    def test_noise_that_buries_any_count_by_shares_is_refused_before_the_debit(self):
+        curator = TableCurator(table(frame(PEOPLE), "shares"), Budget(epsilon=1.0), what="")
+        asked = (
+            lambda: curator.tables([("a",)], 1e-9),
+            lambda: curator.matched_counts(1e-9),
+            lambda: curator.worst_fit([("a",)], [np.zeros(3)], 1e-9),
+        )
+        for ask in asked:
+            with pytest.raises(ValueError, match="noise of scale"):
+                ask()
+        assert curator.left == 1
+
 
 class TestEstimators:
     DATA = frame({f"p{k}": [(k % 3, "yes" if k % 3 else "no")] * (1 + k % 4) for k in range(900)})

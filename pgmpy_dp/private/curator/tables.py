@@ -330,12 +330,12 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         floors = np.zeros(len(checked)) if offsets is None else np.asarray(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
-        misfit_scale(self.adjacency, self.cost, checked_share(share))
+        grid = share_grid(self._data)
+        selection_scale(grid * table_sensitivity(self.adjacency)[0], self.cost, checked_share(share))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
             missing = [scope for scope in dict.fromkeys(checked) if scope not in self._kept]
             self._kept.update(zip(missing, self._exact(missing), strict=True))
-            grid = share_grid(self._data)
             scores = misfit_scores(self._exact(checked), [grid * table for table in public], (grid * floors).tolist())
             return NoisyMax.of(scores, cost, s)
 
