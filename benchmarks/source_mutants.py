@@ -166,6 +166,41 @@ SOURCE_MUTANTS = [
         "                pass\n",
         "test_ledger_file.py",
     ),
+    SourceMutant(
+        "marks that a record takes away are not covered",
+        "curator/columns.py",
+        "float(eta), changed_records(adjacency))",
+        "float(eta), 1)",
+        "test_columns.py",
+    ),
+    SourceMutant(
+        "marks of two columns that are one",
+        "data/columns.py",
+        "found[place, key] += times",
+        "found[0, key] += times",
+        "test_columns.py",
+    ),
+    SourceMutant(
+        "labels of any length",
+        "data/columns.py",
+        "if len(key[1]) > max_length:",
+        "if False:",
+        "test_columns.py",
+    ),
+    SourceMutant(
+        "divisions that somebody else has made",
+        "curator/columns.py",
+        "type(number) not in (Number, Date)",
+        "not isinstance(number, Number)",
+        "test_columns.py",
+    ),
+    SourceMutant(
+        "every threshold one lower",
+        "noise/histogram.py",
+        "StabilityHistogram(scale, 1 + tail_quantile(scale, eta / moved))",
+        "StabilityHistogram(scale, tail_quantile(scale, eta / moved))",
+        "test_columns.py",
+    ),
     SourceMutant("statistics that pickle", "sensitive.py", "def __reduce_ex__", "def _reduce", "test_sensitive.py"),
 ]
 

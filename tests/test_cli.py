@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
+from pgmpy_dp.estimators import discovery
 from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
@@ -24,7 +25,7 @@ from pgmpy_dp.private.noise import additive
 
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
-COMMANDS = ("schema", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+COMMANDS = ("schema", "discover", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
 
 
 def run(command: str, code: int = 0):
@@ -228,7 +229,7 @@ def test_a_ledger_counts(folder):
     run("ledger export ledger.json --out ledger.csv")
     exported = pd.read_csv("ledger.csv")
     assert exported["epsilon"].tolist() == [2.0]
-    assert exported["columns"].tolist() == ["job;income;age"]
+    assert exported["columns"].tolist() == ["age;job;income"]
     # Never replaced, also not by an output of another command.
     assert "forget what was spent" in run("ledger new ledger.json --rho 9", 2).stderr
     before = Path("ledger.json").read_bytes()
@@ -293,7 +294,7 @@ def test_what_is_impossible(folder):
     assert not ((drawn["age"] == "<25") & (drawn["income"] == "high")).any()
     assert not ((drawn["age"] == ">=65") & (drawn["job"] == "office")).any()
     told = json.loads(run("query model.npz --variables income --evidence age=20 --json").stdout)
-    assert [row["probability"] for row in told["table"]] == [1.0, 0.0]
+    assert [row["probability"] for row in told["table"]] == [pytest.approx(1.0), 0.0]
     refused = run("query model.npz --variables job --evidence age=20 --evidence income=high", 2).stderr
     assert "--evidence is 'age=20, income=high': the model gives it the probability 0" in " ".join(refused.split())
     refused = run(f'schema {columns} --impossible "age < 20 -> income = low"', 2).stderr
@@ -325,6 +326,111 @@ def test_what_fails_in_a_check_after_the_charge_says_so(folder, monkeypatch):
 
     monkeypatch.setattr(tables, "matched_records", fails)
     assert "after the budget was spent" in run("check records.csv --schema schema.json --epsilon 1", 4).stderr
+
+
+COST = "--epsilon 1 --delta 1e-6"
+DISCOVER = 'discover records.csv --categories job,income --number "age=0:120:1" --bins 16 --out found.json'
+
+
+def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
+    # A count is 30 deviations of noise above the threshold; the needle is as far below.
+    told = run(f"{DISCOVER} --epsilon 1 --delta 1e-6 --ledger l.json --budget-epsilon 3 --budget-delta 1e-5")
+    assert "Records: about" in told.stdout and "  job     2 categories: " in told.stdout
+    assert "l.json: costs add up to" in told.stdout and "--ledger" not in told.stderr
+    found = Schema.from_json("found.json")
+    assert list(found) == ["age", "job", "income"]  # as in the file
+    assert found["job"] == ("field", "office", "other") and found["income"] == ("high", "low", "other")
+    assert 12 <= len(found.numbers["age"].cells) <= 20
+    (entry,) = Ledger.open("l.json").entries
+    written = json.loads(Path("found.json").read_text(encoding="utf-8"))["discovered"]
+    assert written["guarantee"] == entry.cost.to_dict() and NEEDLE not in told.output
+    assert NEEDLE not in Path("found.json").read_text(encoding="utf-8")
+    run("discover records.csv --categories job,income --epsilon 1 --delta 1e-6 --ledger l.json --out two.json")
+    run("fit records.csv --schema two.json --epsilon 1 --delta 1e-6 --out m.npz --ledger l.json")
+    assert len(Ledger.open("l.json").entries) == 3
+    document = json.loads(run(f"{DISCOVER} --overwrite --epsilon 1 --delta 1e-6 --json").stdout)
+    assert [column["variable"] for column in document["columns"]] == ["job", "income", "age"]
+    assert document["columns"][0]["labels"] == ["field", "office"] and document["adjacency"] == "add_remove"
+
+
+def test_what_is_discovered_is_learned_and_sampled_as_numbers(folder):
+    """Found cuts, and a number that nobody has cut, from one ledger."""
+    frame = pd.read_csv("records.csv", nrows=1500)[["age", "job"]]
+    frame.assign(pay=1000 * frame["age"] + 7).to_csv("people.csv", index=False)
+    ask = 'discover people.csv --categories job --number "age=0:120:1" --bins 16 --ledger l.json'
+    run(f'{ask} --number "pay=0:200000:1 bins 8" {COST} --budget-epsilon 9 --budget-delta 1e-4 --out s.json')
+    content = json.loads(Path("s.json").read_text(encoding="utf-8"))
+    assert Schema.from_dict(content).numbers["pay"] == Number(0, 200_000, resolution=1, bins=8)
+    run('schema --number "pay=0:200000:1" --number "age=0:120:1" --variable "job=field,office" --out whole.json')
+    for schema in ("s", "whole"):
+        run(f"fit people.csv --schema {schema}.json --epsilon 3 --delta 1e-6 --ledger l.json --out {schema}.npz")
+        run(f"sample {schema}.npz --n 400 --out {schema}.csv")
+        drawn = pd.read_csv(f"{schema}.csv")
+        assert list(drawn) == ["age", "job", "pay"]  # as in the file
+        for name, top in (("age", 120), ("pay", 200_000)):
+            values = drawn[name].dropna()
+            assert len(values) > 300 and (values % 1 == 0).all() and values.between(0, top).all()
+        assert abs(drawn["age"].median() - frame["age"].median()) < 15
+    assert len(Ledger.open("l.json").entries) == 3
+
+
+def test_a_discovery_that_cannot_be_written_is_kept(folder, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "found.json")
+
+    monkeypatch.setattr(discovery, "write_atomically", full)
+    told = run(f"{DISCOVER} --epsilon 1 --delta 1e-6 --ledger l.json --budget-epsilon 3 --budget-delta 1e-5", 4)
+    assert "what it bought is in found.release.npz" in told.stderr and NEEDLE not in told.output
+    assert not Path("found.json").exists() and len(Ledger.open("l.json").entries) == 1
+    found = Release.load("found.release.npz").schema
+    assert found["job"] == ("field", "office", "other") and "age" in found.numbers
+
+
+def test_options_of_discover(folder):
+    rows = ["sex;day;code;more", *(f"{'F' if k % 2 else 'm '};2020-0{1 + k % 9}-01;{k % 3 - 1};1" for k in range(1500))]
+    Path("odd.csv").write_text("\n".join(rows), encoding="utf-8")
+    options = '--variable "sex=f,m" --strip --casefold --missing "code=-1" --other "" --bins 4 --delimiter ";"'
+    options += ' --cuts more=0 --impossible "more < 0 -> sex = f"'
+    dates = "--date day=2019-01-01:2021-12-31"
+    run(f"discover odd.csv --categories code {options} {dates} --epsilon 2 --delta 1e-6 --out odd.json")
+    found = Schema.from_json("odd.json")
+    assert found["sex"] == ("f", "m") and found["code"] == (0, 1, None) and not found.other
+    assert found["more"] == ("<0", ">=0") and found.impossible == ("more < 0 -> sex = f",)
+    assert found.numbers["day"].text(found.numbers["day"].lower) == "2019-01-01"
+    assert 3 <= len(found.numbers["day"].cells) <= 8 and found.reading("sex").casefold
+
+
+def test_discover_ends_with_1_where_it_found_nothing(folder):
+    told = run("discover records.csv --categories diary --epsilon 1 --delta 1e-6 --out found.json", 1)
+    assert "no category has so many records" in told.stdout and NEEDLE not in told.output
+    assert Schema.from_json("found.json")["diary"] == (None, "other")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("--categories job --epsilon 1", "has no delta"),
+        ("--categories job", "no budget was given"),
+        ("--epsilon 1", "--categories is None: say which columns"),
+        ("--categories job,job --epsilon 1 --delta 1e-6", "job was described before"),
+        ("--number age=0 --epsilon 1", "write lower and upper bound"),
+        ("--number age=a:b --epsilon 1", "write numbers with decimal points"),
+        ("--number age=9:0 --epsilon 1", "is not below upper"),
+        ("--date age=2020:now --epsilon 1", "is no day"),
+        ("--categories town --epsilon 1 --delta 1e-6", "no column"),
+        ("--categories job --missing a=b --epsilon 1 --delta 1e-6", "a is no column that was described"),
+        ("--categories job --variable job=a,b --epsilon 1 --delta 1e-6", "job was described before"),
+        ("--categories job --recode job --epsilon 1 --delta 1e-6", "write the column, a colon"),
+        ("--categories job --rho 1", "has no delta"),
+        ("--categories job --epsilon 1 --delta 1e-6 --ledger new.json", "it is new"),
+    ],
+)
+def test_a_discovery_that_cannot_be_made_costs_nothing(folder, arguments, told):
+    result = run(f"discover records.csv {arguments} --out found.json", 2)
+    assert told in " ".join(result.stderr.split())
+    assert result.stdout == "" and NEEDLE not in result.stderr
+    assert not Path("new.json").exists() and not Path("found.json").exists()
+    assert "no such file" in run("discover no.csv --categories a --epsilon 1 --delta 1e-6 --out x.json", 2).stderr
 
 
 def test_a_fit_to_next_to_nothing_says_so(folder):
@@ -795,3 +901,16 @@ def test_persons_with_several_rows_are_protected_with_all_of_them(folder, rows):
 def test_numbers_of_rows_that_are_none(folder, rows):
     assert "rows_per_unit" in run(f"{FIT} --unit diary --rows-per-unit {rows}", 2).output
     assert "pass unit" in run(f"{FIT} --rows-per-unit 2", 2).output
+
+
+def test_numbers_without_cells_are_fitted_and_samples_are_in_the_order_of_the_file(folder):
+    run('schema --variable "income=low,high" --variable "job=office,field" --number "age=0:120:1" --out fine.json')
+    assert "age: cells of a fine grid" in run("plan --schema fine.json --epsilon 2 --delta 1e-9 --n 2000").output
+    run("plan --schema fine.json --epsilon 2 --n 2000 --structure chow-liu", code=2)
+    assert run("check records.csv --schema fine.json --epsilon 1").output.count("its states match") == 3
+    run("fit records.csv --schema fine.json --epsilon 2 --delta 1e-9 --out fine.npz")
+    run("sample fine.npz --n 200 --out fine.csv")
+    drawn = pd.read_csv("fine.csv")
+    assert list(drawn) == ["age", "job", "income"]
+    assert drawn["age"].between(0, 120).mean() > 0.8
+    assert drawn["age"].nunique() > 20

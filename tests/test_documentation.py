@@ -127,15 +127,28 @@ def records(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory) -> Path:
+    """The messy file, made as in its tutorial."""
+    folder = tmp_path_factory.mktemp("messy")
+    (folder / "data").symlink_to(ROOT / "data")
+    script = ROOT / "tutorials" / "12_from_a_messy_file_to_synthetic_numbers.py"
+    making, found, _ = script.read_text().partition("# ## 1. Declare")
+    assert found
+    exec(compile(making, str(script), "exec"), {"__file__": str(folder / "page.py")})
+    return folder / "build" / "messy" / "survey.csv"
+
+
 @pytest.mark.parametrize("attacks", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("page", [p for p in PAGES if "pgmpy-dp" in program_lines(p)], ids=lambda page: page.name)
-def test_the_commands_of_a_page_run(page, attacks, records, tmp_path, monkeypatch):
+def test_the_commands_of_a_page_run(page, attacks, records, survey, tmp_path, monkeypatch):
     """One after the other in this process, which imports once; tests/test_cli.py has processes of their own.
 
     Audits are listed only: tests/auditing/test_catalogue.py makes the same ones. With `attacks` they are made too, and
     break a claim that holds with probability at most 1e-6.
     """
     (tmp_path / "records.csv").symlink_to(records)
+    (tmp_path / "survey.csv").symlink_to(survey)
     monkeypatch.chdir(tmp_path)
     printed = ""
     for line in program_lines(page).replace("\\\n", " ").splitlines():

@@ -251,3 +251,11 @@ def test_any_names_and_states_can_be_written(states, names, data):
     chosen = data.draw(st.lists(st.sampled_from(states), min_size=1, max_size=len(states) - 1, unique_by=match_key))
     schema = Schema(dict.fromkeys(names, states), texts=names, impossible=[{names[0]: chosen, names[1]: states[:1]}])
     assert Schema(dict.fromkeys(names, states), texts=names, impossible=schema.impossible).zeros == schema.zeros
+
+
+def test_cells_that_a_release_merges_have_no_names_in_rules():
+    with pytest.raises(ValueError, match=r"has \[0,1\), which is no number"):
+        Schema({"x": Number(0, 9, resolution=1), "y": ["a", "b"]}, impossible=["x = [0,1) -> y = a"])
+    for word in ("missing", "outside"):
+        made = Schema({"x": Number(0, 9, outside="state"), "y": ["a", "b"]}, impossible=[f"x = {word} -> y = a"])
+        assert len(made.fine().zeros) == 1

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.private.curator.columns import StableMarks
 from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, StableCells, SymmetricNoise, WeightedNoise
+from pgmpy_dp.private.data.columns import mark_row
 from pgmpy_dp.private.guarantee import ZCDP
 
 __all__ = [
@@ -19,7 +21,9 @@ __all__ = [
     "invented_cells",
     "invented_graph",
     "invented_labels",
+    "invented_marks",
     "invented_positions",
+    "marks_moved",
     "matrices_moved",
     "responses_moved",
     "selections_moved",
@@ -84,6 +88,52 @@ def invented_cells(mechanism: StableCells, kind: str, rng: np.random.Generator) 
     if kind == "random":
         return [cells, least + rng.integers(0, 100, size=len(cells))]
     return [cells, np.full(len(cells), least + (10**12 if kind == "huge" else 7), dtype=np.int64)]
+
+
+def marks_moved(mechanism: StableMarks, other: Mechanism) -> float:
+    """The root of how many counts differ over k or 2k; infinite where records of one change could not have done that.
+
+    That is where a count differs by more than 1, where more counts of a column differ than records, where under
+    add_remove some rise as others fall, and where a mark of one side alone has a count other than 1.
+    """
+    assert isinstance(other, StableMarks)
+    public = [(m.n_marks, m.changes, m.histogram, m.max_length) for m in (mechanism, other)]
+    if public[0] != public[1]:
+        return np.inf
+    ours, theirs = (dict(zip(m.marks, m.counts.tolist(), strict=True)) for m in (mechanism, other))
+    gaps = {mark: ours.get(mark, 0) - theirs.get(mark, 0) for mark in {*ours, *theirs}}
+    for sign in (1, -1):
+        columns = [mark[0] for mark, gap in gaps.items() if gap == sign]
+        if len(columns) != len(set(columns)):
+            return np.inf
+    sizes = [abs(gap) for gap in gaps.values()]
+    one_sided = mechanism.changes == 2 or len({gap for gap in gaps.values() if gap}) < 2
+    alone = [c for one, two in ((ours, theirs), (theirs, ours)) for mark, c in one.items() if mark not in two]
+    if max(sizes, default=0) > 1 or not one_sided or any(count != 1 for count in alone):
+        return np.inf
+    return float(np.sqrt(sum(sizes) / (mechanism.changes * mechanism.n_marks)))
+
+
+def invented_marks(mechanism: StableMarks, kind: str, rng: np.random.Generator) -> Any:
+    """No mark (zeros, negative), all that there are (huge), those that are hard to make states of (equal), or some."""
+    marks = list(mechanism.marks)
+    if kind in ("zeros", "negative"):
+        marks = []
+    elif kind == "equal":
+        hard = [("missing",), ("number", -0.5), ("number", 1e300), *(("text", text) for text in _HARD)]
+        hard = [key for key in hard if len(key) == 1 or len(str(key[1])) <= mechanism.max_length]
+        marks = [(column, key) for column in range(mechanism.n_marks) for key in hard]
+    elif kind == "last":
+        marks = marks[-1:]
+    elif kind == "random":
+        marks = [mark for mark in marks if rng.random() < 0.5]
+    rows = np.array([mark_row(mark, mechanism.max_length) for mark in marks], dtype=np.int64)
+    counts = np.full(len(marks), mechanism.histogram.threshold + (10**12 if kind == "huge" else 7), dtype=np.int64)
+    return [rows.reshape(len(marks), 2 + mechanism.max_length), counts]
+
+
+_HARD = ("<5", "[5,9)", "[5, 9)", ">=9", "categories", "other", "None")
+"""Categories that look like something else, in order."""
 
 
 def arrays_moved(mechanism: WeightedNoise, other: Mechanism) -> float:

@@ -35,7 +35,9 @@ from pgmpy_dp.auditing.movements import (
     invented_cells,
     invented_graph,
     invented_labels,
+    invented_marks,
     invented_positions,
+    marks_moved,
     matrices_moved,
     responses_moved,
     selections_moved,
@@ -43,6 +45,7 @@ from pgmpy_dp.auditing.movements import (
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Curator, Observer, Request, observed
+from pgmpy_dp.private.curator.columns import StableMarks
 from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
@@ -222,6 +225,7 @@ def _(mechanism: StableMode, other: Mechanism) -> float:
 
 movement.register(SeveralNoisyMax, selections_moved)
 movement.register(StableCells, cells_moved)
+movement.register(StableMarks, marks_moved)
 movement.register(WeightedNoise, arrays_moved)
 movement.register(RandomisedResponse, responses_moved)
 movement.register(CommunityChoice, choices_moved)
@@ -316,6 +320,7 @@ def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.nda
 
 invent.register(SeveralNoisyMax, invented_positions)
 invent.register(StableCells, invented_cells)
+invent.register(StableMarks, invented_marks)
 invent.register(RandomisedResponse, invented_graph)
 invent.register(CommunityChoice, invented_labels)
 

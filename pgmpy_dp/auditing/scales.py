@@ -39,6 +39,10 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     # counts that one block moves, each by 1, over its marks
     "stable_cells": {"add_remove": (2,), "replace_one": (2,)},
     "stable_scales": {"add_remove": (2,), "replace_one": (2,)},
+    # counts that one record moves, each by 1, over its marks
+    "stable_categories": {"add_remove": (1,), "replace_one": (2,)},
+    # l1 and squared l2 of one table, and of the number of records, which replace_one makes public
+    "number_tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
     # in octaves
     "mean_log_scale": {"add_remove": (2, 4), "replace_one": (2, 4)},
     # w, and the squared distance in counts / (1/w) and sums / clip norm
@@ -306,7 +310,11 @@ def _vertices(request: Request) -> tuple[list[float], list[float]]:
 def _stable(request: Request) -> tuple[list[float], list[float]]:
     """Scale of the noise on counts, and the smallest threshold that eta pays for."""
     (each,) = SENSITIVITIES[request.operator][str(request.curator.adjacency)]
-    marks = request.arguments["blocks"].n_components if request.operator == "stable_cells" else 1
+    marks = 1
+    if request.operator == "stable_categories":
+        marks = len(request.arguments["names"])
+    elif request.operator == "stable_cells":
+        marks = request.arguments["blocks"].n_components
     scale = max(math.sqrt(each * marks / (2.0 * float(request.share) * request.cost.rho)), 1e-3)
     # P(Z >= t), from weights that are summed once more; Z beyond 50 scales is nothing.
     weights = np.exp(-0.5 * (np.arange(int(50.0 * scale) + 50) / scale) ** 2)
@@ -314,6 +322,12 @@ def _stable(request: Request) -> tuple[list[float], list[float]]:
     least = 1 + max(1, int(np.argmax(each * marks * tails <= float(request.eta))))
     histogram = request.mechanism.histogram
     return [scale, least], [histogram.scale, histogram.threshold]
+
+
+def _number_tables(request: Request) -> tuple[list[float], list[float]]:
+    l1, square = SENSITIVITIES["number_tables"][str(request.curator.adjacency)]
+    norms = [(1, 1)] * request.arguments["with_count"] + [(l1, square)] * len(request.arguments["tables"])
+    return _additive(request, norms, np.ones(len(norms)))
 
 
 def _mean_log_scale(request: Request) -> tuple[list[float], list[float]]:
@@ -404,6 +418,8 @@ def _solution(request: Request) -> tuple[list[float], list[float]]:
 _CHECKS = {
     "stable_cells": _stable,
     "stable_scales": _stable,
+    "stable_categories": _stable,
+    "number_tables": _number_tables,
     "mean_log_scale": _mean_log_scale,
     "cluster_sums": _cluster_sums,
     "unit_count": _one_array,

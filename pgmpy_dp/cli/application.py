@@ -30,7 +30,7 @@ _TRACEBACK = "PGMPY_DP_TRACEBACK"
 class _InOrder(TyperGroup):
     """Commands in the order in which they are used."""
 
-    order = ("schema", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+    order = ("schema", "discover", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=self.order.index)
@@ -52,7 +52,7 @@ A first session, with your own records.csv:
 \b
 Exit codes:
   0  done
-  1  a check failed: an audit refuted its claim, or the states of a column match next to nothing
+  1  a check failed: an audit refuted its claim, or the states of a column match next to nothing, or none were found
   2  an argument cannot be used, or the file is damaged; nothing was spent and nothing was written
   3  the budget does not allow it; nothing was spent
   4  something failed that nobody foresaw, or anything after the budget was spent; noisy tables that it bought are kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +30,7 @@ __all__ = [
     "StripOption",
     "TextsOption",
     "VariableOption",
+    "declarations",
     "declared_number",
     "described",
     "reading_options",
@@ -90,7 +91,7 @@ _EXAMPLES = {"--number": '"age=0:120:1 cuts 18,65"', "--date": '"admitted=2001-0
 
 def described(path: Path | None, states: dict[str, Any] | None = None, **options: Any) -> Schema:
     """The schema of a file, or of what options say, by their names; `states` are those of a codebook."""
-    from pgmpy_dp.schema import Number, Schema, almost_intervals, interval_states
+    from pgmpy_dp.schema import Number, Schema, almost_intervals
 
     if path is not None:
         for name, given in options.items():
@@ -99,14 +100,7 @@ def described(path: Path | None, states: dict[str, Any] | None = None, **options
         return load_schema(path)
     reading = {name: options.pop(name) for name in ("missing", "strip", "casefold", "recode")}
     other, texts, impossible = (options.pop(name) or [] for name in ("other", "texts", "impossible"))
-    found: dict[str, Any] = dict(states or {})
-    for option, given in ((f"--{name}", given) for name, given in options.items()):
-        for text in given or []:
-            declared: Any
-            name, declared = declared_number(text, option) if option in _EXAMPLES else parse_states(text, option)
-            if name in found:
-                ask_for(option, text, f"{name} was described before; describe each variable once")
-            found[name] = interval_states(_numbers(option, text, declared)) if option == "--cuts" else declared
+    found = declarations(states or {}, **options)
     if not found:
         hint = (
             'describe columns by options, such as --variable "sex=F,M" --number "age=0:120:1 cuts 18,65", or by a file'
@@ -125,6 +119,21 @@ def described(path: Path | None, states: dict[str, Any] | None = None, **options
         if ranges:
             note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
     return Schema(found, other=others, texts=texts, impossible=impossible, **reading_options(found, **reading))
+
+
+def declarations(states: Mapping[str, Any], **options: list[str] | None) -> dict[str, Any]:
+    """What --variable, --cuts, --number and --date declare, by their names, after `states` that stand elsewhere."""
+    from pgmpy_dp.schema import interval_states
+
+    found: dict[str, Any] = dict(states)
+    for option, given in ((f"--{name}", given) for name, given in options.items()):
+        for text in given or []:
+            declared: Any
+            name, declared = declared_number(text, option) if option in _EXAMPLES else parse_states(text, option)
+            if name in found:
+                ask_for(option, text, f"{name} was described before; describe each variable once")
+            found[name] = interval_states(_numbers(option, text, declared)) if option == "--cuts" else declared
+    return found
 
 
 def declared_number(text: str, option: str) -> tuple[str, Number]:

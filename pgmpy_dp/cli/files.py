@@ -61,7 +61,7 @@ def free_name(path: Path) -> Path:
 
 
 def load_schema(path: Path) -> Schema:
-    """The schema of a JSON file, all discrete; ValueError naming the file otherwise.
+    """The schema of a JSON file; ValueError naming the file otherwise.
 
     A file that is no schema is not quoted: it might hold records.
     """
@@ -74,11 +74,9 @@ def load_schema(path: Path) -> Schema:
     if not isinstance(content, dict) or not {"format", "domain"} & set(content):
         ask_for("--schema", str(path), "that is no schema; pgmpy-dp schema --help shows how to write one")
     try:
-        schema = Schema.from_dict(content)
-        schema.require_discrete(argument="it")
+        return Schema.from_dict(content)
     except (ValueError, TypeError, KeyError) as error:
         ask_for("--schema", str(path), f"{error}")
-    return schema
 
 
 def load_model(path: Path) -> MarkovNetwork:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +11,8 @@ import typer
 from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_graph, whose
-from pgmpy_dp.cli.files import free_name, require_writable
-from pgmpy_dp.cli.ledger import marked, open_account, show_charged
+from pgmpy_dp.cli.files import require_writable
+from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -105,6 +102,7 @@ def fit(
     killed, or fails between the charge and the tables, keeps nothing, and the budget is spent.
     """
     from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
@@ -122,10 +120,11 @@ def fit(
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     records = as_written(data, delimiter, encoding, decimal, thousands)
     who = whose(unit, rows_per_unit)
+    public = public.subset(in_their_order(records, public))  # samples have the columns as the file has them
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
     table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
-        with _kept(learner, release or out.with_suffix(".release.npz")), progress(quiet):
+        with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit", learner), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)
             if release is not None:
                 learner.release_.save(release)
@@ -205,24 +204,6 @@ def _estimator(which: Parameters | None, budget: Budget | None, adjacency: optio
     if budget is None:
         return kind()
     return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency))
-
-
-@contextmanager
-def _kept(learner: Any, path: Path) -> Iterator[None]:
-    """If something fails after the budget was spent, write what it bought to `path`, or near it, and say where."""
-    try:
-        yield
-    except BaseException as error:
-        release = getattr(error, "release", None) or getattr(learner, "release_", None)
-        if release is not None:
-            error.release = release  # type: ignore[attr-defined]
-            for folder in (path.parent, Path(tempfile.gettempdir())):
-                kept = free_name(folder / path.name)
-                with suppress(OSError):
-                    release.save(kept)
-                    note(f"the budget was spent before this failed; what it bought is in {kept}: use pgmpy-dp refit")
-                    break
-        raise
 
 
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:

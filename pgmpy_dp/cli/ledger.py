@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,13 +14,13 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
-from pgmpy_dp.cli.files import require_writable
+from pgmpy_dp.cli.files import free_name, require_writable
 
 if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.ledger import Ledger
 
-__all__ = ["export", "ledgers", "marked", "new", "open_account", "show_charged", "show_ledger"]
+__all__ = ["export", "kept", "ledgers", "marked", "new", "open_account", "show_charged", "show_ledger"]
 
 ledgers = typer.Typer(
     help="What may be spent on the records of one file, and what was.",
@@ -85,6 +86,33 @@ def marked(ledger: Ledger) -> Iterator[None]:
         with suppress(Exception):
             spent = len(ledger.entries) > before
         error.spent = spent  # type: ignore[attr-defined]
+        raise
+
+
+@contextmanager
+def kept(path: Path, remedy: str, learner: Any = None) -> Iterator[None]:
+    """If something fails after the budget was spent, write what it bought to `path`, or near it, and say where.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        What the user may do with that file.
+    learner : object, optional
+        An estimator, whose release it is where the error has none.
+    """
+    try:
+        yield
+    except BaseException as error:
+        release = getattr(error, "release", None) or getattr(learner, "release_", None)
+        if release is not None:
+            error.release = release  # type: ignore[attr-defined]
+            for folder in (path.parent, Path(tempfile.gettempdir())):
+                file = free_name(folder / path.name)
+                with suppress(OSError):
+                    release.save(file)
+                    note(f"the budget was spent before this failed; what it bought is in {file}: use {remedy}")
+                    break
         raise
 
 

@@ -87,6 +87,10 @@ def plan(
     graph = given_graph(public, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
+    merged = [str(name) for name, number in public.numbers.items() if not number.divided]
+    if structure == option.Structure.CHOW_LIU:
+        public.require_discrete(argument="--schema")
+    public = public.fine()
     sizes = [public.cardinality(name) for name in public.variables]
     document: dict[str, Any] = {
         "variables": len(sizes),
@@ -132,6 +136,8 @@ def plan(
         }
         for table in tables
     ]
+    if merged:
+        lines.append(f"{', '.join(merged)}: cells of a fine grid, which are merged before larger tables are counted")
     lines += ["", f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}  {'learned':>8}  table"]
     worst = sorted(tables, key=lambda table: -table.error(n))
     for t in worst[:_SHOWN]:

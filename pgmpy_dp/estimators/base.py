@@ -242,7 +242,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             )
         # What "auto" is settled by is the fit, which does not know of rules; the model that obeys them has to fit too.
         chosen = choose_inference(cliques, self.inference, self.memory_limit)
-        zeros = schema.subset(graph.nodes).zeros
+        zeros = schema.subset(graph.nodes).fine().zeros
         for layout in (cliques, with_zeros(cliques, zeros)):
             require_inference(layout, chosen, self.memory_limit)
         return cliques

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.models.noisy_marginals import project_on_simplex
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Reading, Schema, match_key
 
 __all__ = ["MOST_BINS", "Merging", "equal_bins", "likely_proportions", "merge_states", "rare_states", "useful_bins"]
 
@@ -178,19 +178,17 @@ def merge_states(
             bins = np.searchsorted(starts, np.arange(cells), side="right")
             changed[name] = number.with_cuts(number.edges[k] for k in starts)
             places[name] = (*bins.tolist(), *range(int(bins[-1]) + 1, int(bins[-1]) + 1 + len(table) - cells))
-        elif (
-            name in merge_rare
-            and not any(name in box for box in schema.zeros)
-            and (rare := rare_states(table, least)).any()
-        ):
+        elif name in merge_rare and name not in schema.ruled and (rare := rare_states(table, least)).any():
             kept = [state for state, is_rare in zip(schema.states[name], rare, strict=True) if not is_rare]
-            changed[name] = [*kept, _name_of_rare(kept)]
+            changed[name] = [*kept, _name_of_rare(kept, schema.reading(name))]
             places[name] = tuple(np.where(rare, len(kept), np.cumsum(~rare) - 1).tolist())
     return Merging(schema.replaced(changed), places)
 
 
-def _name_of_rare(kept: Sequence) -> str:
+def _name_of_rare(kept: Sequence, reading: Reading) -> str:
+    """A state that is spelled like no other, and that cells are not read as another for."""
+    taken = {*(reading.spelled(match_key(state)) for state in kept), *reading.missing, *reading.recode}
     name = "rare"
-    while name in kept:
+    while reading.spelled(match_key(name)) in taken:
         name += "_"
     return name

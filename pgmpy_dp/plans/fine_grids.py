@@ -32,7 +32,8 @@ def undivided(schema: Schema) -> list[Hashable]:
 def largest_sizes(schema: Schema) -> dict[Hashable, int]:
     """How many states each variable has at most, once undivided numbers are divided and merged."""
     most, fine = set(undivided(schema)), schema.fine()
-    extra = {name: fine.cardinality(name) - len(fine.numbers[name].cells) for name in most}
+    # Beside the bins: missing and outside states, and cells that rules divide further.
+    extra = {n: fine.cardinality(n) - len(fine.numbers[n].cells) + len(schema.rule_cuts(n)) for n in most}
     return {n: min(k, MOST_BINS + extra[n]) if n in most else k for n, k in fine.cardinalities.items()}
 
 

@@ -167,7 +167,8 @@ class _Search:
         shares = self.shares
         # What was too large once stays so: the model only grows.
         grown = with_zeros(self.fit.noisy.cliques, self.curator.schema.zeros)
-        allowed = admissible_pairs(grown, self.candidates, self.asked["max_clique_cells"])
+        # They fit with the most states that numbers can merge into; with fewer, trees might be found that are larger.
+        allowed = admissible_pairs(grown, self.candidates, self.asked["max_clique_cells"]) or self.candidates
         self.unavailable |= dict.fromkeys(set(self.candidates) - set(allowed), number - 1)
         self.candidates = allowed
         measuring, selecting = share * (1 - shares.selection), share * shares.selection

@@ -155,12 +155,12 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
     required = _positions(schema, "required_edges", settings.required)
     forbidden = set(_positions(schema, "forbidden_edges", settings.forbidden))
     sizes = [largest_sizes(schema)[name] for name in schema.variables]
-    fine = [schema.fine().cardinality(name) for name in schema.variables]
+    fine, zeros = list(schema.fine().cardinalities.values()), schema.fine().zeros
     single = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
-    cliques = with_zeros(single, schema.zeros)
+    cliques = with_zeros(single, zeros)
     cells = largest_clique(cliques, required)
-    if cells > settings.max_clique_cells and (required or schema.zeros):
-        asking = (("required_edges", required), ("the schema's rules (impossible)", schema.zeros))
+    if cells > settings.max_clique_cells and (required or zeros):
+        asking = (("required_edges", required), ("the schema's rules (impossible)", zeros))
         raise ValueError(
             f"{' and '.join(name for name, given in asking if given)} need a clique of {cells} cells in the junction "
             f"tree, more than max_clique_cells={settings.max_clique_cells}; require fewer edges, leave out rules, or "
@@ -168,7 +168,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         )
     pairs = [pair for pair in itertools.combinations(range(len(sizes)), 2) if pair not in forbidden]
     candidates = tuple(pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= settings.max_clique_cells)
-    if schema.zeros:
+    if zeros:
         candidates = tuple(admissible_pairs(cliques, candidates, settings.max_clique_cells))
     total = sum(sizes[i] * sizes[j] for i, j in candidates)
     if total > _MOST_CELLS:

@@ -29,7 +29,7 @@ from typing import Any
 
 from pgmpy_dp.schema.cells import match_key
 from pgmpy_dp.schema.intervals import interval_cuts
-from pgmpy_dp.schema.number import Number, number_text
+from pgmpy_dp.schema.number import OUTSIDE, Number, number_text
 
 __all__ = ["Box", "Column", "Rule", "leave_something", "read_rule"]
 
@@ -148,6 +148,12 @@ class Condition:
         """Where it divides numbers, as far as that is known: of a value, at it and at the next one."""
         if self.sign in ("=", "!=", "in"):
             numbers = [number for word in self.words if (number := column.number(word.text)) is not None]
+            words = {word.text for word in self.words if column.number(word.text) is None}
+            if column.states is None and (words := words - {"missing", OUTSIDE}):
+                raise ValueError(
+                    f"has {min(words)}, which is no number, and {column.name!r} is not divided into states that have "
+                    "names; compare with numbers"
+                )
             found = [column.value_above(number, or_at) for number in numbers for or_at in (True, False)]
             return [] if None in found else [cut for cut in found if cut is not None]
         cut = column.value_above(self._threshold(column), self.sign in ("<", ">="))

@@ -252,7 +252,13 @@ class Schema(Mapping):
         blank = ("text", "")
         if reading.strip and blank not in spelled and blank not in reading.recode:
             reading = dataclasses.replace(reading, missing=reading.missing | {blank})
-        taken = [s for k, s in spelled.items() if k in reading.missing or reading.recode.get(k, k) != k]
+        # A cell of numbers need not be read by its label: which labels merged cells will have is not known.
+        cells = () if number is None else number.cells
+        taken = [
+            state
+            for key, state in spelled.items()
+            if state not in cells and (key in reading.missing or reading.recode.get(key, key) != key)
+        ]
         if taken:
             raise ValueError(
                 f"variable {name!r} has the states {taken}, which missing or recode read as another; remove them, or "
@@ -428,14 +434,21 @@ class Schema(Mapping):
                 different.append(name)
         return different
 
-    def replaced(self, variables: Mapping[Any, Sequence | Number], impossible: Iterable[str] | None = None) -> Schema:
-        """The schema with other declarations for some variables, cells read as before; or with other rules.
+    def replaced(
+        self,
+        variables: Mapping[Any, Sequence | Number],
+        impossible: Iterable[str] | None = None,
+        others: Mapping[Any, Any] | None = None,
+    ) -> Schema:
+        """The schema with other declarations for some variables, cells read as before; or other rules, other-states.
 
         Parameters
         ----------
         variables : mapping of hashable to (sequence of states, or Number)
         impossible : iterable of str, optional
             Rules; default its own.
+        others : mapping of hashable to hashable, optional
+            Other-states; default its own.
 
         Returns
         -------
@@ -448,14 +461,23 @@ class Schema(Mapping):
         """
         rules = self.impossible if impossible is None else tuple(impossible)
         content = {name: variables.get(name, self[name]) for name in self._variables}
-        gone = {n: set(self._states[n]) - set(s) for n, s in variables.items() if not isinstance(s, Number)}
-        other = {name: state for name, state in self._other.items() if state not in gone.get(name, ())}
+        listed = {n: states for n, states in variables.items() if not isinstance(states, Number)}
+        left = {n: self._left(n, states) for n, states in listed.items()}
+        other = {n: state for n, state in self._other.items() if state in listed.get(n, (state,))}
+        other |= dict(others or {})
         recode = {
-            name: {cell: state for cell, state in given.items() if state not in gone.get(name, ())}
+            name: {cell: state for cell, state in given.items() if name not in left or left[name](state)}
             for name, given in self._said["recode"].items()
         }
         texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
         return Schema(content, other=other, texts=texts, impossible=rules, **{**self._said, "recode": recode})
+
+    def _left(self, name: Hashable, states: Sequence) -> Callable[[Any], bool]:
+        """Whether what a cell was read as is among other states of a variable, or missing."""
+        spelled = self.reading(name).spelled
+        keys = {MISSING, *(spelled(match_key(state)) for state in states)}
+        numbers = interval_cuts(states) is not None
+        return lambda state: (key := spelled(match_key(state))) in keys or (numbers and key[0] == "number")
 
     @property
     def other(self) -> Mapping[Any, Any]:
@@ -471,6 +493,11 @@ class Schema(Mapping):
     def zeros(self) -> list[Box]:
         """What the rules forbid: for some variables the positions of states that they cannot have together."""
         return list(self._zeros)
+
+    @property
+    def ruled(self) -> frozenset:
+        """Variables that rules about what is impossible name."""
+        return frozenset().union(*(rule.names for rule in self._rules))
 
     def rule_cuts(self, name: Hashable) -> tuple[float, ...]:
         """Where the rules divide a variable of numbers: cells that are merged across these cannot obey them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_clusters import cluster_cases
+from tests.auditing.replay_columns import column_cases
 from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_graphs import graph_cases
 from tests.auditing.replay_parities import parity_cases
@@ -23,5 +24,14 @@ def replay_catalogue() -> list[ReplayCase]:
     -------
     list of ReplayCase
     """
-    discrete = [*table_cases(), *check_cases(), *vote_cases(), *parity_cases(), *gradient_cases(), *sequence_cases()]
-    return [*discrete, *unit_cases(), *vector_cases(), *graph_cases(), *cluster_cases()]
+    discrete = [
+        *table_cases(),
+        *check_cases(),
+        *column_cases(),
+        *vote_cases(),
+        *parity_cases(),
+        *gradient_cases(),
+        *sequence_cases(),
+        *unit_cases(),
+    ]
+    return [*discrete, *vector_cases(), *graph_cases(), *cluster_cases()]

@@ -25,7 +25,7 @@ import pytest
 
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.private import curator as curators
-from pgmpy_dp.private.curator import clusters, fields, graphs, votes
+from pgmpy_dp.private.curator import clusters, columns, fields, graphs, votes
 from pgmpy_dp.private.curator.base import Curator
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.data import moments
@@ -66,6 +66,8 @@ ASKED_BY = {
     "stable_scales": "blocks of records",
     "mean_log_scale": "blocks of records",
     "cluster_sums": "blocks of records",
+    "stable_categories": "discover, categories",
+    "number_tables": "discover, numbers",
 }
 
 
@@ -175,7 +177,7 @@ def half_a_trace(true: Callable = moments.trace_sensitivity) -> Iterator[None]:
 
 
 def twice_the_rho(true: Callable) -> Callable:
-    return lambda k, rho, eta: true(k, 2 * rho, eta)
+    return lambda k, rho, *rest: true(k, 2 * rho, *rest)
 
 
 def thrice_each(true: Callable) -> Callable:
@@ -197,6 +199,10 @@ OTHERWISE = {
     ("stable_cells", tripled): instead(clusters, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])),
     ("cluster_sums", halved): instead(clusters, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)),
     ("cluster_sums", tripled): instead(clusters, clipped_cluster_sums=thrice_each),
+}
+OTHERWISE |= {
+    ("stable_categories", halved): instead(columns, stability_histogram=twice_the_rho),
+    ("stable_categories", tripled): instead(columns, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])),
 }
 OTHERWISE |= {("stable_scales", change): OTHERWISE["stable_cells", change] for change in (halved, tripled)}
 

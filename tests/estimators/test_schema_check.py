@@ -114,7 +114,6 @@ class TestCheckSchema:
             ({"adjacency": "replace_one"}, ValueError, "n_records"),
             ({"random_state": -1}, ValueError, "random_state"),
             ({"schema": {"height": ["1", "2"]}}, ValueError, "no column"),
-            ({"schema": {"age": pgmpy_dp.Number(0, 1)}}, ValueError, "bounds"),
         ],
     )
     def test_bad_input(self, options, error, words):

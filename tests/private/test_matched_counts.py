@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from pgmpy_dp import Budget, Ledger, PrivateTable, Schema
+from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.plans import check
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data import pushdown
@@ -54,6 +54,13 @@ class TestReaders:
         table = arrow(self.ROWS)
         for data in (table, pl.from_arrow(table), pd.DataFrame(self.ROWS, dtype=object)):
             assert exact(data) == self.WANTED
+
+    @pytest.mark.parametrize("outside", ["clip", "drop", "state"])
+    def test_numbers_outside_match_in_no_reader(self, outside):
+        schema = Schema({"x": Number(0, 9, cuts=[5], outside=outside, missing="drop")})
+        frame = pd.DataFrame({"x": [1, 7, 9, 10, -1]})
+        for data in (frame, pl.from_pandas(frame).lazy()):
+            assert exact(data, schema) == [5, 3 if outside == "drop" else 5, 3]
 
     @pytest.mark.parametrize("engine", LAZY)
     def test_engines(self, engine):

@@ -6,6 +6,7 @@ import duckdb
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from pgmpy_dp import Budget, Number, PrivateTable, Schema
@@ -20,8 +21,10 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
 )
 from pgmpy_dp.models import merging
-from pgmpy_dp.plans import fine_grids
+from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.plans import fine_grids, network
 from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.plans.network import NetworkSettings
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 
@@ -172,3 +175,88 @@ class TestFits:
             return NaiveMLE(rho=0.5, state_names=SCHEMA).fit(nx.Graph([("x", "y")]), frame)
 
         assert not replay(known, many, many.iloc[1:]).holds
+
+
+def test_cells_that_rules_need_are_kept_and_counted_beforehand():
+    rules = [f"x < {cut} -> z < 5" for cut in (7, 11, 13)]
+    schema = Schema({"x": Number(0, 60, resolution=1), "y": ["a", "b"], "z": SCHEMA["z"]}, impossible=rules)
+    plain = Schema({name: schema[name] for name in schema})
+    largest = fine_grids.largest_sizes
+    assert {name: largest(schema)[name] - size for name, size in largest(plain).items()} == {"x": 3, "y": 0, "z": 0}
+    frame = records(n=300).assign(y="a")
+    estimator = NaiveMLE(rho=0.01, state_names=schema, random_state=0).fit(nx.Graph([("x", "z"), ("y", "z")]), frame)
+    cells = estimator.model_.schema.numbers["x"].edges
+    assert {7.0, 11.0, 13.0} <= set(cells)
+    drawn = estimator.model_.sample(500, 0)
+    assert not ((drawn.x < 13) & (drawn.z >= 5)).any()
+
+
+@pytest.mark.parametrize(
+    ("states", "options"),
+    [
+        (["Rare", "x", "y"], {"casefold": True}),
+        ([" rare", "x", "y"], {"strip": True}),
+        (["a", "x", "y"], {"missing": ["rare"]}),
+        (["a", "x", "y"], {"recode": {"job": {"rare": "a"}}}),
+        (["a", "X", "Y"], {"casefold": True, "recode": {"job": {"q": "x"}}}),
+        (["a", "1", "2"], {"recode": {"job": {"q": 1}}}),
+        (["a", "x", None], {"other": {"job": None}}),
+        (["<1", "[1,2)", "[2,3)", ">=3"], {"recode": {"job": {"q": 2.5}}}),
+        (["a", "x", "y"], {"impossible": ["b = 1 -> c = 1 & job in {a, x, y}"]}),
+    ],
+)
+def test_rare_states_merge_whatever_the_schema_says_of_cells_and_rules(states, options):
+    schema = Schema({"job": states, "b": [0, 1], "c": [0, 1]}, **options)
+    counts = {"job": (np.array([90.0, *[0.0] * (len(states) - 1)]), 1.0)}
+    merged = merging.merge_states(schema, counts, 2, 10.0, ["job"])
+    assert merged.schema.cardinality("job") == (2 if merged.places else len(states))
+    assert bool(merged.places) == ("impossible" not in options)
+
+
+@pytest.mark.parametrize("option", ["missing", "recode"])
+def test_a_merged_cell_may_be_spelled_as_a_text_that_is_read_as_another_cell(option):
+    said = {"missing": {"x": ["[0,5)"]}, "recode": {"x": {"[0,5)": 9}}}[option]
+    schema = Schema({"x": Number(0, 9, resolution=1)}, **{option: said}).fine()
+    counts = np.repeat([10.0, 0.0], [10, 1])
+    merged = merging.merge_states(schema, {"x": (counts, 1.0)}, 2, 0.0)
+    assert merged.schema.states["x"] == ("[0,5)", "[5,9]", None)
+    assert merged.schema.coder("x")(("text", "[0,5)")) == {"missing": 2, "recode": 1}[option]
+
+
+RULED = Schema(
+    {"x": Number(0, 99, resolution=1), "y": [0, 1], "z": [0, 1, 2], "w": [0, 1]}, impossible=["x < 5 & y = 1 -> z = 0"]
+)
+
+
+def test_rules_about_numbers_that_merge_are_known_to_be_too_large_before_anything_is_spent():
+    frame = pd.DataFrame({"x": np.arange(400) % 100, "y": 0, "z": 1, "w": [0, 1] * 200})
+    table = PrivateTable(frame, RULED, ledger=Budget(rho=1.0))
+    forbidden = [("x", "y"), ("x", "z"), ("y", "z")]
+    with pytest.raises(ValueError, match=r"rules.*max_clique_cells=100"):
+        network.run(table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0))
+    graph = nx.Graph([("x", "y"), ("w", "z")])
+    with pytest.raises(InferenceTooLarge):
+        CollectiveMAP(rho=1.0, memory_limit=8000).fit(graph, table)
+    assert table.ledger.spent.rho == 0
+    CollectiveMAP(rho=1.0, memory_limit=100_000, random_state=0).fit(graph, table)
+
+
+def test_rules_add_states_to_those_that_numbers_merge_into():
+    rules = [f"x = {k} -> y = {k % 2}" for k in range(0, 99, 2)]
+    schema = RULED.replaced({"x": Number(0, 9999, resolution=1)}, rules)
+    assert fine_grids.largest_sizes(schema)["x"] >= len(schema.rule_cuts("x")) + 2 > 67
+
+
+def test_engines_hold_no_fine_table_of_many_numbers():
+    names = [f"x{k}" for k in range(6)]
+    frame = pd.DataFrame({name: np.arange(60) * (k + 1) % 128 for k, name in enumerate(names)})
+    schema = Schema({name: Number(0, 127, resolution=1, missing="drop") for name in names})
+    found = []
+    for data in (frame, duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
+        curator = TableCurator(PrivateTable(data, schema, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="", fine=True)
+        curator.merge(
+            schema.replaced(dict.fromkeys(names, Number(0, 127, cuts=[64], resolution=1, missing="drop"))),
+            dict.fromkeys(names, np.arange(128) // 64),
+        )
+        found.append([table.tolist() for table in curator.tables([names, names[:2]], 1)])
+    assert found[0] == found[1] == found[2] and np.sum(found[0][0]) == 60

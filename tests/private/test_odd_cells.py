@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import tracemalloc
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from pgmpy_dp import Budget, Schema
+from pgmpy_dp.private.data.columns import PrivateColumns, _counts
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.frame import ranks, read_cells
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
@@ -36,6 +38,15 @@ def numbers(data) -> list[float]:
 def users(data) -> float:
     private = PrivateSequences(data, {"y": ["u", "v"]}, unit="x0", order="t", **BUDGET)
     return chain_tables(private)[0].value.sum() / GRID
+
+
+def marked(data) -> Counter:
+    return plain(_counts(PrivateColumns(data, Schema({"x0": ["a", "b"]}), **BUDGET), "x0"))
+
+
+def plain(keys) -> Counter:
+    """Of those that can be categories."""
+    return Counter({key: n for key, n in Counter(keys).items() if key[0] in ("missing", "number", "text")})
 
 
 def schemas(case: Case) -> list[Schema]:
@@ -64,6 +75,7 @@ def test_a_cell_decides_for_itself(case: Case, readers: str, tmp_path, capfd):
             found = [counts(data, schema) for schema in schemas(case)]
             assert found == expected, reader
             assert numbers(data) == finite, reader
+            assert marked(data) == plain(keys), reader
             assert users(data) == len(set(keys) - {match_key(None)}), reader
             assert capfd.readouterr() == ("", ""), reader
             if number == 0:

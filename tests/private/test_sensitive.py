@@ -168,3 +168,8 @@ class TestRelease:
                 Release.load(path)
         with pytest.raises(FileNotFoundError):
             Release.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.1e-3, 1 / 900, 1.4e-3, 2e-3, 2.1e-3, 0.1])
+def test_the_variance_of_hardly_any_noise_is_a_number(scale):
+    assert 0 <= Noise("discrete_laplace", scale).variance < 0.001

@@ -44,6 +44,7 @@ __all__ = [
     "is_plain_number",
     "joined_cells",
     "kept_codes",
+    "key_counts",
     "number_cells",
     "keyed_cells",
     "n_rows",
@@ -162,7 +163,7 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
         kept = codes != DROPPED
         keep &= kept
         if name in schema.other or name in schema.numbers:
-            kept = quietly(_encode_column, column, counted, name) != schema.cardinality(name)
+            kept = quietly(_encode_column, column, counted, name) != counted.cardinality(name) - 1
         own.append(int(kept.sum()))
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
     result = np.empty((int(keep.sum()), len(encoded)), dtype=dtype, order="F")
@@ -378,6 +379,31 @@ def _keyed(column: Column, key: Callable[[Any], tuple] = match_key) -> tuple[np.
     seen: dict[tuple, int] = {}
     positions = np.array([seen.setdefault(key(cells.listed[k]), len(seen)) for k in appeared], dtype=np.int64)
     return positions[rows], list(seen)
+
+
+def key_counts(columns: Iterable[Column]) -> Counter[tuple]:
+    """How many cells have each match key, in parts of one column, each as :func:`column_cells` gives it.
+
+    Examples
+    --------
+    >>> dict(key_counts([np.array([1.0, 1.0, np.nan]), Cells(np.array([0, 0]), ["1"])]))
+    {('number', 1.0): 4, ('missing',): 1}
+    """
+    return quietly(_key_counts, columns)
+
+
+def _key_counts(columns: Iterable[Column]) -> Counter[tuple]:
+    found: Counter[tuple] = Counter()
+    for column in columns:
+        if isinstance(column, np.ndarray):
+            numbers, times = np.unique(column, return_counts=True)
+            listed = numbers.tolist()
+        else:
+            listed, times = column.listed, np.bincount(column.places, minlength=len(column.listed))
+        for value, number in zip(listed, times.tolist(), strict=True):
+            if number:  # some that are listed are nobody's
+                found[match_key(value)] += number
+    return found
 
 
 def _as_cells(column: Column) -> Cells:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from pgmpy_dp.private.data.blocks import covering_blocks, marginal
 from pgmpy_dp.private.data.coding import OutsideCounted
 from pgmpy_dp.private.data.contingency import add_counts, count
-from pgmpy_dp.private.data.frame import encoded_columns, positions_of
+from pgmpy_dp.private.data.frame import encoded_columns, key_counts, positions_of
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.schema import Schema
@@ -81,6 +82,10 @@ class Source(ABC):
     @abstractmethod
     def cells(self, names: Sequence) -> list:
         """Whole columns, as :mod:`pgmpy_dp.private.data.frame` holds them in memory."""
+
+    def key_counts(self, names: Sequence) -> list[Counter[tuple]]:
+        """How many cells of each column have each match key; here by fetching one column after the other."""
+        return [key_counts(self.cells([name])) for name in names]
 
     def unit_cells(self, names: Sequence, unit: Hashable) -> Iterator[list]:
         """The columns and that of units in parts, each as `cells` gives them; a unit's rows are in one part.
@@ -187,14 +192,18 @@ class PushedRecords:
 
 
 class _Merged(PushedRecords):
-    """Records of which an engine counts fine states, and which are merged here, a few tables at a time."""
+    """Records of which an engine counts fine states, and which are merged here, a few tables at a time.
+
+    Where a table of fine states would not fit in memory, codes are fetched.
+    """
 
     def __init__(self, fine: PushedRecords, schema: Schema, maps: Sequence[np.ndarray | None]) -> None:
         super().__init__(fine._source, schema)
         self._fine, self._maps = fine, maps
 
     def counts(self, scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        if self._source.keeps_codes:
+        fine = list(self._fine._schema.cardinalities.values())
+        if self._source.keeps_codes or any(math.prod(fine[j] for j in scope) > _CELLS_KEPT for scope in scopes):
             cardinalities = list(self._schema.cardinalities.values())
             return [count(self.codes(), cardinalities, scope) for scope in scopes]
         tables = []

@@ -20,6 +20,7 @@ from pgmpy_dp.private.data.coding import NUMBER, SPACES, TRUTH, UNDECIDED, Codin
 
 __all__ = [
     "code_text",
+    "grouped_text",
     "decides",
     "is_decided",
     "is_divided",
@@ -130,6 +131,18 @@ def sent_text(name: str, kind: str) -> str:
         # Sent in nanoseconds, which overflow beyond 292 years: those become one of a month, which is unreadable.
         return f"CASE WHEN abs(datepart('hour', {cell})) >= 2562047 THEN INTERVAL 1 MONTH ELSE {cell} END"
     return cell
+
+
+def grouped_text(name: str, kind: str) -> str | None:
+    """What tells cells of a column of this type apart by their content, whatever else it holds; None for other types.
+
+    Examples
+    --------
+    >>> grouped_text("a", "VARCHAR"), grouped_text("a", "DOUBLE")
+    ('encode("a")', None)
+    """
+    cell = quoted(name)
+    return cell if kind in _NUMBERS else f"encode({cell})" if kind == "VARCHAR" else None
 
 
 def unreadable_text(name: str, kind: str) -> str | None:

@@ -28,6 +28,7 @@ from pgmpy_dp.private.data.frame import (
     encoded_columns,
     joined_cells,
     kept_codes,
+    key_counts,
     number_cells,
     quietly,
     undeclared,
@@ -81,6 +82,14 @@ class _Batches(Source):
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`; an empty field of a text is missing."""
         batches = list(self._columns(names, [frozenset()] * len(names)))
         return [joined_cells([batch[j] for batch in batches]) for j in range(len(names))]
+
+    def key_counts(self, names: Sequence[Hashable]) -> list[Counter[tuple]]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.key_counts`, in one pass."""
+        found: list[Counter[tuple]] = [Counter() for _ in names]
+        for columns in self._columns(names, [frozenset()] * len(names)):
+            for total, column in zip(found, columns, strict=True):
+                total.update(key_counts([column]))
+        return found
 
     @abstractmethod
     def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]: ...

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
@@ -26,11 +27,20 @@ import numpy as np
 
 from pgmpy_dp.private.data.coding import DROPPED, UNDECIDED, coding
 from pgmpy_dp.private.data.contingency import add_counts
-from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, kept_codes, quietly
+from pgmpy_dp.private.data.frame import (
+    cell_codes,
+    cell_numbers,
+    column_cells,
+    kept_codes,
+    key_counts,
+    keyed_cells,
+    quietly,
+)
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.query_text import (
     code_text,
     decides,
+    grouped_text,
     is_decided,
     is_divided,
     is_ordered,
@@ -149,6 +159,32 @@ class DuckDBSource(Source):
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.cells`."""
         query = self._projected(_sent([self._column(name) for name in names]))
         return column_cells(self._read(_method(query, "to_arrow_table", "arrow")))
+
+    def key_counts(self, names: Sequence[Hashable]) -> list[Counter[tuple]]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.key_counts`: by queries, else a batch of rows at a time."""
+        import pyarrow as pa
+
+        columns = [self._column(name) for name in names]
+        found: list[Counter[tuple]] = [Counter() for _ in names]
+        left = [j for j, column in enumerate(columns) if not self._grouped(column, found[j])]
+        batches = self._batches(self._projected(_sent([columns[j] for j in left]))) if left else ()
+        for batch in batches:
+            for j, cells in zip(left, column_cells(pa.Table.from_batches([batch])), strict=True):
+                found[j].update(key_counts([cells]))
+        return found
+
+    def _grouped(self, column: tuple[str, str], found: Counter[tuple]) -> bool:
+        """Count cells that their content tells apart in a query, if these are such cells and it is not too much."""
+        cell = grouped_text(*column)
+        with contextlib.suppress(_TooMuchAtOnce):
+            if cell is not None:
+                query = self._projected(f"{cell} AS x").aggregate("x, count(*) AS n", "x")
+                cells, numbers = column_cells(self._read(_method(query, "to_arrow_table", "arrow")))
+                ((positions, keys),) = keyed_cells([cells])
+                times = np.bincount(positions, weights=np.asarray(numbers), minlength=len(keys)).astype(np.int64)
+                found.update(dict(zip(keys, times.tolist(), strict=True)))
+                return True
+        return False
 
     def unit_cells(self, names: Sequence[Hashable], unit: Hashable) -> Iterator[list]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_cells`."""

@@ -105,8 +105,8 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray) 
     Examples
     --------
     >>> target = np.array([[0.0, 2.0, -2.0], [2.0, 0.0, -2.0], [-2.0, -2.0, 0.0]])
-    >>> factor = np.array([[1.0], [1.0], [-1.0]])
-    >>> poor, good = (certified_projection(target, np.full(3, y), factor) for y in (0.0, -1.0))
+    >>> factor = np.array([[1.0], [1.0], [-1.0]]) / math.sqrt(3)
+    >>> poor, good = (certified_projection(target, np.full(3, y), factor) for y in (0.0, -3.0))
     >>> np.round(3 * good.value).tolist(), good.distance < 1e-6 < poor.distance
     ([[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]], True)
     """

@@ -32,6 +32,10 @@ tells X from X' for certain. There is no pure epsilon and no rho with this: thre
 *The tail of discrete noise.* P(Z >= T) is ``sum_{z >= T} exp(-z**2/(2 sigma**2))`` over the same sum over all integers.
 Where sigma is small both are summed; above, ``P(Z >= T) <= P(N(0, sigma**2) >= T - 1)`` (Canonne, Kamath and Steinke
 2020, Proposition 25). Continuous noise's quantile, rounded up, would be too small by up to 1.
+
+*Marks that only one of the two has.* Where neighbours differ by one record more, and records mark cells themselves, X'
+has the marks of X and up to k others. So at most k counts move, the l2 sensitivity is sqrt(k), and one of V and W is
+empty: from X to X' the bound is ``k P(Z >= T)``, from X' to X it is ``k P(Z >= T - 1)``, without the factors of 2.
 """
 
 from __future__ import annotations
@@ -80,7 +84,7 @@ class StabilityHistogram:
         return Noise("discrete_gaussian", self.scale)
 
 
-def stability_histogram(n_marks: int, rho: float | Fraction, eta: float) -> StabilityHistogram:
+def stability_histogram(n_marks: int, rho: float | Fraction, eta: float, changes: int = 2) -> StabilityHistogram:
     """Noise that costs `rho` and a threshold that costs `eta`; see the module.
 
     Parameters
@@ -91,6 +95,8 @@ def stability_histogram(n_marks: int, rho: float | Fraction, eta: float) -> Stab
         Positive.
     eta : float
         In (0, 1): what the threshold adds to delta.
+    changes : {2, 1}
+        Whether k marks take the place of k others between neighbours, or one of the two has k marks more.
 
     Raises
     ------
@@ -103,9 +109,9 @@ def stability_histogram(n_marks: int, rho: float | Fraction, eta: float) -> Stab
     StabilityHistogram(scale=1.4142135623730951, threshold=9)
     """
     # sqrt(2k) is not a float, its square is: sigma for sensitivity 1 and rho/(2k) is the same.
-    n_marks = int(n_marks)  # NumPy's would go round
-    (scale,) = gaussian_scales([1.0], exact_fraction(rho) / (2 * n_marks))
-    return StabilityHistogram(scale, 1 + tail_quantile(scale, eta / (2 * n_marks)))
+    moved = int(changes) * int(n_marks)  # NumPy's would go round
+    (scale,) = gaussian_scales([1.0], exact_fraction(rho) / moved)
+    return StabilityHistogram(scale, 1 + tail_quantile(scale, eta / moved))
 
 
 def tail_quantile(scale: float, probability: float) -> int:

@@ -1,0 +1,237 @@
+"""Private columns of cells whose values nobody has listed: what each cell marks, and how often.
+
+Privacy
+-------
+Everything here is about one column at a time. A record has one cell in each, and what that cell marks or is counted as
+is a function of the cell alone and of what is public: its match key, spelled as the schema says. So a record adds 1 to
+at most one count of each column, whatever the other records hold.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import unicodedata
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.frame import column_names, key_counts, positions_of, read_cells
+from pgmpy_dp.private.data.sources import open_source
+from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
+from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.schema import MISSING, Number, Schema
+
+__all__ = [
+    *("PrivateColumns", "column_marks", "in_their_order", "mark_key", "mark_label", "mark_row"),
+    *("number_counts", "record_count"),
+]
+
+_KINDS = ("missing", "number", "text")
+
+
+class PrivateColumns(PrivateData):
+    """Columns of records, without a list of their values, behind an adjacency and a ledger.
+
+    Like :class:`~pgmpy_dp.private.data.table.PrivateTable` it shows no records, prints only public facts and refuses to
+    be copied or pickled. Of data in memory it keeps how many cells of each column have each match key; data in an
+    engine are read when they are counted.
+
+    Parameters
+    ----------
+    data : dataframe, str or Path
+        As for :class:`~pgmpy_dp.private.data.table.PrivateTable`.
+    schema : Schema
+        Names the columns, and says how their cells are spelled; what their states are is no matter here.
+    adjacency, ledger, n_records
+        As for :class:`~pgmpy_dp.private.data.table.PrivateTable`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments and missing columns. Nothing is raised because of a record.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"job": ["nurse", "baker"]})
+    >>> PrivateColumns(frame, Schema({"job": ["a", "b"]}), ledger=Budget(epsilon=1.0, delta=1e-6))
+    PrivateColumns(1 columns, adjacency='add_remove', n_records=None, spent 0-DP of (1, 1e-06)-DP)
+    """
+
+    __slots__ = ("_counted", "_n_records", "_schema", "_source")
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        adjacency: str = Adjacency.ADD_REMOVE,
+        ledger: Ledger | Budget | None = None,
+        n_records: int | None = None,
+    ) -> None:
+        self._schema = schema
+        super().__init__(adjacency, ledger)
+        self._n_records = checked_public_count("n_records", n_records, self._adjacency)
+        self._source = open_source(data)
+        self._counted: list[Counter[tuple]] | None = None
+        if self._source is None:
+            self._counted = [key_counts([column]) for column in read_cells(data, schema.variables)]
+        else:
+            self._source.positions(schema.variables)  # all are there
+            self._source = self._source.opened(schema.variables)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, and how their cells are spelled."""
+        return self._schema
+
+    @property
+    def n_records(self) -> int | None:
+        """The declared public number of records, or None."""
+        return self._n_records
+
+    @property
+    def _names(self) -> tuple[Hashable, ...]:
+        return self._schema.variables
+
+    def _public(self) -> dict[str, Any]:
+        return {"n_records": self._n_records}
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivateColumns({len(self._names)} columns, adjacency={str(self._adjacency)!r}, "
+            f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
+        )
+
+
+def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
+    """Names of columns in the order of the data, which is public; ValueError for those that are not there."""
+    names, source = list(names), open_source(data)
+    places = positions_of(column_names(data), names) if source is None else source.positions(names)
+    return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
+
+
+def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
+    """How many cells of a column have each match key, as they are spelled in the data: **to be noised**."""
+    if data._counted is None:
+        assert data._source is not None
+        data._counted = data._source.key_counts(data._names)
+    return data._counted[data._names.index(name)]
+
+
+def record_count(data: PrivateColumns) -> np.ndarray:
+    """The number of records, shape (1,): exact, **to be noised**."""
+    return np.array([sum(_counts(data, data._names[0]).values())], dtype=np.int64)
+
+
+def number_counts(data: PrivateColumns, name: Hashable, number: Number) -> np.ndarray:
+    """How many cells of a column count as each state of a divided number: exact, **to be noised**."""
+    reading, code = data._schema.reading(name), number.coder()
+    found = np.zeros(len(number.states) + 1, dtype=np.int64)  # the last is of cells whose record does not count
+    for key, times in _counts(data, name).items():
+        found[code(reading(key))] += times
+    return found[:-1]
+
+
+def column_marks(
+    data: PrivateColumns, names: Sequence[Hashable], max_length: int
+) -> tuple[list[tuple[int, tuple]], np.ndarray]:
+    """What the cells of some columns mark, in a fixed order, and how many cells mark each: exact, **to be noised**.
+
+    A mark is a place among `names` and a key: the key that a cell is read as, if :func:`mark_label` has a label for it.
+    Any other cell marks nothing.
+
+    Parameters
+    ----------
+    data : PrivateColumns
+    names : sequence of hashable
+    max_length : int
+        Of labels that are texts.
+
+    Returns
+    -------
+    marks : list of (int, key)
+        Ascending.
+    counts : ndarray of int64, shape (m,)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"job": [" baker", "baker", 7, "7.0", None, "much too long"]})
+    >>> schema = Schema({"job": ["a", "b"]}, strip=True)
+    >>> data = PrivateColumns(frame, schema, ledger=Budget(epsilon=1.0, delta=1e-6))
+    >>> marks, counts = column_marks(data, ["job"], 8)
+    >>> marks, counts.tolist()
+    ([(0, ('missing',)), (0, ('number', 7.0)), (0, ('text', 'baker'))], [1, 2, 2])
+    """
+    found: Counter[tuple[int, tuple]] = Counter()
+    for place, name in enumerate(names):
+        reading = data._schema.reading(name)
+        for cell, times in _counts(data, name).items():
+            key = reading(cell)
+            if _has_label(key, max_length):
+                found[place, key] += times
+    marks = sorted(found, key=lambda mark: (mark[0], _KINDS.index(mark[1][0]), mark[1][1:]))
+    return marks, np.array([found[mark] for mark in marks], dtype=np.int64)
+
+
+def mark_label(key: tuple) -> Any:
+    """The label of a key: the one text, or number, that stands for all spellings of it; None for missing.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.schema import match_key
+    >>> mark_label(match_key("7.0")), mark_label(match_key(True)), mark_label(match_key("b"))
+    (7, 1, 'b')
+    """
+    if key == MISSING:
+        return None
+    if key[0] != "number":
+        return key[1]
+    return int(key[1]) if key[1].is_integer() and abs(key[1]) < 2.0**53 else key[1]
+
+
+def _has_label(key: tuple, max_length: int) -> bool:
+    """Whether a key, as a cell is read, may be a category: a function of the cell and of public arguments alone.
+
+    It may if it is missing, a finite number, or a text of printable signs and blanks that is not too long.
+    """
+    if key[0] == "text":
+        if len(key[1]) > max_length:
+            return False
+        return all(sign.isprintable() or unicodedata.category(sign) == "Zs" for sign in key[1])
+    return key == MISSING or (key[0] == "number" and math.isfinite(key[1]))
+
+
+def mark_row(mark: tuple[int, tuple], max_length: int) -> list[int]:
+    """A mark as 2 + max_length integers, which :func:`mark_key` reads back: a released array holds nothing else.
+
+    The column's place; whether it is missing, a number or a text; the signs of a text, or the bits of a number; -1s.
+    """
+    place, key = mark
+    content: list[int] = []
+    if key[0] == "text":
+        content = [ord(sign) for sign in key[1]]
+    elif key[0] == "number":
+        content = list(struct.unpack("<q", struct.pack("<d", key[1])))
+    return [place, _KINDS.index(key[0]), *content, *([-1] * (max_length - len(content)))]
+
+
+def mark_key(row: Sequence[int]) -> tuple[int, tuple]:
+    """The mark that :func:`mark_row` has written.
+
+    Examples
+    --------
+    >>> mark_key(mark_row((2, ("text", "baker")), 8)), mark_key(mark_row((0, ("number", 0.5)), 8))
+    ((2, ('text', 'baker')), (0, ('number', 0.5)))
+    """
+    place, kind, *content = (int(number) for number in row)
+    if _KINDS[kind] == "text":
+        return place, ("text", "".join(chr(sign) for sign in content if sign >= 0))
+    if _KINDS[kind] == "number":
+        return place, ("number", struct.unpack("<d", struct.pack("<q", content[0]))[0])
+    return place, MISSING
