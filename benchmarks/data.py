@@ -69,6 +69,16 @@ NOT_SHIPPED = {
             "polblogs_edges.csv": "19857f14ecfb12d0042a24d8c57254c5984a09d5aae6dc6605965673edbe448a",
         },
     ),
+    "Diabetes 130-US": DataSet(
+        "python -m benchmarks.units",
+        "B. Strack et al., Impact of HbA1c measurement on hospital readmission rates, BioMed Research International "
+        "(2014); UCI; an excerpt: diabetic_data.csv in the GitHub repository leninanthony/uasb_analytics (bf28354)",
+        {
+            "diabetes_130_5k.csv.gz": "CSV, compressed by gzip, as it is there with line feeds. First line: "
+            "encounter_id,patient_nbr,...; then 4,999 lines"
+        },
+        {"diabetes_130_5k.csv.gz": "40de59eff2292ce682add444b37f36a4279cfc392d5bac3b40d862fca8d6393a"},
+    ),
     "email-Eu-core": DataSet(
         "python -m benchmarks.block_models --part real",
         "J. Leskovec, J. Kleinberg and C. Faloutsos (2007) and H. Yin et al. (2017); email-Eu-core.txt and "

@@ -137,7 +137,7 @@ def _unclipped(rows: np.ndarray, center: np.ndarray, bound: float, share: Any = 
 # -- a domain taken from the records ----------------------------------------------------------------------------------
 
 
-def _inferred(estimator: Any, data: Any) -> tuple[Schema, None]:
+def _inferred(estimator: Any, data: Any, *_whose: Any) -> tuple[Schema, None]:
     return Schema.coerce({name: sorted(set(data[name])) for name in data.columns}), None
 
 

@@ -879,6 +879,30 @@ def test_the_version_is_quick(folder):
     assert (done.returncode, done.stdout) == (0, f"pgmpy-dp {__version__}\n"), done.stderr
 
 
+@pytest.mark.parametrize("rows", ["1", "3", "shares"])
+def test_persons_with_several_rows_are_protected_with_all_of_them(folder, rows):
+    frame = pd.DataFrame({"who": np.repeat(np.arange(500), 4), "job": ["office", "field", "field", "field"] * 500})
+    frame.to_csv("stays.csv", index=False)
+    run('schema --variable "job=office,field" --out job.json')
+    how = f"--schema job.json --unit who --rows-per-unit {rows}"
+    told = json.loads(
+        run(f"fit stays.csv {how} --rho 1 --out stays.npz --ledger stays.json --budget-rho 3 --json").stdout
+    )
+    assert abs(told["n_records"] - 500 * (1 if rows == "shares" else int(rows))) < 40
+    assert "all rows of one 'who'" in str(MarkovNetwork.load("stays.npz").privacy)
+    checked = json.loads(run(f"check stays.csv {how} --rho 1 --ledger stays.json --json").stdout)
+    assert abs(checked["n_records"] - told["n_records"]) < 40
+    assert [entry.unit for entry in Ledger.load("stays.json").entries] == ["who", "who"]
+    refused = run("fit stays.csv --schema job.json --rho 1 --out again.npz --ledger stays.json", 2)
+    assert "who" in refused.output and not Path("again.npz").exists()
+
+
+@pytest.mark.parametrize("rows", ["0", "all", "-1"])
+def test_numbers_of_rows_that_are_none(folder, rows):
+    assert "rows_per_unit" in run(f"{FIT} --unit diary --rows-per-unit {rows}", 2).output
+    assert "pass unit" in run(f"{FIT} --rows-per-unit 2", 2).output
+
+
 def test_numbers_without_cells_are_fitted_and_samples_are_in_the_order_of_the_file(folder):
     run('schema --variable "income=low,high" --variable "job=office,field" --number "age=0:120:1" --out fine.json')
     assert "age: cells of a fine grid" in run("plan --schema fine.json --epsilon 2 --delta 1e-9 --n 2000").output

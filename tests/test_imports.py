@@ -170,6 +170,7 @@ def test_no_file_outside_the_boundary_touches_exact_statistics():
         *("vector_blocks", "clipped_cluster_sums", "marked_cells"),
         *("column_marks", "number_counts", "record_count"),
         *("open_source", "DuckDBSource", "LazySource", "TextSource", "ParquetSource", "PushedRecords"),
+        *("UnitRecords", "memory_parts", "table_units"),
         *("sql", "lazy", "pushdown", "record_file", "sources", "user_lazy", "user_query"),
         *("samplers", "additive", "bulk", "sign_sampling", "contingency", "contributions", "matrix", "moments"),
     )

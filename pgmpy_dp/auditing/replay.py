@@ -58,6 +58,7 @@ from pgmpy_dp.private.curator.mechanism import (
     SymmetricNoise,
     WeightedNoise,
 )
+from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
@@ -128,7 +129,8 @@ def replay(
     Notes
     -----
     Coins by which records are sampled or divided into parts are given to a record by its content and its place among
-    equal ones, so that a record keeps its coin whatever else is in the data. Those that one dataset has alone are in
+    equal ones, so that a record keeps its coin whatever else is in the data (a unit of several records by the contents
+    of all that count, which are drawn by one key in both runs). Those that one dataset has alone are in
     every sample (:mod:`pgmpy_dp.auditing.coins`).
 
     What replay cannot see: wrong or reused noise (:mod:`pgmpy_dp.auditing.attack` looks for that), charges by
@@ -342,6 +344,7 @@ class _Outcome:
 def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool) -> _Outcome:
     result, error, printed = None, "", io.StringIO()
     with (
+        fixed_key(bytes(32)),  # for the units that both runs have to draw the same records
         _no_progress_bars(),  # they appear after a second, on a busy machine in one run alone
         observed(observer),
         warnings.catch_warnings(record=True) as caught,
@@ -427,8 +430,8 @@ class _Recorder(Observer):
     def returned(self, curator: Curator, parts: Sequence[Curator]) -> None:
         self.problems += self.spending.returned(curator, parts)
 
-    def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
-        coins = {key: _coin(key, n_parts) for key in _identities(records)}
+    def parts(self, units: Callable[[], np.ndarray], n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        coins = {key: _coin(key, n_parts) for key in _identities(units())}
         self.coins.append(coins)
         self.events.append(("parts", n_parts, None))
         return np.array(list(coins.values()), dtype=np.int64)
@@ -464,7 +467,7 @@ class Spending:
         self._curators: list[Curator] = []  # kept alive, so that no two have one id
 
     def opened(self, curator: Curator) -> list[str]:
-        cost, charged = curator.cost, curator._data.ledger.entries[-1].cost
+        cost, charged = curator.unit_cost, curator._data.ledger.entries[-1].cost
         reserve = 0.0
         if isinstance(charged, ReservedZCDP):
             reserve, charged = charged.eta, ZCDP(charged.rho)
@@ -551,7 +554,7 @@ class _Player(Observer):
         if type(before.mechanism) is not type(request.mechanism):
             self.problems.append(f"{name}: its mechanism differs")
         else:
-            ratio = movement(before.mechanism, request.mechanism)
+            ratio = movement(before.mechanism, request.mechanism) / request.rows
             self.movement[name] = max(self.movement.get(name, 0.0), ratio)
             if not ratio <= 1.0 + _ROUNDING:
                 self.problems.append(f"{name}: exact statistics moved by {ratio:.4g} of what scaled the noise")
@@ -567,12 +570,12 @@ class _Player(Observer):
     def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
         return np.random.default_rng(self._next("generator")[1])
 
-    def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+    def parts(self, units: Callable[[], np.ndarray], n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
         _, parts, _ = self._next("parts")
         if parts != n_parts:
             self.problems.append("the records were divided into another number of parts")
         before = next(self.coins)
-        found = _identities(records)
+        found = _identities(units())
         # A record that was replaced leaves its coin to the one that is in its place.
         free = [coin for key, coin in before.items() if key not in found]
         coins = [before[key] if key in before else (free.pop() if free else _coin(key, n_parts)) for key in found]

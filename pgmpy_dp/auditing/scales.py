@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import stats
 
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.curator.base import Request
-from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
 __all__ = ["SENSITIVITIES", "stated_scales"]
 
@@ -78,10 +79,23 @@ def stated_scales(request: Request) -> list[str]:
     check = _CHECKS.get(request.operator)
     if check is None:
         return [f"{request.operator}: no formula of its scale is written down in pgmpy_dp.auditing.scales"]
-    wanted, got = check(request)
+    wanted, got = check(replace(request, cost=_of_a_record(request)))
     if len(wanted) == len(got) and np.allclose(wanted, got, rtol=_ROUNDING, atol=0.0):
         return []
     return [f"{request.operator}: noise of scale {got} where the formula has {wanted}"]
+
+
+def _of_a_record(request: Request) -> Any:
+    """Of units of several records: m of these move sums and scores m times as far, for which rho costs the square."""
+    cost, m = request.cost, request.rows
+    if m == 1:
+        return cost
+    return ZCDP(cost.rho / m**2) if isinstance(cost, ZCDP) else PureDP(cost.epsilon / m)
+
+
+def _parts(request: Request) -> int:
+    """In how many parts of a record scores are: those of units that count by shares."""
+    return _SHARE_GRID if getattr(request.curator._data, "rows_per_unit", 1) == "shares" else 1
 
 
 def _tables(request: Request) -> tuple[list[float], list[float]]:
@@ -99,7 +113,7 @@ def _tables(request: Request) -> tuple[list[float], list[float]]:
 
 def _selection(request: Request) -> tuple[list[float], list[float]]:
     (linf,) = SENSITIVITIES[request.operator][str(request.mechanism.exact.adjacency)]
-    share = float(request.share)
+    share, linf = float(request.share), linf * _parts(request)
     if isinstance(request.cost, ZCDP):
         return [linf / math.sqrt(2.0 * share * request.cost.rho)], [request.mechanism.scale]
     return [2.0 * linf / (share * request.cost.epsilon)], [request.mechanism.scale]
@@ -251,7 +265,8 @@ def _gradient(request: Request) -> tuple[list[float], list[float]]:
 def _count(request: Request) -> tuple[list[float], list[float]]:
     schedule, cost = request.curator.schedule, request.cost  # type: ignore[attr-defined]
     rho = cost.rho if isinstance(cost, ZCDP) else accounting.approx_to_zcdp(cost.epsilon, cost.delta)
-    return [math.sqrt(1.0 / (2.0 * schedule.count_share * rho))], [noise.scale for noise in request.mechanism.noise]
+    m = request.curator._data._rows_of_unit
+    return [m * math.sqrt(1.0 / (2.0 * schedule.count_share * rho))], [noise.scale for noise in request.mechanism.noise]
 
 
 def _step(request: Request) -> tuple[list[float], list[float]]:
@@ -259,7 +274,7 @@ def _step(request: Request) -> tuple[list[float], list[float]]:
     (exact,), (noise,) = request.mechanism.exact, request.mechanism.noise
     (changed,) = SENSITIVITIES["step"][str(exact.adjacency)]
     schedule, cost = request.curator.schedule, request.cost  # type: ignore[attr-defined]
-    multiplier = changed * noise.scale / exact.l2
+    multiplier = changed * noise.scale / exact.l2  # a unit's records move it by their number times the clip norm
     counted = schedule.count_share if "count" in schedule.requests else 0.0
     if isinstance(cost, ZCDP):
         return [changed * math.sqrt(schedule.n_steps / (2.0 * (1.0 - counted) * cost.rho))], [multiplier]

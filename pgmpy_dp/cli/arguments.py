@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Schema
 
-__all__ = ["as_written", "given_graph", "parse_assignment", "parse_states", "variable_named"]
+__all__ = ["as_written", "given_graph", "parse_assignment", "parse_states", "variable_named", "whose"]
 
 
 _QUOTED = re.compile('"(?:[^"]|"")*"')
@@ -65,6 +65,11 @@ def parse_states(text: str, option: str) -> tuple[str, list[str]]:
         if len(parts) == 1 and ";" in part:
             ask_for(option, text, f"{part} is one state; write commas between states, not semicolons")
     return name, states
+
+
+def whose(unit: str | None, rows: str) -> dict[str, Any]:
+    """The arguments of a private table that say who is protected."""
+    return {"unit": unit, "rows_per_unit": int(rows) if rows.isdecimal() else rows}
 
 
 def as_written(

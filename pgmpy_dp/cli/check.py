@@ -8,7 +8,7 @@ import typer
 
 from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, command, note
-from pgmpy_dp.cli.arguments import as_written
+from pgmpy_dp.cli.arguments import as_written, whose
 from pgmpy_dp.cli.ledger import marked, open_account, show_charged
 
 __all__ = ["check"]
@@ -41,6 +41,8 @@ def check(
     rho: option.Rho = None,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     n_records: option.NRecords = None,
+    unit: option.Unit = None,
+    rows_per_unit: option.RowsPerUnit = "1",
     ledger: option.Ledger = None,
     budget_epsilon: option.BudgetEpsilon = None,
     budget_delta: option.BudgetDelta = 0.0,
@@ -70,8 +72,9 @@ def check(
     reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
     public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
     records = as_written(data, delimiter, encoding, decimal, thousands)
+    who = whose(unit, rows_per_unit)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
-    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
         found = check_schema(table, budget)
         rows = found.table.itertuples()

@@ -10,7 +10,7 @@ import typer
 
 from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import as_written, given_graph
+from pgmpy_dp.cli.arguments import as_written, given_graph, whose
 from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
@@ -76,6 +76,8 @@ def fit(
     estimator: EstimatorOption = None,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     n_records: option.NRecords = None,
+    unit: option.Unit = None,
+    rows_per_unit: option.RowsPerUnit = "1",
     ledger: option.Ledger = None,
     budget_epsilon: option.BudgetEpsilon = None,
     budget_delta: option.BudgetDelta = 0.0,
@@ -117,9 +119,10 @@ def fit(
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     records = as_written(data, delimiter, encoding, decimal, thousands)
+    who = whose(unit, rows_per_unit)
     public = public.subset(in_their_order(records, public))  # samples have the columns as the file has them
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
-    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records)
+    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit", learner), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)

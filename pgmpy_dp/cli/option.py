@@ -47,6 +47,13 @@ Adjacency = Annotated[
 NRecords = Annotated[
     int | None, typer.Option("--n-records", help="Number of records, if public (required for replace_one).")
 ]
+Unit = Annotated[
+    str | None, typer.Option("--unit", help="Column of persons, who are protected with all their records.")
+]
+RowsPerUnit = Annotated[
+    str,
+    typer.Option("--rows-per-unit", help='How many records of a person count (drawn), or "shares" for all in part.'),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(

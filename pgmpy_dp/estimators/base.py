@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -122,7 +122,15 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         """The parameters from noisy tables: a pure function of the release and of this object's options."""
 
-    def fit(self, model: nx.Graph, data: Any, sample_weight: None = None) -> BaseMarginalsEstimator:
+    def fit(
+        self,
+        model: nx.Graph,
+        data: Any,
+        sample_weight: None = None,
+        *,
+        unit: Hashable = None,
+        rows_per_unit: int | str | None = None,
+    ) -> BaseMarginalsEstimator:
         """Release the tables of the graph's cliques under the budget, then learn from them.
 
         Parameters
@@ -134,6 +142,11 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             fits can share.
         sample_weight : None
             Not supported: a record of weight w would need w times the noise.
+        unit : hashable, optional
+            Column of the data that says whose record it is, to protect units (persons, say) with all their records:
+            see `PrivateTable`.
+        rows_per_unit : int or "shares", optional
+            How much of a unit counts; default 1: one of its records, drawn at random.
 
         Returns
         -------
@@ -160,13 +173,13 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             )
         graph = checked_graph(model)
         budget = self._budget()
-        schema, table = schema_and_table(self, data)
+        schema, table = schema_and_table(self, data, unit, rows_per_unit)
         cliques = self._checked_cliques(graph, schema, self.cliques)
         settings = self._settings(cliques)
         self._rehearse()
         if table is None:
             own = schema.subset(name for name in schema if name in graph)
-            table = PrivateTable(data, own, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
+            table = _new_table(self, data, own, budget, unit, rows_per_unit)
         return self._take(self._run(table, settings, budget), table, graph=graph)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
@@ -269,7 +282,12 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
 
 def private_table(
-    estimator: Any, data: Any, budget: Budget, check: Callable[[Schema], None] | None = None
+    estimator: Any,
+    data: Any,
+    budget: Budget,
+    check: Callable[[Schema], None] | None = None,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
 ) -> PrivateTable:
     """The table that an estimator learns from: the one that was passed, or a new one with a ledger of its own.
 
@@ -282,16 +300,35 @@ def private_table(
         Of the new table's ledger.
     check : callable, optional
         Refuses schemas that the estimator cannot use, before the data are opened.
+    unit, rows_per_unit
+        Of the new table, or that the one that was passed must have; None for nothing.
     """
-    schema, table = schema_and_table(estimator, data)
+    schema, table = schema_and_table(estimator, data, unit, rows_per_unit)
     if check is not None:
         check(schema)
     if table is not None:
         return table
-    return PrivateTable(data, schema, adjacency=estimator.adjacency, ledger=budget, n_records=estimator.n_records)
+    return _new_table(estimator, data, schema, budget, unit, rows_per_unit)
 
 
-def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | None]:
+def _new_table(
+    estimator: Any, data: Any, schema: Schema, budget: Budget, unit: Hashable, rows_per_unit: int | str | None
+) -> PrivateTable:
+    return PrivateTable(
+        data,
+        schema,
+        adjacency=estimator.adjacency,
+        ledger=budget,
+        n_records=estimator.n_records,
+        unit=unit,
+        rows_per_unit=1 if rows_per_unit is None else rows_per_unit,
+        random_state=getattr(estimator, "random_state", None),
+    )
+
+
+def schema_and_table(
+    estimator: Any, data: Any, unit: Hashable = None, rows_per_unit: int | str | None = None
+) -> tuple[Schema, PrivateTable | None]:
     """The public description of the data, and the table if there already is one, which the estimator must agree with.
 
     Parameters
@@ -299,6 +336,8 @@ def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | 
     estimator : object
         With attributes `state_names`, `n_records` and `adjacency`.
     data : dataframe or PrivateTable
+    unit, rows_per_unit
+        What the table must have, if it is one; None for nothing.
     """
     if not isinstance(data, PrivateTable):
         return Schema.coerce(estimator.state_names), None
@@ -306,7 +345,9 @@ def schema_and_table(estimator: Any, data: Any) -> tuple[Schema, PrivateTable | 
         data,
         estimator.adjacency,
         state_names=(estimator.state_names and Schema.coerce(estimator.state_names), data.schema),
-        n_records=(estimator.n_records, data.n_records),
+        n_records=(estimator.n_records, data.n_units),
+        unit=(unit, data.unit),
+        rows_per_unit=(rows_per_unit, data.rows_per_unit),
     )
     return data.schema, data
 

@@ -220,7 +220,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
 
     # -- learning ------------------------------------------------------------------------------
 
-    def fit(self, data: Any, estimator: Any, sample_weight: Any = None) -> MarkovNetwork:
+    def fit(self, data: Any, estimator: Any, sample_weight: Any = None, **whose: Any) -> MarkovNetwork:
         """Learn the factors from private data.
 
         Parameters
@@ -232,6 +232,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             default budget.
         sample_weight : None
             Not supported by private estimators.
+        **whose
+            ``unit`` and ``rows_per_unit``, of persons with several records; see the estimator.
 
         Returns
         -------
@@ -248,7 +250,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             raise TypeError(
                 f"estimator={estimator!r} must be an instance, for example CollectiveMAP(epsilon=1.0, state_names=...)"
             )
-        estimator.fit(self, data, sample_weight=sample_weight)
+        estimator.fit(self, data, sample_weight=sample_weight, **whose)
         # Assigned only now: an exception above leaves this model as it was.
         self.factors = [factor.copy() for factor in estimator.parameters_]
         self.privacy = getattr(estimator, "privacy_", None)

@@ -170,9 +170,12 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
         ``release``, for :meth:`fit_release`. So is what was released before an interruption (Ctrl-C) in the middle.
         """
+        return self._fit(X)
+
+    def _fit(self, X: Any, **whose: Any) -> Self:
         budget = self._budget()
         self._check()
-        data = self._private(X, budget)
+        data = self._private(X, budget, **whose)
         return self._take(self._run(data, budget), data)
 
     def fit_release(self, release: Release) -> Self:

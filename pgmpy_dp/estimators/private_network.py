@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,7 +153,15 @@ class PrivateNetwork(BaseStructureEstimator):
         }
 
 
-def learn(df: Any, budget: Budget, schema: Schema | dict | None = None, **options: Any) -> PrivateNetwork:
+def learn(
+    df: Any,
+    budget: Budget,
+    schema: Schema | dict | None = None,
+    *,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
+    **options: Any,
+) -> PrivateNetwork:
     """Graph and parameters of a table under one budget: the short form of `PrivateNetwork`.
 
     Parameters
@@ -162,6 +171,8 @@ def learn(df: Any, budget: Budget, schema: Schema | dict | None = None, **option
     budget : Budget
     schema : Schema or dict of variable to list of states
         Public description of the data; required unless `df` is a `PrivateTable`.
+    unit, rows_per_unit
+        Of persons with several records, as :meth:`PrivateNetwork.fit` takes them.
     **options
         Further arguments of `PrivateNetwork`.
 
@@ -195,8 +206,7 @@ def learn(df: Any, budget: Budget, schema: Schema | dict | None = None, **option
         # The table says these itself; a schema that is passed as well must agree.
         options = {"adjacency": str(df.adjacency), **options}
     estimator = PrivateNetwork(budget.epsilon, budget.delta, budget.rho, schema, **options)
-    estimator.fit(df)
-    return estimator
+    return estimator.fit(df, unit=unit, rows_per_unit=rows_per_unit)
 
 
 def _report(release: Release, pairs: list[tuple], n_records: float) -> pd.DataFrame:

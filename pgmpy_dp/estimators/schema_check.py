@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -126,6 +127,8 @@ def check_schema(
     adjacency: str | None = None,
     n_records: int | None = None,
     random_state: int | None = None,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
 ) -> SchemaCheck:
     """How many records match the states of each column, for a small part of a budget.
 
@@ -147,6 +150,8 @@ def check_schema(
         The public number of records, where there is one; "replace_one" needs it.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
+    unit, rows_per_unit
+        Of persons with several records, as an estimator's `fit` takes them.
 
     Returns
     -------
@@ -175,8 +180,10 @@ def check_schema(
         raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. Budget(epsilon=0.05)")
     settings = check.CheckSettings(random_state)
     default = str(df.adjacency) if isinstance(df, PrivateTable) else str(Adjacency.ADD_REMOVE)
-    asked = SimpleNamespace(state_names=schema, n_records=n_records, adjacency=adjacency or default)
-    table = private_table(asked, df, budget)
+    asked = SimpleNamespace(
+        state_names=schema, n_records=n_records, adjacency=adjacency or default, random_state=random_state
+    )
+    table = private_table(asked, df, budget, None, unit, rows_per_unit)
     release = check.run(table, settings, budget)
     with handed_over(release):
         return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))

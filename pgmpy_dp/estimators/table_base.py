@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Hashable
+from typing import Any, ClassVar, Self
 
 from pgmpy_dp.estimators.base import private_table
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
@@ -46,8 +47,44 @@ class BaseTableEstimator(BasePrivateEstimator):
     def _check_schema(self, schema: Schema) -> None:
         """Refuse public arguments that cannot be used with this schema."""
 
-    def _private(self, X: Any, budget: Budget) -> PrivateTable:
-        return private_table(self, X, budget, self._check_schema)
+    def fit(self, X: Any, y: None = None, *, unit: Hashable = None, rows_per_unit: int | str | None = None) -> Self:
+        """Release what is needed under the budget, then learn from it.
+
+        Parameters
+        ----------
+        X : dataframe, path or PrivateTable
+            A `PrivateTable` is charged to its own ledger, which several fits can share; anything else gets a ledger
+            with the budget of this fit.
+        y : None
+            Ignored; for pipelines.
+        unit : hashable, optional
+            Column of the data that says whose record it is, to protect units (persons, say) with all their records:
+            see `PrivateTable`.
+        rows_per_unit : int or "shares", optional
+            How much of a unit counts; default 1: one of its records, drawn at random.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent. Nothing is raised because of a record.
+        BudgetExceeded
+            If the ledger of private data does not allow the budget; nothing is spent.
+
+        Notes
+        -----
+        If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
+        ``release``, for :meth:`fit_release`. So is what was released before an interruption (Ctrl-C) in the middle.
+        """
+        return self._fit(X, unit=unit, rows_per_unit=rows_per_unit)
+
+    def _private(
+        self, X: Any, budget: Budget, unit: Hashable = None, rows_per_unit: int | str | None = None
+    ) -> PrivateTable:
+        return private_table(self, X, budget, self._check_schema, unit, rows_per_unit)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)

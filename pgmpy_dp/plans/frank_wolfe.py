@@ -111,7 +111,7 @@ def run(
     >>> regressions_of(release).features, bool((regression_weights(release)[[0, 1], [1, 0]] > 1.0).all())
     (((0,), (1,), ()), True)
     """
-    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     made = frank_wolfe_plan(table.schema, table.adjacency, table.n_records, settings, budget)
     names = table.schema.variables
     curator = TableCurator(

@@ -147,7 +147,9 @@ def frank_wolfe_plan(
     total = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
     counted = settings.n_iter is None and n_records is None
     if counted and adjacency == Adjacency.REPLACE_ONE:
-        raise ValueError("n_records=None with adjacency='replace_one', under which this number is public; pass it")
+        raise ValueError(
+            "n_records=None with adjacency='replace_one', under which this number is public; pass it, or n_iter"
+        )
     # Rounded down: the selections get the exact rest.
     count_budget = math.nextafter(settings.count_share * total, 0.0) if counted else 0.0
     made = FrankWolfePlan(layout, adjacency, cost, radius, settings.step, n_records, settings.n_iter, count_budget)

@@ -115,7 +115,7 @@ def run(
     >>> str(table.ledger.left), parities_part(release).values[0].shape
     ('0-zCDP', (3,))
     """
-    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     descent_plan, parity_plan = _plans(table, settings, budget)
     curator = TableCurator(
         table,

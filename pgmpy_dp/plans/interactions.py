@@ -101,7 +101,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     >>> [value.shape for value in release.values], str(release.guarantee), str(table.ledger.left)
     ([(5,), (6,), (1,)], '0.5-zCDP', '0.5-zCDP')
     """
-    require_table_and_budget(table, budget)
+    budget = require_table_and_budget(table, budget)
     schema, with_count = table.schema, table.n_records is None
     pairs, cells = _pairs(schema, settings)
     sizes = [schema.cardinality(name) for name in schema.variables]

@@ -27,7 +27,8 @@ def least_noise(
     sizes : sequence of int
         Entries of each array.
     budget : Budget
-        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both.
+        Of (epsilon, delta): Laplace noise of that epsilon, or Gaussian noise of the rho that converts to both. Of units
+        of several records (:class:`~pgmpy_dp.private.budget.UnitBudget`): the cost is one record's.
     noise : {"auto", "laplace", "gaussian"}
         "auto" takes the smaller total variance.
 
@@ -53,7 +54,7 @@ def least_noise(
         )
     costs: list[PureDP | ZCDP] = []
     if budget.epsilon is not None and noise != "gaussian":
-        costs.append(PureDP(budget.epsilon))
+        costs.append(cost_of(budget, pure=True))
     if noise != "laplace" and (budget.rho is not None or budget.delta):
         costs.append(cost_of(budget))
 

@@ -110,7 +110,7 @@ def run(
     >>> release.scopes[:4], str(release.guarantee), str(table.ledger.left)
     ((('a',), ('b',), ('c',), ('a', 'b')), '1-zCDP', '0-zCDP')
     """
-    require_table_and_budget(table, budget)
+    budget = require_table_and_budget(table, budget, by_shares=True)
     shares = network_shares(table.schema, table.adjacency, settings, budget)
     curator = TableCurator(
         table,

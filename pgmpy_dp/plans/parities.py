@@ -183,7 +183,7 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     >>> release.values[0].shape, release.noise[0].scale, str(table.ledger.left)
     ((3,), 2.0, '0.5-zCDP')
     """
-    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     plan = plan_parities(table.schema, table.adjacency, table.n_records, settings, budget)
     curator = TableCurator(
         table,

@@ -170,7 +170,7 @@ def run(
     >>> bool(interaction > 1)
     True
     """
-    require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     plan = _plan(table, settings, budget)
     curator = TableCurator(
         table,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, checked_number
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "UnitBudget"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Budget:
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None
+
+    rows = 1  # no field: see UnitBudget
 
     def __post_init__(self) -> None:
         delta = checked_number("delta", self.delta, positive=False, below_one=True)
@@ -81,3 +83,24 @@ class Budget:
 
     def __str__(self) -> str:
         return str(self.guarantee)
+
+
+@dataclass(frozen=True)
+class UnitBudget(Budget):
+    """A budget for units of at most `rows` records each, as plans see it that ask about records.
+
+    What it may be spent on costs one record the part that
+    :func:`~pgmpy_dp.private.guarantee.part_for_each` says; a ledger is charged for units, hence with the whole.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+    rows : int
+
+    Examples
+    --------
+    >>> str(UnitBudget(epsilon=1.0, rows=4))
+    '1-DP'
+    """
+
+    rows: int = 1

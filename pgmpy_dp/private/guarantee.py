@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from pgmpy_dp.checks import checked_number
@@ -21,6 +22,7 @@ __all__ = [
     "ZCDP",
     "checked_number",
     "guarantee_from_dict",
+    "part_for_each",
     "privacy_profile",
 ]
 
@@ -197,6 +199,42 @@ def guarantee_from_dict(content: Mapping[str, Any]) -> Guarantee:
     if measure not in kinds:
         raise ValueError(f"{content!r} is not a guarantee; its 'measure' must be one of {sorted(kinds)}")
     return kinds[measure](**fields)
+
+
+def part_for_each(cost: Any, rows: int) -> Any:
+    """What may be spent on each record of a unit of at most `rows` records, for the unit to have the guarantee `cost`.
+
+    Parameters
+    ----------
+    cost : PureDP or ZCDP
+    rows : int
+        m.
+
+    Returns
+    -------
+    PureDP or ZCDP
+        epsilon/m, or rho/m**2, rounded down.
+
+    Notes
+    -----
+    Privacy: group privacy. Between tables that differ in a unit there are at most m steps, each of which adds a record,
+    removes one, or puts one in the place of another. What is epsilon'-DP for a step is m epsilon'-DP for all; what is
+    rho'-zCDP is m**2 rho'-zCDP (Bun and Steinke 2016, Proposition 1.9). Nothing is lost where the m records may be
+    equal: sensitivities of sums in l1, l2 and l-infinity norm are m times those of a record then, and scores move m
+    times as far, which is what the noise is scaled for.
+
+    Examples
+    --------
+    >>> part_for_each(PureDP(1.0), 2), part_for_each(ZCDP(0.5), 2)
+    (PureDP(epsilon=0.5), ZCDP(rho=0.125))
+    """
+    if rows == 1:
+        return cost
+    whole, divisor = (cost.rho, rows * rows) if isinstance(cost, ZCDP) else (cost.epsilon, rows)
+    exact = Fraction(whole) / divisor
+    part = float(exact)
+    part = part if Fraction(part) <= exact else math.nextafter(part, 0.0)
+    return ZCDP(part) if isinstance(cost, ZCDP) else PureDP(part)
 
 
 def privacy_profile(guarantee: Guarantee, epsilon: float) -> float:

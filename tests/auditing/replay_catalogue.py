@@ -10,6 +10,7 @@ from tests.auditing.replay_graphs import graph_cases
 from tests.auditing.replay_parities import parity_cases
 from tests.auditing.replay_sequences import sequence_cases
 from tests.auditing.replay_tables import check_cases, table_cases
+from tests.auditing.replay_units import unit_cases
 from tests.auditing.replay_vectors import vector_cases
 from tests.auditing.replay_votes import vote_cases
 
@@ -31,5 +32,6 @@ def replay_catalogue() -> list[ReplayCase]:
         *parity_cases(),
         *gradient_cases(),
         *sequence_cases(),
+        *unit_cases(),
     ]
     return [*discrete, *vector_cases(), *graph_cases(), *cluster_cases()]

@@ -246,8 +246,8 @@ def test_parts_keep_their_records():
 
 
 def test_parts_by_position_are_found(monkeypatch):
-    def by_position(self, records, n_parts):
-        return np.arange(len(records)) % n_parts
+    def by_position(self, units, count, n_parts):
+        return np.arange(count) % n_parts
 
     def fit(frame):
         table = PrivateTable(frame, STATES, ledger=Budget(rho=1.0))

@@ -110,7 +110,7 @@ class TestMutantsOfTheBoundary:
 
     def test_an_eta_that_is_not_debited(self, monkeypatch):
         true = base.Curator._answer
-        monkeypatch.setattr(base.Curator, "_answer", lambda s, o, a, share, m, eta=0: true(s, o, a, share, m))
+        monkeypatch.setattr(base.Curator, "_answer", lambda s, o, a, share, m, eta=0, **_: true(s, o, a, share, m))
         assert "stable_cells: noise of scale" in found(asking(), pairs()[:1])
 
     def test_records_in_the_order_of_the_table(self, monkeypatch):

@@ -163,7 +163,7 @@ class TestMutantsOfTheBoundary:
         """One edge more sends all that follow it to the other half."""
         learner = fit("sdp-exact", degree=6.0)
         assert not found(learner)
-        monkeypatch.setattr(GraphCurator, "_random_parts", lambda self, ends, n: np.arange(len(ends)) % n)
+        monkeypatch.setattr(GraphCurator, "_random_parts", lambda self, units, count, n: np.arange(count) % n)
         assert "neighbour_sums: exact statistics moved by" in found(learner)
 
     def test_halves_that_share_edges(self, monkeypatch):

@@ -111,7 +111,7 @@ class TestMutantsOfTheBoundary:
         rows = [kinds[place % 2][place // 4 % 4] for place in range(64)]
         tables = [pd.DataFrame(r, columns=list(VOTERS)) for r in (2 * rows, [*rows, [0, 0, 0], *rows])]
         assert not found(lambda frame: edges(frame, 4), [tables])
-        monkeypatch.setattr(base.Curator, "_random_parts", lambda self, records, n: np.arange(len(records)) % n)
+        monkeypatch.setattr(base.Curator, "_random_parts", lambda self, units, count, n: np.arange(count) % n)
         assert "edge_votes: exact statistics moved by" in found(lambda frame: edges(frame, 4), [tables])
 
     def test_records_in_the_order_of_the_table(self, monkeypatch):

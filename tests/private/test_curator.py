@@ -357,7 +357,8 @@ class TestAnswers:
 class TestParts:
     @pytest.mark.parametrize("error", [MemoryError, ValueError])
     def test_an_error_while_records_are_parted_leads_to_no_record(self, error, monkeypatch):
-        def full(curator, records, n_parts):
+        def full(curator, units, count, n_parts):
+            records = units()
             raise error(f"of {len(records)} records")
 
         monkeypatch.setattr(base.Curator, "_random_parts", full)

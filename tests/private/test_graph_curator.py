@@ -92,9 +92,9 @@ def test_noise_from_public_numbers_is_that_of_the_operators(cost):
     share, seen = Fraction(1, 3), []
 
     class Watch(graphs.GraphCurator):
-        def _answer(self, operator, arguments, share, mechanism, eta=0, keep=True):
+        def _answer(self, operator, arguments, share, mechanism, eta=0, **options):
             seen.append(mechanism(self.cost, Fraction(share)))
-            return super()._answer(operator, arguments, share, mechanism, eta, keep)
+            return super()._answer(operator, arguments, share, mechanism, eta, **options)
 
     asked = Watch(PrivateGraph(KARATE, ledger=budget), budget, what="")
     asked.edge_count(share)

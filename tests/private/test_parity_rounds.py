@@ -52,7 +52,7 @@ def curator(codes: np.ndarray, budget: Budget, adjacency: str = "add_remove", **
         ledger=ledger,
         n_records=n_records,
     )
-    return TableCurator(data._of_codes(data._codes), budget, what="parities", columns=[], **facts)
+    return TableCurator(data._part(np.ones(len(codes), dtype=bool)), budget, what="parities", columns=[], **facts)
 
 
 def spent(asked: TableCurator, plan, monkeypatch) -> tuple[list, list]:

@@ -25,7 +25,8 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, checked_number
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, checked_number, part_for_each
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
@@ -37,6 +38,7 @@ Step = TypeVar("Step")
 Made = TypeVar("Made")
 Asked = ParamSpec("Asked")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
+Units = tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateData]]
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,9 @@ class Request:
     cost : PureDP, ZCDP or ApproxDP
         The curator's.
     mechanism : Mechanism
+    rows : int
+        Records that a unit has at most, where the operator's sensitivities are those of one record: the cost is then a
+        unit's, and a record has the part of it that :func:`~pgmpy_dp.private.guarantee.part_for_each` says.
     """
 
     curator: Curator
@@ -90,6 +95,7 @@ class Request:
     eta: Fraction
     cost: Any
     mechanism: Any
+    rows: int = 1
 
 
 class Observer:
@@ -102,8 +108,8 @@ class Observer:
         """What the operator releases."""
         return draw()
 
-    def parts(self, records: np.ndarray, n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
-        """The random part of each record."""
+    def parts(self, units: Callable[[], np.ndarray], n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        """The random part of each unit; `units` has one row of integers for each."""
         return draw()
 
     def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
@@ -152,6 +158,8 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
     Parameters
     ----------
     budget : Budget
+        Of units of several records: what one record may cost
+        (:class:`~pgmpy_dp.private.budget.UnitBudget`).
     reserve : float, default 0
         Part of an (epsilon, delta) budget's delta that is kept for operators that can fail; in [0, delta), or all of
         it where the cost is pure.
@@ -182,13 +190,13 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
     if budget.rho is not None:
         if pure:
             raise ValueError(f"pure shares were asked of the budget {budget}, which has no epsilon; pass an epsilon")
-        return ZCDP(budget.rho)
+        return part_for_each(ZCDP(budget.rho), budget.rows)
     assert budget.epsilon is not None
     if pure or not budget.delta:
-        return PureDP(budget.epsilon)
+        return part_for_each(PureDP(budget.epsilon), budget.rows)
     # Rounded down: what converts and what is kept are not more than delta together.
     converting = float(np.nextafter(budget.delta - reserve, 0.0)) if reserve else budget.delta
-    return ZCDP(accounting.approx_to_zcdp(budget.epsilon, converting))
+    return part_for_each(ZCDP(accounting.approx_to_zcdp(budget.epsilon, converting)), budget.rows)
 
 
 def checked_share(share: Fraction | float) -> Fraction:
@@ -264,7 +272,9 @@ class Curator:
     left : Fraction
         Share of the cost that is not spent.
     cost : PureDP or ZCDP
-        Of all shares together. ApproxDP where operators are accounted jointly.
+        Of all shares together, for one record where units have several. ApproxDP where operators are accounted jointly.
+    unit_cost : PureDP, ZCDP or ApproxDP
+        Of all shares together, for a unit: what the ledger is charged. The same where a record is a unit.
     answers : tuple of Answer
         What was released, oldest first.
 
@@ -287,6 +297,7 @@ class Curator:
     """Of the data that it takes."""
 
     cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
+    unit_cost: Any
 
     def __init__(
         self,
@@ -300,7 +311,7 @@ class Curator:
         pure: bool = False,
         random_state: int | None = None,
     ) -> None:
-        cost = self._cost_of(budget, reserve, pure)
+        cost = self._cost_of(Budget.of(budget.guarantee), reserve, pure)
         self._start(data, cost, seeded_generator(random_state))
         if data._in_other_hands:
             raise RuntimeError("a solver or a block function sees these records now; open the curator after it is done")
@@ -326,8 +337,13 @@ class Curator:
     def _cost_of(budget: Budget, reserve: float, pure: bool) -> Cost:
         return cost_of(budget, reserve, pure=pure)
 
+    def _of_a_record(self, cost: Any) -> Any:
+        """What the operators that know how far one record moves them may spend of a unit's cost."""
+        return part_for_each(cost, self._data._rows_of_unit)
+
     def _start(self, data: PrivateData, cost: Cost, seed: np.random.Generator | None) -> None:
-        self._data, self.cost, self._seed = data, cost, seed
+        self._data, self.unit_cost, self._seed = data, cost, seed
+        self.cost = self._of_a_record(cost)
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
         self._answered, self._interrupted = False, False
@@ -466,18 +482,25 @@ class Curator:
         mechanism: Callable[[Any, Fraction], Mechanism],
         eta: Fraction | float = 0,
         keep: bool = True,
+        of_units: bool = False,
     ) -> Any:
         """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit.
 
         Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end.
+        An operator whose proof is for units, with all their records, says so (`of_units`) and has a unit's cost to
+        spend.
         """
         # Whoever has numpy's errors raised or printed would see there what records overflow.
+        if eta and not of_units and self._data._rows_of_unit > 1:
+            # A group's eta is more than m times a record's.
+            raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
         with self._turn(), np.errstate(all="ignore"):
             try:
                 self._answering = True
                 share, eta = self._debit(share, eta)
-                exact = mechanism(self.cost, share)
-                request = Request(self, operator, arguments, share, eta, self.cost, exact)
+                exact = mechanism(self.unit_cost if of_units else self.cost, share)
+                rows = 1 if of_units else self._data._rows_of_unit
+                request = Request(self, operator, arguments, share, eta, self.unit_cost, exact, rows)
                 values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
                 for value in values if isinstance(values, list | tuple) else (values,):
                     if isinstance(value, np.ndarray):
@@ -497,10 +520,23 @@ class Curator:
         norms: Sequence[tuple[float, ...]],
         exact: Callable[[], Iterable[Sensitive]],
         weights: Sequence[float] | None = None,
+        *,
+        grid: int = 1,
+        of_units: bool = False,
     ) -> list[np.ndarray]:
-        """Answer with noise on the integers that `exact` counts; refused by their public norms before the debit."""
-        additive_scales([(l1, l2) for l1, l2, *_ in norms], self.cost, checked_share(share), weights)
-        return self._answer(operator, arguments, share, lambda cost, s: AdditiveNoise.of(exact(), cost, s, weights))
+        """Answer with noise on the integers that `exact` counts; refused by their public norms before the debit.
+
+        What is counted in parts of 1/`grid` has norms of `grid` times the public ones (:class:`AdditiveNoise`).
+        """
+        cost = self.unit_cost if of_units else self.cost
+        noise = additive_scales([(l1, l2) for l1, l2, *_ in norms], cost, checked_share(share), weights)
+        if grid * (largest := max(one.scale for one in noise)) > LARGEST_SCALE:
+            raise ValueError(f"noise of scale {largest:.3g} would bury any count by shares")
+
+        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
+            return AdditiveNoise.of(exact(), cost, s, weights, grid)
+
+        return self._answer(operator, arguments, share, mechanism, of_units=of_units)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -536,8 +572,8 @@ class Curator:
         share, eta = checked_share(share), exact_fraction(eta)
         if share > self._left:
             raise BudgetExceeded(
-                f"refused: a share of {float(share):.6g} of {self.cost} was asked, {float(self._left):.6g} is left; "
-                "ask for less, or use what was released already",
+                f"refused: a share of {float(share):.6g} of {self.unit_cost} was asked, {float(self._left):.6g} is "
+                "left; ask for less, or use what was released already",
                 spent=self._part(1 - self._left),
                 asked=self._part(share),
                 left=self._part(self._left),
@@ -552,13 +588,13 @@ class Curator:
         return share, eta
 
     def _part(self, share: Fraction) -> PureDP | ZCDP:
-        if isinstance(self.cost, ZCDP):
-            return ZCDP(float(share * Fraction(self.cost.rho)))
-        return PureDP(float(share * Fraction(self.cost.epsilon)))
+        if isinstance(self.unit_cost, ZCDP):
+            return ZCDP(float(share * Fraction(self.unit_cost.rho)))
+        return PureDP(float(share * Fraction(self.unit_cost.epsilon)))
 
-    def _random_parts(self, records: np.ndarray, n_parts: int) -> np.ndarray:
-        """The part of each record, by a uniform draw of its own."""
-        return _observer.parts(records, n_parts, lambda: uniform_parts(len(records), n_parts, seed=self._seed))
+    def _random_parts(self, units: Callable[[], np.ndarray], count: int, n_parts: int) -> np.ndarray:
+        """The part of each of `count` units, by a uniform draw of its own."""
+        return _observer.parts(units, n_parts, lambda: uniform_parts(count, n_parts, seed=self._seed))
 
     def _block_seeds(self, n_blocks: int) -> list[int]:
         """A seed for each block's generator. With a random_state they leave the draws of noise as they are."""
@@ -581,27 +617,23 @@ class Curator:
     def _child(self, data: PrivateData) -> Self:
         """A curator of a part of the data, which has nothing to spend until it is lent something."""
         child = object.__new__(type(self))
-        child._start(data, self.cost, self._seed)
+        child._start(data, self.unit_cost, self._seed)
         child._mechanism, child._guarantee = self._mechanism, self._guarantee
         return child
 
     @contextmanager
-    def _parted(
-        self, n_parts: int, read: Callable[[], np.ndarray], made: Callable[[np.ndarray], PrivateData]
-    ) -> Iterator[list[Any]]:
-        """Curators of random parts of the rows that `read` returns, each of the data that is `made` of its part."""
+    def _parted(self, n_parts: int, read: Callable[[], Units]) -> Iterator[list[Any]]:
+        """Curators of random parts of the units that `read` finds: what they are, how many, and the data of some."""
         self._require_open()  # before records are read and coins drawn that nobody would use
-        parts = self._children(n_parts, read, made)
+        parts = self._children(n_parts, read)
         with self._lending(list(parts)):
             yield parts
 
     @_reading("read: nothing was released")
-    def _children(
-        self, n_parts: int, read: Callable[[], np.ndarray], made: Callable[[np.ndarray], PrivateData]
-    ) -> list[Self]:
-        rows = read()
-        part = self._random_parts(rows, n_parts)
-        return [self._child(made(rows[part == k])) for k in range(n_parts)]
+    def _children(self, n_parts: int, read: Callable[[], Units]) -> list[Self]:
+        units, count, made = read()
+        part = self._random_parts(units, count, n_parts)
+        return [self._child(made(part == k)) for k in range(n_parts)]
 
     @contextmanager
     def _lending(self, parts: list[Curator]) -> Iterator[None]:
@@ -635,7 +667,9 @@ class Curator:
             _observer.returned(self, parts)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(cost={self.cost}, left={float(self._left):.6g}, answers={len(self._answers)})"
+        return (
+            f"{type(self).__name__}(cost={self.unit_cost}, left={float(self._left):.6g}, answers={len(self._answers)})"
+        )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(

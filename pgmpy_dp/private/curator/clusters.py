@@ -437,7 +437,7 @@ class ClusterCurator(VectorCurator):
     def _found(self, blocks: BlockClusters) -> tuple[np.ndarray, np.ndarray]:
         rows = vector_rows(self._data)[0]
         m, k, d = blocks.n_blocks, blocks.n_components, rows.shape[1]
-        part, places = self._random_parts(rows, m), self._random_parts(rows, 1 << 32)
+        part, places = (self._random_parts(lambda: rows, len(rows), parts) for parts in (m, 1 << 32))
         points, used = vector_blocks(rows, part, places, m, blocks.block_size)
         sizes = used.sum(axis=1)
         if blocks.function is None:

@@ -27,7 +27,7 @@ from pgmpy_dp.private.data.parities import (
     parity_sensitivity,
     parity_sums_and_count,
 )
-from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, require_rows, table_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
@@ -174,6 +174,7 @@ class FieldMomentCurator(Curator):
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
+        require_rows(self._data)
         checked = self._family(family)
         with_count = bool(with_count)
         p = len(self._data.schema)
@@ -230,6 +231,7 @@ class FieldMomentCurator(Curator):
 
             *Source.* Hardt, Ligett and McSherry 2012; Cesar and Rogers 2021 for the cost of a selection.
         """
+        require_rows(self._data)
         checked, public = self._family(family), np.array(expected, dtype=np.float64)
         wanted = (family_size(checked, len(self._data.schema)),)
         if public.shape != wanted:
@@ -291,6 +293,7 @@ class FieldMomentCurator(Curator):
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
+        require_rows(self._data)
         schema = self._data.schema
         sizes = tuple(schema.cardinality(name) for name in schema.variables)
         chosen = None if pairs is None else checked_pairs(pairs, len(sizes))

@@ -22,7 +22,7 @@ from pgmpy_dp.private.data.regressions import (
     residual_table,
     selection_weight,
 )
-from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.data.table import PrivateTable, require_rows
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
@@ -128,6 +128,7 @@ class FieldCurator(Curator):
             raise ValueError(
                 f"adjacency={str(self.adjacency)!r} has a public number of records; declare n_records instead"
             )
+        require_rows(self._data)
         (noisy,) = self._additive("record_count", {}, share, [(1.0, 1.0)], lambda: [record_count(self._data)])
         return int(noisy[0])
 
@@ -146,6 +147,7 @@ class FieldCurator(Curator):
         TypeError, ValueError
             For a layout that is none of this table, and for another reach. Nothing is spent, and nothing is counted.
         """
+        require_rows(self._data)
         reach = checked_integer("reach", reach, 0)
         if reach > LARGEST_REACH:
             raise ValueError(f"reach={reach!r} is more than {LARGEST_REACH}; take fewer or smaller steps")
@@ -167,6 +169,7 @@ class FieldCurator(Curator):
         TypeError, ValueError
             For other scopes, and a norm that does not fit 64-bit integers. Nothing is spent, and nothing is counted.
         """
+        require_rows(self._data)
         schema = self._data.schema
         checked = tuple(tuple(checked_integer("scopes", i, 0) for i in scope) for scope in scopes)
         increasing = all(scope and list(scope) == sorted(set(scope)) for scope in checked)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_number
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
@@ -17,7 +18,7 @@ from pgmpy_dp.private.data.chain_gradients import ChainGrid, UserShares, sampled
 from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.subject import require_data_and_budget
-from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_units
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
@@ -81,6 +82,11 @@ class GradientCurator(SampledCurator):
         **schedule: Any,
     ) -> None:
         require_table_and_budget(data, budget, _EXAMPLE)
+        if data.n_records is None and data.n_units is not None and data.adjacency == Adjacency.REPLACE_ONE:
+            raise ValueError(
+                f"rows_per_unit={data.rows_per_unit!r} with adjacency='replace_one' leaves no public number of "
+                "records, which gradients of samples need there; pass rows_per_unit=1, or adjacency='add_remove'"
+            )
         self.scopes = checked_scopes(scopes)
         require_scopes(data.schema, self.scopes)
         cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in self.scopes)
@@ -97,13 +103,18 @@ class GradientCurator(SampledCurator):
         return self._data.schema
 
     def _exact_count(self) -> Sensitive:
-        return record_count(self._data)
+        return record_count(self._data, self._data._rows_of_unit)
 
     def _exact_sum(self, parameters: np.ndarray) -> Sensitive:
-        return sampled_gradient_sum(self._data, self.scopes, parameters, self._grid, self._coins)
+        return sampled_gradient_sum(
+            self._data, self.scopes, parameters, self._grid, self._coins, self._data._rows_of_unit
+        )
 
     def _coins(self, codes: np.ndarray) -> np.ndarray:
-        return self._sample(lambda: codes, len(codes), self.schedule.rate)
+        """Positions of the records of the units that take part."""
+        units, count, owner = table_units(self._data)
+        sample = self._sample(units, count, self.schedule.rate)
+        return sample if isinstance(owner, slice) else np.flatnonzero(np.isin(owner, sample))
 
     def _public(self) -> dict[str, Any]:
         return super()._public() | {"scopes": [[encode_label(name) for name in scope] for scope in self.scopes]}

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import checked_share
+from pgmpy_dp.private.curator.base import Units, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales, pure_epsilon
 from pgmpy_dp.private.curator.solutions import SolutionCurator
 from pgmpy_dp.private.data.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
@@ -370,8 +370,9 @@ class GraphCurator(SolutionCurator):
         guarantees of the parts do not add up (``proof.md``, section 4).
         """
 
-        def edges() -> np.ndarray:
+        def edges() -> Units:
             upper = sp.triu(self._data._matrix, 1, format="coo")
-            return np.column_stack([upper.row, upper.col])
+            ends = np.column_stack([upper.row, upper.col])
+            return lambda: ends, len(ends), lambda chosen: self._data._of_edges(ends[chosen])
 
-        return self._parted(n_parts, edges, self._data._of_edges)
+        return self._parted(n_parts, edges)

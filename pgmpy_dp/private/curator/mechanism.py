@@ -103,19 +103,29 @@ class AdditiveNoise(Mechanism):
     Notes
     -----
     Privacy: :mod:`pgmpy_dp.private.noise.additive` has the proof. With scales that were computed for a share s of a
-    cost c from the statistics' own sensitivities, `draw` is s c under their adjacency.
+    cost c from the statistics' own sensitivities, `draw` is s c under their adjacency. Statistics in parts of a count
+    get noise in these parts, G times as large (exactly: G is a power of two), and are rounded to counts after that;
+    rounding adds 1/12 of a count at most to the variance that `noise` has.
     """
 
     exact: tuple[Sensitive, ...]
     noise: tuple[Noise, ...]
+    grid: int = 1
+    """G: in how many parts of a count the statistics are."""
 
     @classmethod
     def of(
-        cls, exact: Iterable[Sensitive], cost: PureDP | ZCDP, share: Fraction, weights: Sequence[float] | None = None
+        cls,
+        exact: Iterable[Sensitive],
+        cost: PureDP | ZCDP,
+        share: Fraction,
+        weights: Sequence[float] | None = None,
+        grid: int = 1,
     ) -> AdditiveNoise:
         """The mechanism that releases these statistics together for a share of a cost."""
         exact = tuple(exact)
-        return cls(exact, tuple(additive_scales([(item.l1, item.l2) for item in exact], cost, share, weights)))
+        norms = [(item.l1 / grid, item.l2 / grid) for item in exact]
+        return cls(exact, tuple(additive_scales(norms, cost, share, weights)), grid)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -124,10 +134,11 @@ class AdditiveNoise(Mechanism):
 
     def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays, one for each statistic."""
-        return [
-            getattr(samplers, noise.distribution)(item.value, noise.scale, seed=seed)
+        noisy = [
+            getattr(samplers, noise.distribution)(item.value, self.grid * noise.scale, seed=seed)
             for item, noise in zip(self.exact, self.noise, strict=True)
         ]
+        return noisy if self.grid == 1 else [(array + self.grid // 2) // self.grid for array in noisy]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -164,8 +164,8 @@ class SampledCurator(Curator):
     public_count : int or None
         The public number of units.
     grid : ClippingGrid or ChainGrid
-        With `n_cells`; `bound`, B, the l2 norm that no unit's contribution to a step exceeds, in units of the grid; and
-        `unit`, what one of these is.
+        With `n_cells`; `bound`, the l2 norm that no unit's (of a table: no record's) contribution to a step exceeds, in
+        units of the grid; and `unit`, what one of these is.
     columns, random_state
         Of :class:`~pgmpy_dp.private.curator.base.Curator`.
     of : str
@@ -201,7 +201,7 @@ class SampledCurator(Curator):
         **schedule: Any,
     ) -> None:
         self.schedule = sampled_schedule(budget, data.adjacency, public_count, **schedule)
-        self._grid, self.bound, self.unit_size = grid, grid.bound, grid.unit
+        self._grid, self.bound, self.unit_size = grid, data._rows_of_unit * grid.bound, grid.unit
         self.scale = math.nextafter(self.schedule.multiplier * self.bound, math.inf)
         if self.scale > LARGEST_SCALE:
             raise ValueError(
@@ -217,6 +217,9 @@ class SampledCurator(Curator):
             mechanism="subsampled_discrete_gaussian",
             random_state=random_state,
         )
+
+    def _of_a_record(self, cost: Any) -> Any:
+        return cost  # whose scales are those of units
 
     def _cost_of(self, budget: Budget, reserve: float, pure: bool) -> Cost:  # type: ignore[override]  # the schedule's
         if reserve or pure:
@@ -239,7 +242,8 @@ class SampledCurator(Curator):
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
             assert self.schedule.count_scale is not None
-            return AdditiveNoise((self._exact_count(),), (Noise("discrete_gaussian", self.schedule.count_scale),))
+            scale = self._data._rows_of_unit * self.schedule.count_scale
+            return AdditiveNoise((self._exact_count(),), (Noise("discrete_gaussian", scale),))
 
         return int(self._scheduled("count", {}, mechanism)[0][0])
 
@@ -313,4 +317,5 @@ class SampledCurator(Curator):
                     left=PureDP(0.0),
                 )
             self._asked[operator] += 1
-            return self._answer(operator, arguments, Fraction(1, sum(requests.values())), mechanism, keep=keep)
+            share = Fraction(1, sum(requests.values()))
+            return self._answer(operator, arguments, share, mechanism, keep=keep, of_units=True)

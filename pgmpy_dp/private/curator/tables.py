@@ -11,7 +11,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import checked_share
+from pgmpy_dp.private.curator.base import Units, checked_share
 from pgmpy_dp.private.curator.field_moments import FieldMomentCurator
 from pgmpy_dp.private.curator.fields import FieldCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
@@ -22,7 +22,10 @@ from pgmpy_dp.private.data.table import (
     PrivateTable,
     contingency_tables,
     matched_records,
+    require_rows,
     require_table_and_budget,
+    share_grid,
+    table_units,
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.selection import selection_scale
@@ -115,7 +118,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     _data: PrivateTable
 
     def __init__(self, data: PrivateTable, budget: Budget, *, fine: bool = False, **facts: Any) -> None:
-        require_table_and_budget(data, budget)
+        require_table_and_budget(data, budget, by_shares=True)
         if not fine:
             data.schema.require_discrete(argument="schema")
         super().__init__(data, budget, **facts)
@@ -227,7 +230,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         weights = None if weights is None else tuple(weights)
         norms = [table_sensitivity(self.adjacency)] * len(checked)
         arguments = {"scopes": checked, "weights": weights, **self._places}
-        return self._additive("tables", arguments, share, norms, lambda: self._exact(checked), weights)
+        grid = share_grid(self._data)
+        return self._additive("tables", arguments, share, norms, lambda: self._exact(checked), weights, grid=grid)
 
     def matched_counts(self, share: Fraction | float) -> np.ndarray:
         """How many records there are, and how many match the schema in all columns and in each column, with noise.
@@ -269,7 +273,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         if self._data._is_part:
             raise ValueError("a random part has no records outside the schema; ask before the table is split")
         norms = [match_sensitivity(1 + len(self.schema) + (self.n_records is None))]
-        (noisy,) = self._additive("matched_counts", {}, share, norms, lambda: [matched_records(self._data)])
+        grid = share_grid(self._data)
+        (noisy,) = self._additive("matched_counts", {}, share, norms, lambda: [matched_records(self._data)], grid=grid)
         return noisy
 
     def worst_fit(
@@ -325,12 +330,14 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         floors = np.zeros(len(checked)) if offsets is None else np.asarray(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
-        misfit_scale(self.adjacency, self.cost, checked_share(share))
+        grid = share_grid(self._data)
+        selection_scale(grid * table_sensitivity(self.adjacency)[0], self.cost, checked_share(share))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
             missing = [scope for scope in dict.fromkeys(checked) if scope not in self._kept]
             self._kept.update(zip(missing, self._exact(missing), strict=True))
-            return NoisyMax.of(misfit_scores(self._exact(checked), public, floors.tolist()), cost, s)
+            scores = misfit_scores(self._exact(checked), [grid * table for table in public], (grid * floors).tolist())
+            return NoisyMax.of(scores, cost, s)
 
         arguments = {"scopes": checked, "expected": public, "offsets": floors, **self._places}
         return self._answer("worst_fit", arguments, share, mechanism)
@@ -370,7 +377,13 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
             other, B by A's output.
         """
-        return self._parted(n_parts, lambda: self._data._codes, self._data._of_codes)
+        require_rows(self._data)
+
+        def units() -> Units:
+            identities, count, _ = table_units(self._data)
+            return identities, count, self._data._part
+
+        return self._parted(n_parts, units)
 
     def _public(self) -> dict[str, Any]:
         scopes = [

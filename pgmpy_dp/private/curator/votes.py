@@ -13,7 +13,7 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.curator.base import Curator, checked_eta, checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.mechanism import StableMode, additive_scales, pure_epsilon
-from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.data.table import PrivateTable, require_rows, table_units
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
@@ -154,8 +154,10 @@ class VotingCurator(Curator):
         Privacy
             *Sensitivity.* Each record goes to a block by a uniform draw of its own. Give neighbours the same draws (an
             added record brings its own, a replaced one keeps its draw): under ``add_remove`` and ``replace_one`` one
-            block's records differ. Its graph is a function of them and of the block's own random bits, so one vote
-            changes, null included: :func:`vote_sensitivity`, m = min(2s, p(p - 1)/2) in l1 and sqrt(m) in l2.
+            block's records differ. A unit of several records has one draw for all of them, so that this is true of
+            units, and the guarantee is a unit's whole one. Its graph is a function of them and of the block's own
+            random bits, so one vote changes, null included: :func:`vote_sensitivity`, m = min(2s, p(p - 1)/2) in l1 and
+            sqrt(m) in l2.
 
             *Guarantee.* The share s of the cost given the draws, hence on average over them: Laplace noise of scale
             ``m/(s epsilon)`` or Gaussian noise of scale ``sqrt(m/(2 s rho))``.
@@ -174,7 +176,7 @@ class VotingCurator(Curator):
             edges = np.array([edge for vote in votes for edge in vote or ()], dtype=np.intp)
             return [Sensitive(np.bincount(edges, minlength=n_pairs).astype(np.int64), self.adjacency, *norms)]
 
-        return self._additive("edge_votes", plain, share, [norms], exact)[0]
+        return self._additive("edge_votes", plain, share, [norms], exact, of_units=True)[0]
 
     def agreed_graph(
         self,
@@ -223,13 +225,13 @@ class VotingCurator(Curator):
             *Source.* Dwork and Lei 2009; Vadhan 2017, Proposition 3.4; Zhang, Kamath, Kulkarni and Wu 2020, Lemma 6.1.
         """
         called, plain = self._checked_call(function, arguments, n_blocks, max_edges, n_workers, vouched_for)
-        agreement_test(self.cost, share, eta)
+        agreement_test(self.unit_cost, share, eta)
         pairs = np.transpose(np.triu_indices(self._n_variables, 1))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> StableMode:
             return StableMode.of(self._graphs(called, plain, n_workers), agreement_test(cost, s, eta), pairs)
 
-        noisy, edges = self._answer("agreed_graph", plain, share, mechanism, eta)
+        noisy, edges = self._answer("agreed_graph", plain, share, mechanism, eta, of_units=True)
         return int(noisy[0]), edges
 
     @property
@@ -246,6 +248,7 @@ class VotingCurator(Curator):
         vouched_for: bool,
     ) -> tuple[Callable[..., Any], dict[str, Any]]:
         """The function, and public arguments of the request."""
+        require_rows(self._data)
         if self._n_variables < 2:
             raise ValueError(f"the schema declares {self._n_variables} variables; a graph needs at least two")
         checked_integer("max_edges", max_edges, 1)
@@ -270,7 +273,8 @@ class VotingCurator(Curator):
         """The graph of each block, exact: **to be noised**."""
         n_blocks, most, n_pairs = plain["n_blocks"], plain["max_edges"], math.comb(self._n_variables, 2)
         codes = self._data._codes
-        part = self._random_parts(codes, n_blocks)
+        units, count, owner = table_units(self._data)
+        part = self._random_parts(units, count, n_blocks)[owner]
         blocks = _sorted_blocks(codes, part, n_blocks)
         seeds = self._block_seeds(n_blocks)
         with self._data._handed_out():

@@ -48,7 +48,9 @@ def match_sensitivity(n_counts: int) -> tuple[float, float, float]:
     return float(n_counts), math.nextafter(math.sqrt(n_counts), math.inf), 1.0
 
 
-def count(codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int]) -> np.ndarray:
+def count(
+    codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int], weights: np.ndarray | None = None
+) -> np.ndarray:
     """Number of records for each combination of values of the given columns, in one pass over them.
 
     On pgmpy's torch backend the same is counted on ``pgmpy.config.get_device()``, a GPU for example.
@@ -60,6 +62,8 @@ def count(codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int
     cardinalities : sequence of int, length p
     columns : sequence of int
         Positions in 0 .. p - 1, at least one, no repeats; they become the axes, in this order.
+    weights : ndarray of integers, shape (n,), optional
+        For how much each record counts; of a sum below 2**53, so that every order of doubles adds them up exactly.
 
     Returns
     -------
@@ -72,13 +76,13 @@ def count(codes: np.ndarray, cardinalities: Sequence[int], columns: Sequence[int
     """
     shape = tuple(cardinalities[j] for j in columns)
     cells = math.prod(shape)
-    if config.get_backend() == "torch":
+    if config.get_backend() == "torch" and weights is None:
         return _count_on_device(codes, shape, columns)
     index = codes[:, columns[0]].astype(np.intp)
     for j in columns[1:]:
         index *= cardinalities[j]
         index += codes[:, j]
-    return np.bincount(index, minlength=cells).astype(np.int64, copy=False).reshape(shape)
+    return np.bincount(index, weights, minlength=cells).astype(np.int64, copy=False).reshape(shape)
 
 
 def _count_on_device(codes: np.ndarray, shape: tuple[int, ...], columns: Sequence[int]) -> np.ndarray:

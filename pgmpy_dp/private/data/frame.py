@@ -40,6 +40,7 @@ __all__ = [
     "encode",
     "encode_and_match",
     "encode_cells",
+    "encoded_columns",
     "is_plain_number",
     "joined_cells",
     "kept_codes",
@@ -55,6 +56,7 @@ __all__ = [
     "read_edge_list",
     "read_keys",
     "read_numbers",
+    "undeclared",
 ]
 
 _FILTERS = threading.RLock()
@@ -464,6 +466,24 @@ def cell_numbers(cells: Any) -> np.ndarray:
 def encode_cells(column: Column, schema: Schema, name: Hashable) -> np.ndarray:
     """Codes of one column of :func:`column_cells`, as :func:`cell_codes`."""
     return quietly(_encode_column, column, schema, name)
+
+
+def encoded_columns(columns: Sequence[Column], schema: Schema) -> list[np.ndarray]:
+    """Codes of all records, `DROPPED` too, by columns in a small type; then whether cells have states of their own.
+
+    The latter for those variables where a code does not tell, which :func:`undeclared` names.
+    """
+    dtype = np.promote_types(np.min_scalar_type(max(schema.cardinalities.values()) - 1), np.int8)
+    named = dict(zip(schema.variables, columns, strict=True))
+    codes = [encode_cells(column, schema, name).astype(dtype) for name, column in named.items()]
+    counted = OutsideCounted(schema)
+    own = [encode_cells(named[name], counted, name) != schema.cardinality(name) for name in undeclared(schema)]
+    return [*codes, *own]
+
+
+def undeclared(schema: Schema) -> list[Hashable]:
+    """Variables that count cells which have no declared state: in an other-state, or outside of the bounds."""
+    return [name for name in schema.variables if name in schema.other or name in schema.numbers]
 
 
 def kept_codes(columns: Sequence[np.ndarray]) -> list[np.ndarray]:

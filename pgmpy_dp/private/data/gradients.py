@@ -145,6 +145,7 @@ def sampled_gradient_sum(
     marginals: np.ndarray,
     grid: ClippingGrid,
     sample: Callable[[np.ndarray], np.ndarray],
+    rows: int = 1,
 ) -> Sensitive:
     """Clipped gradient sum over a Poisson sample of the records, with its sensitivities given the other coins.
 
@@ -157,15 +158,18 @@ def sampled_gradient_sum(
         Of the model at its current, public parameters.
     grid : ClippingGrid
     sample : callable
-        From codes of all records, shape (n, p), to the positions of those that take part, by a coin of each record's
-        own (:func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`).
+        From codes of all records, shape (n, p), to the positions of those that take part, by a coin of each unit's own
+        (:func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`): of each record's where it is a unit.
+    rows : int, default 1
+        m: a unit has at most so many records.
 
     Returns
     -------
     Sensitive
-        For fixed coins of the other records. ``add_remove``: l2 = bound, one record's vector or, where the record is
-        dropped or not sampled, nothing. ``replace_one``: l2 = 2 bound, one such vector leaves and another enters (the
-        two can be opposite). A single cell moves by at most as much, and l1 is at most sqrt(n_cells) l2, rounded up.
+        For fixed coins of the other units. ``add_remove``: l2 = m bound, the vectors of one unit's records, which can
+        be equal, or, where they are dropped or not sampled, nothing. ``replace_one``: l2 = 2 m bound, such vectors
+        leave and others enter (which can be opposite). A single cell moves by at most as much, and l1 is at most
+        sqrt(n_cells) l2, rounded up.
     """
     schema = table.schema
     position = {name: j for j, name in enumerate(schema.variables)}
@@ -187,7 +191,7 @@ def sampled_gradient_sum(
         cells[:, c] += start
         start += math.prod(schema.cardinality(name) for name in scope)
     value = clipped_sum(cells, grid.rounded_marginals(marginals), grid)
-    return bounded_sum(value, table.adjacency, grid.bound)
+    return bounded_sum(value, table.adjacency, rows * grid.bound)
 
 
 def bounded_sum(value: np.ndarray, adjacency: Adjacency, bound: int) -> Sensitive:
@@ -199,11 +203,13 @@ def bounded_sum(value: np.ndarray, adjacency: Adjacency, bound: int) -> Sensitiv
     return Sensitive(value, adjacency, (math.isqrt(value.size) + 1) * l2, l2, l2)
 
 
-def record_count(table: PrivateTable) -> Sensitive:
+def record_count(table: PrivateTable, rows: int = 1) -> Sensitive:
     """The number of records inside the schema; a replaced record can enter or leave it, so it moves by at most 1.
+
+    By `rows` between tables that differ in a unit of so many records.
 
     ValueError under ``replace_one`` where the number of all records is public.
     """
     if changed_records(table.adjacency) != 1 and table.n_records is not None:
         raise ValueError(f"adjacency={str(table.adjacency)!r} has a public number of records; use table.n_records")
-    return Sensitive(np.array([len(table._codes)], dtype=np.int64), table.adjacency, 1.0, 1.0, 1.0)
+    return Sensitive(np.array([len(table._codes)], dtype=np.int64), table.adjacency, *[float(rows)] * 3)

@@ -14,13 +14,14 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.data.blocks import covering_blocks, marginal
 from pgmpy_dp.private.data.coding import OutsideCounted
 from pgmpy_dp.private.data.contingency import add_counts, count
-from pgmpy_dp.private.data.frame import key_counts, positions_of
+from pgmpy_dp.private.data.frame import encoded_columns, key_counts, positions_of
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.schema import Schema
@@ -92,6 +93,11 @@ class Source(ABC):
         One part where the engine cannot tell units apart as match_key does. Rows without a unit may be left out.
         """
         yield self.cells([*names, unit])
+
+    def unit_codes(self, schema: Schema, unit: Hashable) -> Iterator[tuple[list[np.ndarray], Any]]:
+        """What `encoded_columns` gives, and the cells of the column of units; in parts as of `unit_cells`."""
+        for *columns, owner in self.unit_cells(schema.variables, unit):
+            yield encoded_columns(columns, schema), owner
 
     def user_shares(self, visits: Visits, segment_length: int | None, grid: int) -> np.ndarray | None:
         """Beginnings and pairs of users' visits, each user's share of `grid`, in one array of k + k k integers.

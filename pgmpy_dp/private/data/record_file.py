@@ -25,11 +25,13 @@ from pgmpy_dp.private.data.frame import (
     Cells,
     column_cells,
     encode_cells,
+    encoded_columns,
     joined_cells,
     kept_codes,
     key_counts,
     number_cells,
     quietly,
+    undeclared,
 )
 from pgmpy_dp.private.data.header import header_names, missing_columns, named_columns, split_fields
 from pgmpy_dp.private.data.pushdown import Source
@@ -57,12 +59,19 @@ class _Batches(Source):
         A field of text that is spelled as a state, or as a cell that the schema recodes, is that; else an empty one is
         missing.
         """
-        spelled = [
-            frozenset(s for s in (*schema.states[name], *dict(coding(schema, name).texts)) if isinstance(s, str))
-            for name in schema.variables
-        ]
-        for columns in self._columns(schema.variables, spelled):
+        for columns in self._columns(schema.variables, _spelled(schema)):
             yield kept_codes([encode_cells(c, schema, name) for c, name in zip(columns, schema.variables, strict=True)])
+
+    def unit_codes(self, schema: Schema, unit: Hashable) -> Iterator[tuple[list[np.ndarray], Any]]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_codes`; a batch's cells are coded before the next."""
+        spelled = [*_spelled(schema), frozenset[str]()]
+        batches = [
+            (encoded_columns(columns, schema), owner)
+            for *columns, owner in self._columns([*schema.variables, unit], spelled)
+        ]
+        number = len(schema) + len(undeclared(schema))
+        codes = [np.concatenate([np.empty(0, np.int8), *(batch[0][j] for batch in batches)]) for j in range(number)]
+        yield codes, joined_cells([owner for _, owner in batches])
 
     def number_batches(self, names: Sequence[Hashable]) -> Iterator[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.number_batches`."""
@@ -84,6 +93,13 @@ class _Batches(Source):
 
     @abstractmethod
     def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]: ...
+
+
+def _spelled(schema: Schema) -> list[frozenset[str]]:
+    return [
+        frozenset(s for s in (*schema.states[name], *dict(coding(schema, name).texts)) if isinstance(s, str))
+        for name in schema.variables
+    ]
 
 
 class TextSource(_Batches):

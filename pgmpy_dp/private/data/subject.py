@@ -36,6 +36,9 @@ class PrivateData:
 
     __slots__ = ("_adjacency", "_hands", "_ledger")
 
+    _rows_of_unit = 1
+    """Records that a unit has at most, of data whose operators know how far one record moves them."""
+
     def __init__(
         self,
         adjacency: str,

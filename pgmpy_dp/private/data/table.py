@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import numbers
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.data.contingency import count, match_sensitivity, table_sensitivity
-from pgmpy_dp.private.data.frame import encode_and_match
-from pgmpy_dp.private.data.pushdown import PushedRecords, merged_codes
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.frame import encode_and_match, read_cells
+from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count, require_data_and_budget
+from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
 from pgmpy_dp.private.ledger import Budget, Ledger
 from pgmpy_dp.private.sensitive import Sensitive
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = ["PrivateTable", "contingency_tables", "matched_records", "require_table_and_budget", "table_codes"]
+__all__ = [
+    *("PrivateTable", "contingency_tables", "matched_records", "require_rows", "require_table_and_budget"),
+    *("share_grid", "table_codes", "table_units"),
+]
+
+SHARES = "shares"
+_MOST_ROWS = 1 << 20
 
 
 class PrivateTable(PrivateData):
@@ -45,7 +55,19 @@ class PrivateTable(PrivateData):
     n_records : int, optional
         The number of records, if it is public. Required under ``replace_one``, which takes it to be. It is believed,
         never compared with the data. Under ``add_remove`` a public exact count is a contradiction that costs: what is
-        then protected is the replacement of a record, at twice the epsilon (four times the rho).
+        then protected is the replacement of a record, at twice the epsilon (four times the rho). With a `unit`, the
+        number of units.
+    unit : hashable, optional
+        Column that says whose record it is, for instance of persons: neighbours then differ in everything that carries
+        one value of it, however many records that is. Values are compared like states
+        (:func:`pgmpy_dp.schema.match_key`): ``7``, ``7.0`` and ``"7"`` are one unit. Records without one belong to
+        nobody and are dropped. Default: each record is a unit of its own.
+    rows_per_unit : int or "shares", default 1
+        How much of a unit with several records counts. At most so many of them, m, drawn at random once for this
+        table: noise is that of single records for epsilon/m, or rho/m**2. Or "shares": each of its k records counts
+        1/k, which tables of counts can do and what needs records cannot; noise is that of single records.
+    random_state : int, optional
+        For tests and benchmarks: which records of a unit are drawn is repeatable. The guarantee does not rest on it.
 
     Raises
     ------
@@ -61,7 +83,7 @@ class PrivateTable(PrivateData):
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_declared", "_matched", "_n_records", "_records", "_schema")
+    __slots__ = ("_declared", "_matched", "_n_records", "_n_units", "_records", "_rows_per_unit", "_schema", "_unit")
 
     def __init__(
         self,
@@ -71,33 +93,56 @@ class PrivateTable(PrivateData):
         adjacency: str = Adjacency.ADD_REMOVE,
         ledger: Ledger | Budget | None = None,
         n_records: int | None = None,
+        unit: Hashable = None,
+        rows_per_unit: int | str = 1,
+        random_state: int | None = None,
     ) -> None:
         self._declared = Schema.coerce(schema, argument="schema")
         self._schema = self._declared.fine()
         super().__init__(adjacency, ledger)
-        self._n_records = checked_public_count("n_records", n_records, self._adjacency)
+        self._unit = None if unit is None else decode_label(encode_label(unit))
+        self._rows_per_unit = _checked_rows(rows_per_unit, unit, self._schema)
+        self._n_units = checked_public_count("n_records", n_records, self._adjacency)
+        # Of units of several records only their own number is public.
+        self._n_records = self._n_units if self._rows_of_unit == 1 else None
         source = open_source(data)
-        self._records: np.ndarray | PushedRecords
+        self._records: np.ndarray | PushedRecords | UnitRecords
         self._matched: np.ndarray | None = None
-        if source is None:
+        if self._unit is not None:
+            self._records = self._of_units(data, source, fresh_key(random_state))
+        elif source is None:
             self._records, self._matched = encode_and_match(data, self._schema)
         else:
             source.positions(self._schema.variables)  # all are there
             self._records = PushedRecords(source.opened(self._schema.variables), self._schema)
 
-    def _of_codes(self, codes: np.ndarray) -> PrivateTable:
-        """Some of these records, with the same ledger and schema; their number is private. For the boundary alone.
+    def _of_units(self, data: Any, source: Source | None, key: bytes) -> UnitRecords:
+        most = None if self._rows_per_unit == SHARES else int(self._rows_per_unit)
+        names = [*self._schema.variables, self._unit]
+        if source is not None:
+            source.positions(names)  # all are there
+            opened = source.opened(names)
+            return UnitRecords(self._schema, lambda s: opened.unit_codes(s, self._unit), most, key)
+        cells = read_cells(data, names)
+        records = UnitRecords(self._schema, lambda s: memory_parts(cells, s), most, key)
+        records.rows()  # now, for the frame is not kept
+        return records
+
+    def _part(self, chosen: np.ndarray) -> PrivateTable:
+        """The records of some units, with the same ledger and schema; their number is private. For the boundary alone.
 
         Parameters
         ----------
-        codes : ndarray of integers, shape (n, p)
+        chosen : ndarray of bool, shape (n_units,)
+            Where each record is a unit, of the kept records.
 
         Returns
         -------
         PrivateTable
         """
         part = self._like_this(self._schema)
-        part._n_records, part._records, part._matched = None, codes, None
+        part._n_records, part._n_units, part._matched = None, None, None
+        part._records = self._records.part(chosen) if isinstance(self._records, UnitRecords) else self._codes[chosen]
         return part
 
     def _merged(self, schema: Schema, places: Mapping[Hashable, Sequence[int]]) -> PrivateTable:
@@ -118,15 +163,38 @@ class PrivateTable(PrivateData):
         other._declared, other._schema, other._adjacency, other._ledger = schema, schema, self._adjacency, self._ledger
         other._hands, other._n_records, other._records = self._hands, self._n_records, self._records
         other._matched = self._matched
+        other._unit, other._rows_per_unit, other._n_units = self._unit, self._rows_per_unit, self._n_units
         return other
 
     @property
     def _is_part(self) -> bool:
+        if isinstance(self._records, UnitRecords):
+            return self._records.is_part
         return self._matched is None and isinstance(self._records, np.ndarray)
 
     @property
+    def _rows_of_unit(self) -> int:  # type: ignore[override]
+        return 1 if self._rows_per_unit == SHARES else int(self._rows_per_unit)
+
+    @property
     def _codes(self) -> np.ndarray:
+        require_rows(self)
         return self._records if isinstance(self._records, np.ndarray) else self._records.codes()
+
+    @property
+    def unit(self) -> Hashable | None:
+        """The column whose values are protected as a whole; None for single records."""
+        return self._unit
+
+    @property
+    def rows_per_unit(self) -> int | str:
+        """How many records of a unit count at most, or "shares"."""
+        return self._rows_per_unit
+
+    @property
+    def n_units(self) -> int | None:
+        """The declared public number of units (of records, where each is one), or None."""
+        return self._n_units
 
     @property
     def schema(self) -> Schema:
@@ -135,7 +203,7 @@ class PrivateTable(PrivateData):
 
     @property
     def n_records(self) -> int | None:
-        """The declared public number of records, or None."""
+        """The declared public number of records, or None; None where units have several."""
         return self._n_records
 
     @property
@@ -143,20 +211,75 @@ class PrivateTable(PrivateData):
         return tuple(self._declared.variables)
 
     def _public(self) -> dict[str, Any]:
-        return {"schema": self._declared.to_dict(), "n_records": self._n_records}
+        facts = {"schema": self._declared.to_dict(), "n_records": self._n_records}
+        if self._unit is None:
+            return facts
+        return facts | {
+            "unit": encode_label(self._unit),
+            "rows_per_unit": self._rows_per_unit,
+            "n_units": self._n_units,
+        }
 
     def __repr__(self) -> str:
+        unit = "" if self._unit is None else f"unit={self._unit!r}, rows_per_unit={self._rows_per_unit!r}, "
         return (
-            f"PrivateTable({len(self._declared)} variables, adjacency={str(self._adjacency)!r}, "
-            f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
+            f"PrivateTable({len(self._declared)} variables, {unit}adjacency={str(self._adjacency)!r}, "
+            f"n_records={self._n_units}, spent {self._ledger.spent} of {self._ledger.budget})"
         )
 
 
 def require_table_and_budget(
-    table: object, budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)"
-) -> None:
-    """TypeError for a table or a budget that is none; `example` is what the message tells to pass as the budget."""
+    table: Any, budget: Any, example: str = "a Budget, e.g. Budget(epsilon=1.0)", *, by_shares: bool = False
+) -> Budget:
+    """The budget, as those see it who ask about records: of units of several with the number of these.
+
+    Parameters
+    ----------
+    table, budget : object
+    example : str
+        What the message tells to pass as the budget.
+    by_shares : bool, default False
+        Whether a table whose units count by shares will do.
+
+    Raises
+    ------
+    TypeError
+        For a table or a budget that is none.
+    ValueError
+        For units that count by shares.
+    """
     require_data_and_budget(table, PrivateTable, budget, name="table", example=example)
+    if not by_shares:
+        require_rows(table)
+    rows = table._rows_of_unit
+    return budget if rows == 1 else UnitBudget(budget.epsilon, budget.delta, budget.rho, rows)
+
+
+def require_rows(table: PrivateTable) -> None:
+    """ValueError for a table whose units count by shares, of which there are tables of counts and nothing else."""
+    if table._rows_per_unit == SHARES:
+        raise ValueError(
+            f"rows_per_unit={SHARES!r} is for tables of counts, and what is asked here needs records; pass the number "
+            "of records of a unit that count, e.g. rows_per_unit=1"
+        )
+
+
+def _checked_rows(rows: Any, unit: Hashable, schema: Schema) -> int | str:
+    if unit is None:
+        if rows != 1:
+            raise ValueError(f"rows_per_unit={rows!r} without a unit; pass unit, the column that says whose row it is")
+        return 1
+    if unit in schema:
+        raise ValueError(f"unit={unit!r} is a variable of the schema too; leave it out of the schema")
+    if isinstance(rows, str) and rows == SHARES:
+        return SHARES
+    whole = isinstance(rows, numbers.Integral) and not isinstance(rows, bool)
+    if not whole or not 1 <= int(rows) <= _MOST_ROWS:
+        raise ValueError(
+            f"rows_per_unit={rows!r} is neither a whole number from 1 to {_MOST_ROWS} nor {SHARES!r}; pass how many "
+            "records of a unit count"
+        )
+    return int(rows)
 
 
 def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]) -> list[Sensitive]:
@@ -176,8 +299,14 @@ def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]
         counts = [count(records, cardinalities, scope) for scope in columns]
     else:
         counts = records.counts(columns)
-    l1, l2, linf = table_sensitivity(table._adjacency)
-    return [Sensitive(table_counts, table._adjacency, l1, l2, linf) for table_counts in counts]
+    grid = share_grid(table)
+    norms = [grid * norm for norm in table_sensitivity(table._adjacency)]
+    return [Sensitive(table_counts, table._adjacency, *norms) for table_counts in counts]
+
+
+def share_grid(table: PrivateTable) -> int:
+    """In how many parts the records of a unit count in exact statistics; 1 where each of them counts in full."""
+    return GRID if table._rows_per_unit == SHARES else 1
 
 
 def matched_records(table: PrivateTable) -> Sensitive:
@@ -195,9 +324,19 @@ def matched_records(table: PrivateTable) -> Sensitive:
     value = table._matched if isinstance(table._records, np.ndarray) else table._records.matched()
     assert value is not None  # the operator refuses parts
     value = value if table._n_records is None else value[1:]
-    return Sensitive(value, table._adjacency, *match_sensitivity(len(value)))
+    norms = [share_grid(table) * norm for norm in match_sensitivity(len(value))]
+    return Sensitive(value, table._adjacency, *norms)
 
 
 def table_codes(table: PrivateTable) -> np.ndarray:
     """Codes of all kept records, shape (n, p), for learners inside the boundary; not to be written to."""
     return table._codes
+
+
+def table_units(table: PrivateTable) -> tuple[Callable[[], np.ndarray], int, np.ndarray | slice]:
+    """Who draws coins: what each unit is, as rows of integers; how many they are; and the unit of each kept record."""
+    if not isinstance(table._records, UnitRecords):
+        codes = table._codes
+        return lambda: codes, len(codes), slice(None)
+    rows = table._records.rows()
+    return table._records.identities, rows.n_units, rows.owner
