@@ -141,8 +141,8 @@ SOURCE_MUTANTS = [
     SourceMutant(
         "parts of a table with a public size",
         "data/table.py",
-        "self._hands, None, codes",
-        "self._hands, self._n_records, codes",
+        "part._n_records, part._n_units, part._matched = None,",
+        "part._n_records, part._n_units, part._matched = self._n_records,",
         "test_curator.py",
     ),
     SourceMutant(

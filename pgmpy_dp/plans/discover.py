@@ -297,13 +297,14 @@ def _cuts(
     counted: list[np.ndarray] = []
     firsts = {name: equal_firsts(number) for name, number in settings.numbers.items()}
     rounds: dict[Hashable, list] = {name: [] for name in firsts}
+    bins = settings.bins or 0  # without it no column of numbers is asked
     divided: dict[Hashable, Number] = {}
     estimates: dict[Hashable, np.ndarray] = {}
     for k, share in enumerate(plan.rounds):
         names = plan.deep if k else list(firsts)
         for name in names:
             if k:
-                heavy = max(estimates[name].sum() / (2 * settings.bins), 2.0 * plan.sd)
+                heavy = max(estimates[name].sum() / (2 * bins), 2.0 * plan.sd)
                 firsts[name] = split_firsts(firsts[name], estimates[name], heavy)
             divided[name] = divided_at(settings.numbers[name], firsts[name])
         answers = curator.number_tables([(name, divided[name]) for name in names], share, plan.with_count and not k)
@@ -313,7 +314,7 @@ def _cuts(
             estimates[name] = consistent_counts(rounds[name])
     cuts, cells = {}, {}
     for name, number in settings.numbers.items():
-        cuts[name] = quantile_cuts(number, firsts[name], estimates[name], settings.bins, plan.sd)
+        cuts[name] = quantile_cuts(number, firsts[name], estimates[name], bins, plan.sd)
         cells[name] = _summed(divided[name], estimates[name], cuts[name])
     return counted, cuts, cells
 
