@@ -62,7 +62,7 @@ class SourceMutant:
 
 _CURATOR = "curator/base.py", "test_curator.py"
 _DEBIT = "                share, eta = self._debit(share, eta)\n"
-_COUNT = "                exact = mechanism(self.cost, share)\n"
+_COUNT = "                exact = mechanism(self.unit_cost if of_units else self.cost, share)\n"
 _CHARGE = "        data.ledger.charge(charged, unit=self.unit, **facts)\n"
 _OPEN = """        # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(float(reserve))
