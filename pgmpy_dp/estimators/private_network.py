@@ -172,7 +172,7 @@ def learn(
     schema : Schema or dict of variable to list of states
         Public description of the data; required unless `df` is a `PrivateTable`.
     unit, rows_per_unit
-        Of persons with several records, as :meth:`PrivateNetwork.fit` takes them.
+        Of persons with several records, as :meth:`~pgmpy_dp.estimators.PrivateNetwork.fit` takes them.
     **options
         Further arguments of `PrivateNetwork`.
 

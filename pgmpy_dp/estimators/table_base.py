@@ -77,7 +77,7 @@ class BaseTableEstimator(BasePrivateEstimator):
         Notes
         -----
         If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
-        ``release``, for :meth:`fit_release`. So is what was released before an interruption (Ctrl-C) in the middle.
+        ``release``, for ``fit_release``. So is what was released before an interruption (Ctrl-C) in the middle.
         """
         return self._fit(X, unit=unit, rows_per_unit=rows_per_unit)
 

@@ -60,8 +60,8 @@ class PrivateTable(PrivateData):
     unit : hashable, optional
         Column that says whose record it is, for instance of persons: neighbours then differ in everything that carries
         one value of it, however many records that is. Values are compared like states
-        (:func:`pgmpy_dp.schema.match_key`): ``7``, ``7.0`` and ``"7"`` are one unit. Records without one belong to
-        nobody and are dropped. Default: each record is a unit of its own.
+        (:func:`~pgmpy_dp.schema.cells.match_key`): ``7``, ``7.0`` and ``"7"`` are one unit. Records without one are
+        nobody's and are dropped. Default: each record is a unit of its own.
     rows_per_unit : int or "shares", default 1
         How much of a unit with several records counts. At most so many of them, m, drawn at random once for this
         table: noise is that of single records for epsilon/m, or rho/m**2. Or "shares": each of its k records counts

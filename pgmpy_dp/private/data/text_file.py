@@ -138,7 +138,7 @@ def cell_reader(written: TextFile) -> CellReader | None:
 
 
 def _number(decimal: str, thousands: str) -> re.Pattern:
-    """Numbers as :data:`pgmpy_dp.schema.match_key` reads them, written with other signs."""
+    """Numbers as :func:`~pgmpy_dp.schema.cells.match_key` reads them, written with other signs."""
     grouped = f"|[0-9]{{1,3}}(?:[{re.escape(thousands)}][0-9]{{3}})+" if thousands else ""
     mark = re.escape(decimal)
     return re.compile(
