@@ -80,6 +80,7 @@ def plan(
     With --width and --min-weight or --alpha, theory's bounds on the number of records are added: orders of magnitude.
     """
     from pgmpy_dp.estimators.preview import preview
+    from pgmpy_dp.plans.fine_grids import undivided
     from pgmpy_dp.private.budget import Budget
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
@@ -87,7 +88,7 @@ def plan(
     graph = given_graph(public, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
-    merged = [str(name) for name, number in public.numbers.items() if not number.divided]
+    merged = [str(name) for name in undivided(public)]
     if structure == option.Structure.CHOW_LIU:
         public.require_discrete(argument="--schema")
     public = public.fine()

@@ -168,7 +168,7 @@ def discover(
     """A schema for columns whose values nobody has listed, for a part of a budget.
 
     Reading a list of categories off the records would tell of the one person who has a rare one. This finds the
-    categories that many records have, and cuts numbers where about equally many records lie between two cuts.
+    categories that many records have, and with `bins` cuts numbers where about equally many records lie between two.
 
     Parameters
     ----------

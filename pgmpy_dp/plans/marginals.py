@@ -265,7 +265,8 @@ def _cost(schema: Schema, adjacency: Adjacency, settings: MarginalSettings, budg
         own = weights or [1.0] * len(sizes)
         each = settings.fine_share / (1 - settings.fine_share) * sum(own) / len(fine)
         weights = (*[each] * len(fine), *own)
-    cells = [schema.fine().cardinality(name) for name in fine] + sizes
+    divided = schema.fine()
+    cells = [*(divided.cardinality(name) for name in fine), *sizes]
     return least_noise(
         lambda cost: table_noise(len(cells), adjacency, cost, Fraction(1), weights), cells, budget, settings.noise
     )

@@ -154,8 +154,8 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
     """
     required = _positions(schema, "required_edges", settings.required)
     forbidden = set(_positions(schema, "forbidden_edges", settings.forbidden))
-    sizes = [largest_sizes(schema)[name] for name in schema.variables]
-    fine, zeros = list(schema.fine().cardinalities.values()), schema.fine().zeros
+    fine, most = schema.fine(), largest_sizes(schema)
+    sizes, zeros = [most[name] for name in schema.variables], fine.zeros
     single = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
     cliques = with_zeros(single, zeros)
     cells = largest_clique(cliques, required)
@@ -188,7 +188,16 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         first = (rest - len(required) * each) / n_rounds
     selection = Fraction(settings.selection_share)
     made = NetworkShares(
-        adjacency, cost, tuple(fine), tuple(required), candidates, tuple(pairs), one_way, each, first, selection
+        adjacency,
+        cost,
+        tuple(fine.cardinality(name) for name in schema.variables),
+        tuple(required),
+        candidates,
+        tuple(pairs),
+        one_way,
+        each,
+        first,
+        selection,
     )
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - selection)) if share]

@@ -406,8 +406,10 @@ class Schema(Mapping):
         -------
         Schema
         """
-        divided = {name: number.fine(cuts=self.rule_cuts(name)) for name, number in self._numbers.items()}
-        return self.replaced(divided)
+        undivided = {name: number for name, number in self._numbers.items() if not number.divided}
+        if not undivided:
+            return self
+        return self.replaced({name: number.fine(cuts=self.rule_cuts(name)) for name, number in undivided.items()})
 
     def matches(self, released: Schema, names: Iterable[Hashable] | None = None) -> list:
         """Variables that `released` declares in another way; an undivided number agrees with one that is divided.

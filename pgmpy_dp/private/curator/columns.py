@@ -12,8 +12,8 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
+from pgmpy_dp.private.curator.base import Curator, checked_eta, checked_share
+from pgmpy_dp.private.curator.mechanism import Mechanism, additive_scales
 from pgmpy_dp.private.data.columns import (
     PrivateColumns,
     column_marks,
@@ -96,10 +96,8 @@ def category_histogram(
     """
     if not isinstance(cost, ZCDP):
         raise ValueError(f"a curator of {cost} has no threshold, which takes a delta; open it with one, and a reserve")
-    if not 0 < eta < 1:
-        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
     # The threshold's own margin is above what rounding eta to a float can add.
-    rho = checked_share(share) * Fraction(cost.rho)
+    rho, eta = checked_share(share) * Fraction(cost.rho), checked_eta(eta)
     return stability_histogram(n_columns, rho, float(eta), changed_records(adjacency))
 
 
@@ -123,8 +121,13 @@ def number_noise(
     >>> number_noise(1, True, Adjacency.ADD_REMOVE, PureDP(0.1), 1)[0]
     Noise(distribution='discrete_laplace', scale=20.0)
     """
-    norms = [(1.0, 1.0)] * with_count + [table_sensitivity(adjacency)[:2]] * n_tables
-    return additive_scales(norms, cost, checked_share(share))
+    norms = _number_norms(n_tables, with_count, adjacency)
+    return additive_scales([(l1, l2) for l1, l2, _ in norms], cost, checked_share(share))
+
+
+def _number_norms(n_tables: int, with_count: bool, adjacency: Adjacency) -> list[tuple[float, float, float]]:
+    """Sensitivities of the number of records, which a record moves by 1, and of tables."""
+    return [(1.0, 1.0, 1.0)] * with_count + [table_sensitivity(adjacency)] * n_tables
 
 
 class ColumnCurator(Curator):
@@ -267,17 +270,14 @@ class ColumnCurator(Curator):
             raise ValueError("with_count=True, but the number of records is public; leave it out")
         if not asked and not with_count:
             raise ValueError("tables=[] asks nothing; pass a column and how it is divided")
-        number_noise(len(asked), with_count, self.adjacency, self.cost, share)
+        norms = _number_norms(len(asked), with_count, self.adjacency)
 
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            exact = [Sensitive(record_count(self._data), self.adjacency, 1.0, 1.0, 1.0)] if with_count else []
-            norms = table_sensitivity(self.adjacency)
-            exact += [Sensitive(number_counts(self._data, *table), self.adjacency, *norms) for table in asked]
-            return AdditiveNoise.of(exact, cost, s)
+        def exact() -> list[Sensitive]:
+            values = [record_count(self._data)] if with_count else []
+            values += [number_counts(self._data, *table) for table in asked]
+            return [Sensitive(value, self.adjacency, *own) for value, own in zip(values, norms, strict=True)]
 
-        arguments = {"tables": asked, "with_count": with_count}
-        found: list[np.ndarray] = self._answer("number_tables", arguments, share, mechanism)
-        return found
+        return self._additive("number_tables", {"tables": asked, "with_count": with_count}, share, norms, exact)
 
     def _checked(self, names: Sequence[Hashable], repeats: bool = False) -> tuple[Hashable, ...]:
         if isinstance(names, str | bytes) or not isinstance(names, Sequence):
