@@ -116,7 +116,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     >>> release.values[0].shape, str(release.guarantee), release.noise[0].scale, str(table.ledger.left)
     ((2, 2), '0.5-DP', 2.0, '0.5-DP')
     """
-    budget = require_table_and_budget(table, budget, by_shares=True)
+    budget = require_table_and_budget(table, budget)
     cost = _cost(table.schema, table.adjacency, settings, budget)
     used = {name for scope in settings.scopes for name in scope}
     curator = TableCurator(

@@ -110,7 +110,7 @@ def run(
     >>> release.scopes[:4], str(release.guarantee), str(table.ledger.left)
     ((('a',), ('b',), ('c',), ('a', 'b')), '1-zCDP', '0-zCDP')
     """
-    budget = require_table_and_budget(table, budget, by_shares=True)
+    budget = require_table_and_budget(table, budget)
     shares = network_shares(table.schema, table.adjacency, settings, budget)
     curator = TableCurator(
         table,

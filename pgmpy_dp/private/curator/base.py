@@ -26,7 +26,6 @@ from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additiv
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, checked_number, part_for_each
-from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
@@ -518,23 +517,23 @@ class Curator:
         arguments: Mapping[str, Any],
         share: Fraction | float,
         norms: Sequence[tuple[float, ...]],
-        exact: Callable[[], Iterable[Sensitive]],
+        exact: Callable[..., Iterable[Sensitive]],
         weights: Sequence[float] | None = None,
         *,
-        grid: int = 1,
+        grid: Callable[[float], int] | None = None,
         of_units: bool = False,
     ) -> list[np.ndarray]:
         """Answer with noise on the integers that `exact` counts; refused by their public norms before the debit.
 
-        What is counted in parts of 1/`grid` has norms of `grid` times the public ones (:class:`AdditiveNoise`).
+        With `grid`, from the largest scale of the noise to a number g, `exact` is given g and counts in parts of 1/g,
+        with norms of g times the public ones (:class:`AdditiveNoise`).
         """
         cost = self.unit_cost if of_units else self.cost
         noise = additive_scales([(l1, l2) for l1, l2, *_ in norms], cost, checked_share(share), weights)
-        if grid * (largest := max(one.scale for one in noise)) > LARGEST_SCALE:
-            raise ValueError(f"noise of scale {largest:.3g} would bury any count by shares")
+        parts = 1 if grid is None else grid(max(one.scale for one in noise))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            return AdditiveNoise.of(exact(), cost, s, weights, grid)
+            return AdditiveNoise.of(exact() if grid is None else exact(parts), cost, s, weights, parts)
 
         return self._answer(operator, arguments, share, mechanism, of_units=of_units)
 

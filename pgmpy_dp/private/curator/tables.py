@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,6 @@ from pgmpy_dp.private.data.table import (
     PrivateTable,
     contingency_tables,
     matched_records,
-    require_rows,
     require_table_and_budget,
     share_grid,
     table_units,
@@ -118,14 +118,14 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     _data: PrivateTable
 
     def __init__(self, data: PrivateTable, budget: Budget, *, fine: bool = False, **facts: Any) -> None:
-        require_table_and_budget(data, budget, by_shares=True)
+        require_table_and_budget(data, budget)
         if not fine:
             data.schema.require_discrete(argument="schema")
         super().__init__(data, budget, **facts)
 
     def _start(self, *facts: Any) -> None:
         super()._start(*facts)
-        self._kept: dict[Scope, Sensitive] = {}
+        self._kept: dict[tuple[int, Scope], Sensitive] = {}  # by the parts in which records count
         self._fine: dict[str, Any] | None = None
 
     def _child(self, data: Any) -> Self:
@@ -230,8 +230,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         weights = None if weights is None else tuple(weights)
         norms = [table_sensitivity(self.adjacency)] * len(checked)
         arguments = {"scopes": checked, "weights": weights, **self._places}
-        grid = share_grid(self._data)
-        return self._additive("tables", arguments, share, norms, lambda: self._exact(checked), weights, grid=grid)
+        exact, grid = partial(self._exact, checked), partial(share_grid, self._data)
+        return self._additive("tables", arguments, share, norms, exact, weights, grid=grid)
 
     def matched_counts(self, share: Fraction | float) -> np.ndarray:
         """How many records there are, and how many match the schema in all columns and in each column, with noise.
@@ -273,9 +273,11 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         if self._data._is_part:
             raise ValueError("a random part has no records outside the schema; ask before the table is split")
         norms = [match_sensitivity(1 + len(self.schema) + (self.n_records is None))]
-        grid = share_grid(self._data)
-        (noisy,) = self._additive("matched_counts", {}, share, norms, lambda: [matched_records(self._data)], grid=grid)
-        return noisy
+
+        def exact(grid: int) -> list[Sensitive]:
+            return [matched_records(self._data, grid)]
+
+        return self._additive("matched_counts", {}, share, norms, exact, grid=partial(share_grid, self._data))[0]
 
     def worst_fit(
         self,
@@ -330,13 +332,14 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         floors = np.zeros(len(checked)) if offsets is None else np.asarray(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
-        grid = share_grid(self._data)
-        selection_scale(grid * table_sensitivity(self.adjacency)[0], self.cost, checked_share(share))
+        grid = share_grid(self._data, misfit_scale(self.adjacency, self.cost, checked_share(share)))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
-            missing = [scope for scope in dict.fromkeys(checked) if scope not in self._kept]
-            self._kept.update(zip(missing, self._exact(missing), strict=True))
-            scores = misfit_scores(self._exact(checked), [grid * table for table in public], (grid * floors).tolist())
+            missing = [scope for scope in dict.fromkeys(checked) if (grid, scope) not in self._kept]
+            made = self._exact(missing, grid)
+            self._kept.update(zip([(grid, scope) for scope in missing], made, strict=True))
+            exact = self._exact(checked, grid)
+            scores = misfit_scores(exact, [grid * table for table in public], (grid * floors).tolist())
             return NoisyMax.of(scores, cost, s)
 
         arguments = {"scopes": checked, "expected": public, "offsets": floors, **self._places}
@@ -377,7 +380,6 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
             other, B by A's output.
         """
-        require_rows(self._data)
 
         def units() -> Units:
             identities, count, _ = table_units(self._data)
@@ -405,10 +407,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         require_scopes(self.schema, checked)
         return checked
 
-    def _exact(self, scopes: Sequence[Scope]) -> list[Sensitive]:
-        missing = [scope for scope in scopes if scope not in self._kept]
-        counted = iter(contingency_tables(self._data, missing) if missing else ())
-        return [self._kept[scope] if scope in self._kept else next(counted) for scope in scopes]
+    def _exact(self, scopes: Sequence[Scope], grid: int) -> list[Sensitive]:
+        missing = [scope for scope in scopes if (grid, scope) not in self._kept]
+        counted = iter(contingency_tables(self._data, missing, grid) if missing else ())
+        return [self._kept[grid, scope] if (grid, scope) in self._kept else next(counted) for scope in scopes]
 
 
 def checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from pgmpy import config
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = ["add_counts", "count", "match_sensitivity", "table_sensitivity"]
+__all__ = ["add_counts", "count", "match_sensitivity", "table_sensitivity", "weighted_sum"]
 
 _ROWS_ON_DEVICE = 1 << 24
 
@@ -83,6 +83,39 @@ def count(
         index *= cardinalities[j]
         index += codes[:, j]
     return np.bincount(index, weights, minlength=cells).astype(np.int64, copy=False).reshape(shape)
+
+
+def weighted_sum(
+    total: Callable[[np.ndarray], np.ndarray], codes: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    """A sum over records in which each counts for its weight, from a function that adds up records that count 1.
+
+    Parameters
+    ----------
+    total : callable
+        From codes of some records, shape (k, p), to integers, int64.
+    codes : ndarray, shape (n, p)
+    weights : ndarray of integers, shape (n,), or None
+        Not negative. None: each counts 1.
+
+    Notes
+    -----
+    One sum for each binary digit of the weights, which is that digit's worth of the records that have it: exact, and at
+    most 21 sums for weights of up to 2**20.
+
+    Examples
+    --------
+    >>> weighted_sum(lambda codes: codes.sum(axis=0), np.array([[1, 0], [1, 1]]), np.array([3, 4])).tolist()
+    [7, 4]
+    """
+    if weights is None:
+        return total(codes)
+    found = total(codes[:0])
+    for digit in range(int(weights.max(initial=0)).bit_length()):
+        chosen = (weights >> digit) & 1 == 1
+        if chosen.any():
+            found = found + (total(codes[chosen]) << digit)
+    return found
 
 
 def _count_on_device(codes: np.ndarray, shape: tuple[int, ...], columns: Sequence[int]) -> np.ndarray:
