@@ -176,8 +176,7 @@ class DuckDBSource(Source):
     def _grouped(self, column: tuple[str, str], found: Counter[tuple]) -> bool:
         """Count cells that their content tells apart in a query, if these are such cells and it is not too much."""
         cell = grouped_text(*column)
-        # Some versions fail on texts of a file that are all the same. Cells are fetched then, and tell the same.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(_TooMuchAtOnce):
             if cell is not None:
                 query = self._projected(f"{cell} AS x").aggregate("x, count(*) AS n", "x")
                 cells, numbers = column_cells(self._read(_method(query, "to_arrow_table", "arrow")))

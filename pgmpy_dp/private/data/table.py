@@ -24,7 +24,7 @@ from pgmpy_dp.schema import Schema, decode_label, encode_label
 
 __all__ = [
     *("PrivateTable", "contingency_tables", "matched_records", "require_table_and_budget"),
-    *("share_grid", "shared_codes", "table_codes", "table_units"),
+    *("share_grid", "shared_codes", "table_units"),
 ]
 
 SHARES = "shares"
@@ -344,13 +344,11 @@ def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
     return Sensitive(value, table._adjacency, *norms)
 
 
-def table_codes(table: PrivateTable) -> np.ndarray:
-    """Codes of all kept records, shape (n, p), for learners inside the boundary; not to be written to."""
-    return table._codes
-
-
 def shared_codes(table: PrivateTable, grid: int = GRID) -> tuple[np.ndarray, np.ndarray | None]:
-    """Codes of all kept records, and for how much each counts in 1/`grid`; None where each of them counts 1."""
+    """Codes of all kept records, and for how much each counts in 1/`grid`; None where each of them counts 1.
+
+    Codes have shape (n, p). For learners inside the boundary; not to be written to.
+    """
     if isinstance(table._records, UnitRecords):
         return table._records.codes(), table._records.weights(grid)
     return table._codes, None
