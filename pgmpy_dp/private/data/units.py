@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pgmpy_dp.private.data.coding import DROPPED
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import count_all
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
 from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells, undeclared
 from pgmpy_dp.private.data.pushdown import merged_codes
@@ -117,7 +117,7 @@ class UnitRecords:
     def counts(self, scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Exact tables of counts, one per scope of positions in the schema; of shares in units of 1/GRID."""
         cardinalities, rows = list(self._schema.cardinalities.values()), self.rows()
-        return [count(rows.codes, cardinalities, scope, rows.weights) for scope in scopes]
+        return count_all(rows.codes, cardinalities, scopes, rows.weights)
 
     def matched(self) -> np.ndarray | None:
         """As :func:`~pgmpy_dp.private.data.frame.encode_and_match`, of the records that count; None for a part."""
