@@ -114,18 +114,30 @@ class GrowingTree:
         """
         return self._ways.best(np.asarray(scopes))[0]
 
-    def admissible(self, scopes: np.ndarray) -> np.ndarray:
+    def admits(self, scopes: Sequence[Sequence[int]], most_tries: int = _TRIES) -> np.ndarray:
+        """As :meth:`admissible`, of sets of different orders."""
+        orders = np.fromiter(map(len, scopes), dtype=np.int64, count=len(scopes))
+        found = np.zeros(len(scopes), dtype=bool)
+        for order in np.unique(orders).tolist():
+            places = np.flatnonzero(orders == order)
+            asked = np.array([scopes[place] for place in places.tolist()], dtype=np.int64)
+            found[places] = self.admissible(asked.reshape(len(places), order), most_tries)
+        return found
+
+    def admissible(self, scopes: np.ndarray, most_tries: int = _TRIES) -> np.ndarray:
         """Which tables the model can be given while no clique that changes exceeds the limit.
 
         Parameters
         ----------
         scopes : ndarray of int, shape (n, order)
+        most_tries : int
+            How many are decided by triangulating, at most.
 
         Returns
         -------
         ndarray of bool, shape (n,)
             True is certain: :meth:`join` keeps to it. What adding variables along the tree cannot decide is decided by
-            triangulating the cliques on the way anew, 64 at a time, in turn; a verdict is kept as long as these cliques
+            triangulating the cliques on the way anew, some at a time, in turn; a verdict is kept as long as these cliques
             stay as they are, and what was too large stays so, as models only grow. All else is False for now.
         """
         scopes = np.asarray(scopes)
@@ -141,7 +153,7 @@ class GrowingTree:
             else:
                 pending.append((place, scope))
         begin = self._next_try % max(len(pending), 1)
-        turn = (pending[begin:] + pending[:begin])[:_TRIES]
+        turn = (pending[begin:] + pending[:begin])[:most_tries]
         self._next_try = begin + len(turn)
         for place, scope in turn:
             on_way = list(self._on_way(scope))
