@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.estimators.base import progress_bar
+from pgmpy_dp.estimators.base import budget_bar
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, edge_strengths, network_on_edges
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -141,7 +141,7 @@ class PrivateNetwork(BaseStructureEstimator):
         self._settings()
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        with progress_bar(f"{type(self).__name__}, rounds") as progress:
+        with budget_bar(type(self).__name__) as progress:
             return network.run(table, self._settings(), budget, progress)
 
     def _check_release(self, release: Release) -> None:
@@ -288,8 +288,13 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
 
 def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:
     """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
-    record = release.public["rounds"][measurement]
-    table = release.values[len(release.schema.variables) + measurement]
-    chosen = (record["misfit"] - record["offset"]) * record.get("weight", 1.0)
-    chosen += record["selection_scale"] * math.log(record["candidates"]) * record.get("heaviest", 1.0)
-    return max(chosen, 0.0) / weight + cells * record["offset"] / table.size
+    rounds, first = release.public["rounds"], len(release.schema.variables)
+    here = rounds[measurement]
+    bounds = []
+    # Rounds after one fit share the candidates among them, and which had this one is not told.
+    for k, record in enumerate(rounds):
+        if k == measurement or ("fit" in here and record.get("fit") == here["fit"]):
+            chosen = (record["misfit"] - record["offset"]) * record.get("weight", 1.0)
+            chosen += record["selection_scale"] * math.log(record["candidates"]) * record.get("heaviest", 1.0)
+            bounds.append(max(chosen, 0.0) / weight + cells * record["offset"] / release.values[first + k].size)
+    return max(bounds)

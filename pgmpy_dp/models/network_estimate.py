@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.growing_tree import GrowingTree
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
@@ -28,8 +29,12 @@ class Marginals(Protocol):
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Of each set, axes in its order."""
 
+    def flat(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one vector, each table in C order, and the cells of each."""
+
 
 _MAX_ITER = 100
+_MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
 _GRADIENT_TOL = 1e-3  # of the preconditioned gradient, where 1 is a standard deviation of what the tables determine
 
 
@@ -45,11 +50,14 @@ class NetworkEstimate:
         Log-potentials of the tables of `noisy`.
     marginals : ScopeMarginals
         Of the fitted model.
+    tree : GrowingTree
+        The junction tree that it was fitted on.
     """
 
     noisy: NoisyMarginals
     theta: np.ndarray
     marginals: Marginals
+    tree: GrowingTree
 
     def expected_counts(self, scope: Scope) -> np.ndarray:
         """Expected records in each cell of the table of some variables, axes in their order."""
@@ -59,8 +67,16 @@ class NetworkEstimate:
         """Expected records in each cell of several tables."""
         return [self.noisy.n_records * table for table in self.marginals.tables(scopes)]
 
+    def expected_cells(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one vector, each table in C order, and the cells of each."""
+        flat, sizes = self.marginals.flat(scopes)
+        flat *= self.noisy.n_records
+        return flat, sizes
 
-def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = None) -> NetworkEstimate:
+
+def estimate_network(
+    noisy: NoisyMarginals, previous: NetworkEstimate | None = None, tree: GrowingTree | None = None
+) -> NetworkEstimate:
     """Penalised maximum entropy from noisy tables, one of each variable among them.
 
     Parameters
@@ -69,6 +85,8 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         Repeated tables are merged.
     previous : NetworkEstimate, optional
         Fit to some of the tables, which is started from.
+    tree : GrowingTree, optional
+        Takes in what it does not have yet, and is what is computed on. Default: that of the previous fit.
 
     Returns
     -------
@@ -92,10 +110,10 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
     """
     noisy = noisy.merged()
     cliques, n = noisy.cliques, noisy.n_records
-    engine = SumProduct(cliques)
-    known = {} if previous is None else dict(_tables(previous))
-    zero = [np.zeros(shape) for shape in cliques.shapes]
-    start = cliques.join([known.get(scope, empty) for scope, empty in zip(cliques.scopes, zero, strict=True)])
+    if tree is None:
+        tree = GrowingTree(cliques) if previous is None else previous.tree
+    engine = SumProduct(cliques, memory_limit=_MEMORY_LIMIT, tree=tree.grow(cliques))
+    start = _start(noisy, previous)
     # The floor keeps the penalty from vanishing beside rounding where there is hardly any noise.
     penalty = cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
     mean = noisy.proportions
@@ -114,7 +132,7 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         gradient_tol=_GRADIENT_TOL,
         scale=(likely * (1 - likely) + penalty) ** -0.5,
     ).x
-    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta, engine))
+    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta, engine), tree)
 
 
 def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarray]:
@@ -165,6 +183,24 @@ def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarr
             table = np.maximum(covariance[j] + np.outer(margins[own[i]], margins[own[j]]), 0.0)
             found[min(i, j), max(i, j)] = table if i < j else table.T
     return found
+
+
+def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:
+    """The parameters of the fit before; of a table that it lacks, what one step of proportional fitting gives."""
+    cliques = noisy.cliques
+    if previous is None:
+        known: dict[tuple, np.ndarray] = {}
+        expected = [np.full(shape, 1.0 / np.prod(shape)) for shape in cliques.shapes]
+    else:
+        known = dict(_tables(previous))
+        expected = previous.marginals.tables(cliques.indices)
+    said = cliques.split(noisy.projected_proportions())
+    floor = cliques.split(cliques.spread(np.sqrt(noisy.table_variance) / noisy.n_records + 1e-9))
+    tables = []
+    for scope, target, model, least in zip(cliques.scopes, said, expected, floor, strict=True):
+        # What is below the noise says nothing about a ratio.
+        tables.append(known[scope] if scope in known else np.log((target + least) / (model + least)))
+    return cliques.join(tables)
 
 
 def _tables(estimate: NetworkEstimate) -> Iterable[tuple[tuple, np.ndarray]]:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.models.growing_tree import GrowingTree
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.models.scope_marginals import Scope, admissible
+from pgmpy_dp.models.scope_marginals import Scope
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
@@ -28,14 +29,14 @@ from pgmpy_dp.schema import encode_label
 
 __all__ = ["NetworkSettings", "run"]
 
-Refit = Callable[[NoisyMarginals, NetworkEstimate | None], NetworkEstimate]
+Refit = Callable[[NoisyMarginals, NetworkEstimate | None, GrowingTree], NetworkEstimate]
 
 
 def run(
     table: PrivateTable,
     settings: NetworkSettings,
     budget: Budget,
-    progress: Callable[[], None] | None = None,
+    progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
 ) -> Release:
     """Release noisy tables of all variables and of pairs chosen one after the other.
@@ -47,9 +48,10 @@ def run(
     budget : Budget
         What this release spends. It is charged to the table's ledger, whole, before anything is counted.
     progress : callable, optional
-        Called without arguments after each round.
+        Called after each fit with the share of the budget that is spent.
     refit : callable
-        From noisy tables and the fit before to a fit: a function of nothing else, hence post-processing.
+        From noisy tables, the fit before and the junction tree to a fit: a function of nothing else, hence
+        post-processing.
 
     Returns
     -------
@@ -126,15 +128,26 @@ def run(
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
-        share, number = shares.start(search.n_records), 0
+        share = shares.start(search.n_records)
         while curator.left > 0:
-            number += 1
-            spent = curator.left if curator.left < 2 * share else share
-            if not search.measure_worst(number, spent):
-                share *= TUNE["factor"] if isinstance(shares.cost, ZCDP) else 2  # a measurement said little new
+            count = max(1, min(at_once(len(search.names)), int(curator.left / share)))
+            spent = curator.left / count if curator.left < (count + 1) * share else share
+            if not search.measure_worst(spent, count):
+                share *= TUNE["factor"] if isinstance(shares.cost, ZCDP) else 2  # measurements said little new
             if progress is not None:
-                progress()
+                progress(float(1 - curator.left))
     return search.release()
+
+
+def at_once(n_variables: int) -> int:
+    """How many selections are made before the next fit: where variables are many, one says little about the others.
+
+    Examples
+    --------
+    >>> [at_once(p) for p in (2, 99, 100, 1000)]
+    [1, 1, 2, 20]
+    """
+    return max(1, n_variables // 50)
 
 
 class _Search:
@@ -145,10 +158,10 @@ class _Search:
     def __init__(self, curator: TableCurator, shares: NetworkShares, asked: dict[str, Any], refit: Refit) -> None:
         self.curator, self.shares, self.asked, self.refit = curator, shares, asked, refit
         self.names, self.pairs = curator.schema.variables, list(shares.candidates)
-        # Pairs that cannot be selected any more, and the last round that could.
-        self.unavailable = dict.fromkeys(set(shares.sets.allowed) - set(shares.candidates), 0)
+        # Of each pair, the last round that could select it.
+        self.last = dict.fromkeys(shares.sets.allowed, 0)
+        self.number = self.first = 0  # the last round, and the first after the fit before it
         self.rounds: list[dict[str, Any]] = []
-        self.verdicts: dict[Scope, bool] = {}  # whether the model, as it is, can be given a table
 
     @property
     def n_records(self) -> float:
@@ -162,9 +175,10 @@ class _Search:
         rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
-        self.fit = self.refit(self._released(), None)
-        sizes = tuple(self.curator.schema.cardinality(name) for name in self.names)
-        self.sets = replace(self.shares.sets, sizes=sizes)
+        noisy = self._released()
+        self.tree = GrowingTree(with_zeros(noisy.cliques, self.curator.schema.zeros), self.asked["max_clique_cells"])
+        self.fit = self.refit(noisy, None, self.tree)
+        self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
@@ -173,34 +187,64 @@ class _Search:
             facts = {"round": 0, "share": float(share), "selection_scale": None, "candidates": n}
             self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
 
-    def measure_worst(self, number: int, share: Fraction) -> bool:
-        """One round: select a set, measure it, refit. Whether that changed its table by more than noise would."""
+    def measure_worst(self, share: Fraction, count: int = 1) -> bool:
+        """Select sets, measure them, refit. Whether that changed most of their tables by more than noise would.
+
+        Each of several selections has candidates of its own, of which it leaves out those that have a variable of a set
+        already selected, whose misfit the fit to that set may change, and those that no longer fit beside it.
+        """
         shares = self.shares
-        allowed = self._candidates(number, share)
-        selecting = share * shares.selecting(share, self.n_records, len(allowed))
+        first = self.first = self.number + 1
+        allowed = self._candidates(first, share)
+        selecting = share * shares.selecting(share, self.n_records, len(allowed) // count + 1)
         measuring = share - selecting
         noise, scale = shares.expected_noise(measuring), misfit_scale(shares.adjacency, shares.cost, selecting)
-        expected = self.fit.expected_tables(allowed)
-        offsets, weights = [table.size * noise for table in expected], [self.sets.weight(scope) for scope in allowed]
-        place = self.curator.worst_fit(self._named(allowed), expected, selecting, offsets, weights)
-        facts = {"round": number, "share": float(share), "selection_scale": scale, "candidates": len(allowed)}
-        self._measure([allowed[place]], measuring, [facts | {"weight": weights[place], "heaviest": max(weights)}])
-        return self.rounds[-1]["change"] > TUNE["grow"] * self.rounds[-1]["offset"]
+        expected, sizes = self.fit.expected_cells(allowed)
+        ends = np.cumsum(sizes)
+        weights = np.array([self.sets.weight(scope) for scope in allowed])
+        part = np.array([sum(scope) for scope in allowed]) % count
+        used: set[int] = set()
+        chosen: list[Scope] = []
+        facts: list[dict[str, Any]] = []
+        for turn in range(count):
+            places = np.arange(len(allowed)) if count == 1 else self._apart(allowed, np.flatnonzero(part == turn), used)
+            if len(places) == 0 and (turn < count - 1 or chosen):
+                continue  # what it would have spent stays for later
+            if len(places) == 0:
+                places = np.arange(len(allowed))
+            some = [allowed[place] for place in places.tolist()]
+            cells = np.concatenate([expected[ends[place] - sizes[place] : ends[place]] for place in places.tolist()])
+            own = weights[places]
+            at = self.curator.worst_fit(self._named(some), cells, selecting, sizes[places] * noise, own)
+            self.number += 1
+            known = {"round": self.number, "fit": first, "share": float(share), "selection_scale": scale}
+            facts.append(known | {"candidates": len(some), "weight": float(own[at]), "heaviest": float(own.max())})
+            chosen.append(some[at])
+            used.update(some[at])
+            self.tree.join(some[at])
+        self._measure(chosen, len(chosen) * measuring, facts)
+        told = [record["change"] > TUNE["grow"] * record["offset"] for record in self.rounds[-len(chosen) :]]
+        return 2 * sum(told) >= len(told)
+
+    def _apart(self, allowed: Sequence[Scope], places: np.ndarray, used: set[int]) -> np.ndarray:
+        """Those of some candidates that have nothing to do with the sets selected since the last fit."""
+        if not used:
+            return places
+        free = [place for place in places.tolist() if used.isdisjoint(allowed[place])]
+        return np.array(free, dtype=np.int64)[self.tree.admits([allowed[place] for place in free], 0)]
 
     def _candidates(self, number: int, share: Fraction) -> list[Scope]:
         """What a round can choose from: what keeps the junction tree small."""
         # Noise that is expected to exceed the number of records hides whatever the table says.
         most = self.n_records / self.shares.expected_noise(share)
         larger = self.sets.larger(self.fit.noisy.cliques.indices, most)
-        unknown = [scope for scope in (*self.pairs, *larger) if scope not in self.verdicts]
-        grown = with_zeros(self.fit.noisy.cliques, self.curator.schema.zeros)
-        self.verdicts |= dict.fromkeys(unknown, False)
-        self.verdicts |= dict.fromkeys(admissible(grown, unknown, self.asked["max_clique_cells"]), True)
+        fits = self.tree.admits([*self.pairs, *larger])
+        pairs = [pair for pair, fit in zip(self.pairs, fits, strict=False) if fit]
+        for pair in pairs:
+            self.last[pair] = number
+        allowed = [*pairs, *(scope for scope, fit in zip(larger, fits[len(self.pairs) :], strict=True) if fit)]
         # They fit with the most states that numbers can merge into; with fewer, trees might be found that are larger.
-        pairs = [pair for pair in self.pairs if self.verdicts[pair]] or self.pairs
-        self.unavailable |= dict.fromkeys(set(self.pairs) - set(pairs), number - 1)
-        self.pairs = pairs
-        return [*pairs, *(scope for scope in larger if self.verdicts[scope])]
+        return allowed or self.pairs
 
     def _measure(self, scopes: Sequence[Scope], spent: Fraction, facts: Sequence[dict[str, Any]]) -> None:
         """Release the tables of some sets, note what they say, refit, note what that changed."""
@@ -214,10 +258,7 @@ class _Search:
         values, records = self.curator.tables(self._named(scopes), spent), self.rounds[-len(scopes) :]
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
-        self.fit = self.refit(self._released(), before)
-        if len(self.fit.noisy.cliques.scopes) > len(before.noisy.cliques.scopes):
-            # What was too large once stays so: the model only grows.
-            self.verdicts = {scope: False for scope, fits in self.verdicts.items() if not fits}
+        self.fit = self.refit(self._released(), before, self.tree)
         for table, after, record in zip(expected, self.fit.expected_tables(scopes), records, strict=True):
             record["change"] = float(np.abs(after - table).sum())
 
@@ -229,10 +270,10 @@ class _Search:
 
     def release(self) -> Release:
         """All tables so far, and what there is to say about the search."""
-        last = sorted(self.unavailable.items())
+        gone = sorted(item for item in self.last.items() if item[1] < self.first)
         public = {
             "rounds": self.rounds[: len(self.curator.arrays) - len(self.names)],
-            "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in last],
+            "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in gone],
             "settings": self.asked,
         }
         return self.curator.release("marginals", public)

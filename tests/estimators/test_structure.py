@@ -366,11 +366,11 @@ def test_an_interrupted_search_keeps_what_was_paid_for(monkeypatch):
     """Ctrl-C in the middle of a refit: the exception has all tables released so far, and they can be learned from."""
     true, calls = network_estimate.estimate_network, []
 
-    def interrupted(noisy, before=None):
+    def interrupted(noisy, before=None, tree=None):
         calls.append(1)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return true(noisy, before)
+        return true(noisy, before, tree)
 
     monkeypatch.setattr(network.run, "__defaults__", (None, interrupted))
     table = PrivateTable(records(), STATES, ledger=Budget(rho=1.0))
