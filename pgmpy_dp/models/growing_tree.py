@@ -10,6 +10,7 @@ own. A tree from scratch may be smaller still: one is made each time that the mo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -56,6 +57,7 @@ class GrowingTree:
     def __init__(self, cliques: Cliques, max_cells: float = np.inf) -> None:
         self.max_cells = max_cells
         self.n_built = 1
+        self._changed = False
         self._around: dict[int, int] = dict.fromkeys(range(len(cliques.variables)), 0)
         self._too_large: set[tuple[int, ...]] = set()
         self._fitting: dict[tuple[int, ...], frozenset[_Stamp]] = {}
@@ -205,26 +207,29 @@ class GrowingTree:
                 inner = next(number for number, (bag, _) in enumerate(fresh) if shared <= bag)
                 graph.add_edge(outer, count + inner)
         self._set(rooted(graph, self.tree.cardinalities))
+        self._changed = True
 
     def grow(self, cliques: Cliques) -> JunctionTree:
         """Take in all tables of a model, and return the tree.
 
-        Nothing is built where all of them lie in cliques. Otherwise they are joined, and one tree is made from scratch,
-        which is taken if it has fewer cells and keeps to the limit.
+        Tables that lie in no clique are joined. Where the tree has changed since the last call, one is made from
+        scratch, which is taken if it has fewer cells and keeps to the limit.
         """
         new = [scope for scope in dict.fromkeys(cliques.indices) if not self.has(scope)]
         for scope in sorted(new, key=len, reverse=True):
             self.join(scope)
         self._connect(cliques.indices)
-        return self.tidied(cliques) if new else self.tree
-
-    def tidied(self, cliques: Cliques) -> JunctionTree:
-        """The tree from scratch if it has fewer cells and keeps to the limit."""
-        fresh = build_junction_tree(cliques)
+        if not self._changed:
+            return self.tree
+        # Of all that it ever took in, rules about what is impossible among it.
+        edges = [(i, j) for i, mask in self._around.items() for j in range(i) if mask >> j & 1]
+        names = cliques.variables
+        fresh = build_junction_tree(replace(cliques, scopes=tuple((names[i], names[j]) for i, j in edges)))
         self.n_built += 1
         largest, own = (max(map(tree.n_cells, tree.cliques)) for tree in (fresh, self.tree))
         if fresh.cells < self.tree.cells and largest <= max(self.max_cells, own):
             self._set(fresh)
+        self._changed = False
         return self.tree
 
     def _on_way(self, scope: Sequence[int]) -> dict[int, frozenset[int]]:

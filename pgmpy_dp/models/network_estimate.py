@@ -188,19 +188,18 @@ def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarr
 def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:
     """The parameters of the fit before; of a table that it lacks, what one step of proportional fitting gives."""
     cliques = noisy.cliques
+    known: dict[tuple, np.ndarray] = {} if previous is None else dict(_tables(previous))
+    new = [c for c, scope in enumerate(cliques.scopes) if scope not in known]
     if previous is None:
-        known: dict[tuple, np.ndarray] = {}
-        expected = [np.full(shape, 1.0 / np.prod(shape)) for shape in cliques.shapes]
+        expected = [np.full(cliques.shapes[c], 1.0 / cliques.sizes[c]) for c in new]
     else:
-        known = dict(_tables(previous))
-        expected = previous.marginals.tables(cliques.indices)
+        expected = previous.marginals.tables([cliques.indices[c] for c in new])
     said = cliques.split(noisy.projected_proportions())
-    floor = cliques.split(cliques.spread(np.sqrt(noisy.table_variance) / noisy.n_records + 1e-9))
-    tables = []
-    for scope, target, model, least in zip(cliques.scopes, said, expected, floor, strict=True):
+    for c, model in zip(new, expected, strict=True):
         # What is below the noise says nothing about a ratio.
-        tables.append(known[scope] if scope in known else np.log((target + least) / (model + least)))
-    return cliques.join(tables)
+        least = np.sqrt(noisy.table_variance[c]) / noisy.n_records + 1e-9
+        known[cliques.scopes[c]] = np.log((said[c] + least) / (model + least))
+    return cliques.join(known[scope] for scope in cliques.scopes)
 
 
 def _tables(estimate: NetworkEstimate) -> Iterable[tuple[tuple, np.ndarray]]:

@@ -84,6 +84,8 @@ class ScopeMarginals:
             self._has[k, list(clique)] = True
         self._meeting = meeting(tree)
         self._beliefs = engine.beliefs()
+        self._separator_cells = sum(tree.n_cells(axes) for axes in {tree.separator(k) for k in range(count)})
+        self._known: _Given | None = None
 
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Probabilities of each set of variables, axes in its order."""
@@ -166,8 +168,7 @@ class ScopeMarginals:
         if len(places) == 0:
             return
         variables = np.unique(scopes[places])
-        cells = sum(self._tree.n_cells(sep) for sep in {self._tree.separator(k) for k in range(len(self._members))})
-        rows = sum(self._sizes[i] for i in variables.tolist())
+        cells, rows = self._separator_cells, sum(self._sizes[i] for i in variables.tolist())
         n_blocks = 1 if rows * cells <= _CELLS else math.ceil(scopes.shape[1] * rows * cells / _CELLS)
         # Blocks along the tree, so that variables of one set tend to be in one block.
         variables = variables[np.argsort(self._home[variables], kind="stable")]
@@ -177,7 +178,7 @@ class ScopeMarginals:
         centre = self._centres(scopes[places])
         for _, own in _by_columns(np.sort(block[scopes[places]], axis=1)):
             some = places[own]
-            given = self._conditionals(np.unique(scopes[some]))
+            given = self._given(np.unique(scopes[some]))
             for (k,), these in _by_columns(centre[own][:, None]):
                 self._at_clique(k, scopes, some[these], given, stack)
 
@@ -189,6 +190,12 @@ class ScopeMarginals:
         a, b, c = home.T
         # Of the three pairwise meetings two are the same and the third, the median, is not above them.
         return np.minimum(np.minimum(self._meeting[a, b], self._meeting[a, c]), self._meeting[b, c])
+
+    def _given(self, variables: np.ndarray) -> _Given:
+        """P(x_v | x_S) for these variables at least; what is known of all of them is kept."""
+        if self._known is None and sum(self._sizes) * self._separator_cells <= _CELLS:
+            self._known = self._conditionals(np.arange(len(self._sizes)))
+        return self._conditionals(variables) if self._known is None else self._known
 
     def _conditionals(self, variables: np.ndarray) -> _Given:
         """P(x_v | x_S) for these variables and all separators S."""
@@ -301,9 +308,11 @@ class ScopeMarginals:
 
         def expanded(here: np.ndarray, states: int) -> np.ndarray:
             """P(x_i | x_M) of variables with so many states, of shape (variables, states, cells)."""
-            wide = np.empty((len(here), states, *shape))
+            wide, inside = np.empty((len(here), states, *shape)), np.empty(len(self._sizes), dtype=bool)
             for source, some in sources.items():
-                chosen = np.isin(here, some)
+                inside[:] = False
+                inside[some] = True
+                chosen = inside[here]
                 if chosen.any():
                     own = np.eye(states) if len(some) == 1 and source == (some[0],) else given.rows(here[chosen], source, states)
                     aligned = (length if a in source else 1 for a, length in zip(axes, shape, strict=True))

@@ -201,7 +201,9 @@ class _Search:
         noise, scale = shares.expected_noise(measuring), misfit_scale(shares.adjacency, shares.cost, selecting)
         expected, sizes = self.fit.expected_cells(allowed)
         ends = np.cumsum(sizes)
-        weights = np.array([self.sets.weight(scope) for scope in allowed])
+        weights = np.ones(len(allowed))
+        if self.sets.workload:
+            weights[:] = [self.sets.weight(scope) for scope in allowed]
         part = np.array([sum(scope) for scope in allowed]) % count
         used: set[int] = set()
         chosen: list[Scope] = []
@@ -213,7 +215,8 @@ class _Search:
             if len(places) == 0:
                 places = np.arange(len(allowed))
             some = [allowed[place] for place in places.tolist()]
-            cells = np.concatenate([expected[ends[place] - sizes[place] : ends[place]] for place in places.tolist()])
+            own_ends = np.cumsum(sizes[places])
+            cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
             own = weights[places]
             at = self.curator.worst_fit(self._named(some), cells, selecting, sizes[places] * noise, own)
             self.number += 1

@@ -424,15 +424,15 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
         known = self._shapes
         try:
-            if len(scopes) and all(scope in known for scope in scopes):  # asked about before
-                return tuple(scopes)
+            new = [scope for scope in scopes if scope not in known]  # rounds ask about the same ones again and again
         except TypeError:  # lists, or no sequence at all
-            pass
-        checked = checked_scopes(scopes)
-        require_scopes(self.schema, checked)
-        sizes = self.schema.cardinalities
-        known.update((scope, tuple(sizes[name] for name in scope)) for scope in checked if scope not in known)
-        return checked
+            new = list(scopes := checked_scopes(scopes))
+        if new or len(scopes) == 0:
+            checked = checked_scopes(new)
+            require_scopes(self.schema, checked)
+            sizes = self.schema.cardinalities
+            known.update((scope, tuple(sizes[name] for name in scope)) for scope in checked)
+        return tuple(scopes)
 
     def _exact(self, scopes: Sequence[Scope]) -> list[Sensitive]:
         missing = [scope for scope in scopes if scope not in self._kept]
