@@ -20,6 +20,7 @@ from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.plans.network_shares import TUNE, NetworkSettings, NetworkShares, network_shares, select_and_measure
+from pgmpy_dp.plans.network_size import at_once
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -137,17 +138,6 @@ def run(
             if progress is not None:
                 progress(float(1 - curator.left))
     return search.release()
-
-
-def at_once(n_variables: int) -> int:
-    """How many selections are made before the next fit: where variables are many, one says little about the others.
-
-    Examples
-    --------
-    >>> [at_once(p) for p in (2, 99, 100, 1000)]
-    [1, 1, 2, 20]
-    """
-    return max(1, n_variables // 50)
 
 
 class _Search:
