@@ -1,6 +1,6 @@
 """Time and memory of `learn` on binary columns: 16 to 1,000 of them, 100,000 records.
 
-The records are made up: a random tree of columns, half of which also depend on a second column, and on both together.
+The records are made up: a random tree of columns, half of which also depend on a second one together with the first.
 
     python -m benchmarks.learn_scale --columns 16 50 100
 
@@ -74,7 +74,13 @@ def measure(p: int, n: int, seed: int) -> dict:
     table = PrivateTable(frame, states, ledger=budget)
     release = network.run(table, network.NetworkSettings(random_state=seed), budget, None, refit)
     searched = time.process_time() - start
-    found = {"columns": p, "tables": len(release.scopes) - p, "fits": len(fits), "search": searched, "largest": fits[-1]}
+    found = {
+        "columns": p,
+        "tables": len(release.scopes) - p,
+        "fits": len(fits),
+        "search": searched,
+        "largest": fits[-1],
+    }
     found["search_memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(json.dumps(found), file=sys.stderr, flush=True)
     start = time.process_time()

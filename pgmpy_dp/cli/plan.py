@@ -124,8 +124,8 @@ def plan(
         tables, size = _of_network(public, budget, adjacency, n)
         document |= {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
         lines.append(
-            f"Graph and parameters: tables of {len(sizes)} variables, then up to {size.rounds} rounds that each choose "
-            "a table of two or more; rounds get larger shares once they say little new"
+            f"Graph and parameters: tables of {len(sizes)} variables, then up to {size.rounds} tables of "
+            "two or more that are chosen in {size.fits} rounds; rounds get larger shares once they say nothing new"
         )
         lines.append(f"It takes {size}")
     document["tables"] = [

@@ -396,5 +396,6 @@ def progress_bar(name: str) -> Iterator[Progress]:
 def budget_bar(name: str) -> Iterator[Callable[[float], None]]:
     """The same where nobody knows how many rounds there will be: of the share of the budget that is spent."""
     form = "{l_bar}{bar}| of the budget, {elapsed}"
-    with tqdm(desc=name, total=100, delay=1.0, leave=False, bar_format=form, disable=not config.get_show_progress()) as bar:
+    quiet = not config.get_show_progress()
+    with tqdm(desc=name, total=100, delay=1.0, leave=False, bar_format=form, disable=quiet) as bar:
         yield lambda spent: bar.update(100 * spent - bar.n)

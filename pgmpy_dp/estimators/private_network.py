@@ -32,8 +32,8 @@ class PrivateNetwork(BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
     Tables of single variables are released first. Then, round by round, the pair or triple of variables that the
-    model so far gets most wrong is selected and its table released, until the budget is spent. The final model is learned
-    from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
+    model so far gets most wrong is selected and its table released, until the budget is spent. The final model is
+    learned from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class PrivateNetwork(BaseStructureEstimator):
     max_clique_cells : int
         No clique of the junction tree has more cells: bounds time and memory.
     n_rounds : int, optional
-        In how many rounds the budget would be spent if none were larger than the first. Default: as many as the
-        budget, the number of variables and the estimated number of records ask for. Rounds grow once measurements
-        say little new.
+        On how many tables the budget would be spent if none got more than the first. Default: as many as the
+        budget, the number of variables and the estimated number of records ask for. Shares grow once measurements
+        say nothing new. (A round selects one table, and one for each further 16 variables, before it refits.)
     one_way_share : float in (0, 1)
         Share of the budget for single variables.
     selection_share : float in (0, 1), optional
@@ -83,8 +83,9 @@ class PrivateNetwork(BaseStructureEstimator):
         budget, the scale of its noise, and how wrong the model was about it before, in total variation.
     errors_ : pandas.DataFrame
         For each pair of variables, whether it was measured (alone or in a larger table), and an estimated bound on
-        the error (total variation) of its table, largest first. Before all others come, with nan, pairs of which nothing is known: not measured, and
-        forbidden or too large (`max_clique_cells`) to be selected in any round.
+        the error (total variation) of its table, largest first. Before all others come, with nan, pairs of which
+        nothing is known: not measured, and forbidden, outside the workload or too large (`max_clique_cells`) to be
+        selected in any round.
     release_ : Release
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
@@ -98,10 +99,11 @@ class PrivateNetwork(BaseStructureEstimator):
     proof; the rest is post-processing. The budget is charged whole, as one entry, before anything is counted.
 
     `errors_` estimates bounds, and guarantees none. Of a measured pair: the noise in its tables (in the table's sums,
-    where it has more variables), or the misfit of the model if that is larger. Of a pair passed over in the last round that could choose it: the noisy choice is at most
-    ``s log K`` below the best of K scores in expectation (s the scale of its noise), and what it chose was measured, so
-    the pair is wrong by little more than the chosen one plus what measuring it would have added in noise; for large
-    tables that is far too much. docs/structure.md has how often they hold.
+    where it has more variables), or the misfit of the model if that is larger. Of a pair passed over in the last round
+    that could choose it: the noisy choice is at most ``s log K`` below the best of K scores in expectation (s the scale
+    of its noise), and what it chose was measured, so the pair is wrong by little more than the chosen one plus what
+    measuring it would have added in noise; for large tables that is far too much. docs/structure.md has how often they
+    hold.
 
     Method: McKenna, Mullins, Sheldon and Miklau (2022); fit, candidates and shares of the budget are this package's.
 
@@ -249,7 +251,9 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
     schema, n = release.schema, noisy.n_records
     own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
     weight = workload_weights(schema, settings.get("workload", ()))
-    rounds = {record["round"]: k for k, record in enumerate(release.public["rounds"])}  # 0 is none: required tables
+    rounds: dict[int, int] = {}  # 0 is none: required tables
+    for k, record in enumerate(release.public["rounds"]):
+        rounds.setdefault(record["round"], k)  # the first selection of a round had all candidates
     last = dict.fromkeys(map(frozenset, itertools.combinations(schema.variables, 2)), max(rounds, default=0))
     last |= {frozenset(map(decode_label, names)): 0 for names in settings["forbidden"]}
     last |= {frozenset(map(decode_label, pair)): k for *pair, k in release.public["unavailable"]}
@@ -291,9 +295,9 @@ def _error_when_passed_over(release: Release, measurement: int, cells: int, weig
     rounds, first = release.public["rounds"], len(release.schema.variables)
     here = rounds[measurement]
     bounds = []
-    # Rounds after one fit share the candidates among them, and which had this one is not told.
+    # Where each selection of a round has a part of the candidates, which had this one is not told.
     for k, record in enumerate(rounds):
-        if k == measurement or ("fit" in here and record.get("fit") == here["fit"]):
+        if k == measurement or ("parts" in here and record["round"] == here["round"]):
             chosen = (record["misfit"] - record["offset"]) * record.get("weight", 1.0)
             chosen += record["selection_scale"] * math.log(record["candidates"]) * record.get("heaviest", 1.0)
             bounds.append(max(chosen, 0.0) / weight + cells * record["offset"] / release.values[first + k].size)

@@ -68,7 +68,7 @@ def gibbs_sample(
 
 
 Neighbourhood = list[tuple[list[tuple[int, int]], np.ndarray]]
-"""Of one variable: for each table with it, the other variables with their strides, and the table as (others, states)."""
+"""Of one variable: for each table that has it, the others with their strides, and the table as (others, states)."""
 
 
 def _neighbourhoods(cliques: Cliques, theta: np.ndarray) -> list[Neighbourhood]:

@@ -1,10 +1,10 @@
 """A junction tree that grows with its model, and what it would become with each of thousands of further tables.
 
-To give a model a table of some variables is to bring them together in one clique. One way is always open: choose a clique,
-and add each of the variables to all cliques on its way there. What that makes of the largest clique on the way follows from
-one matrix, the largest clique between each variable and each clique, so it is known for all candidates at once, and no tree
-is built to find out. Where the result is too large, the cliques on the way can be triangulated anew: a small problem of its
-own. A tree from scratch may be smaller still: one is made each time that the model has grown.
+To give a model a table of some variables is to bring them together in one clique. One way is always open: choose a
+clique, and add each of the variables to all cliques on its way there. What that makes of the largest clique on the way
+follows from one matrix, the largest clique between each variable and each clique, so it is known for all candidates at
+once, and no tree is built to find out. Where the result is too large, the cliques on the way can be triangulated anew:
+a small problem of its own. A tree from scratch may be smaller still: one is made each time that the model has grown.
 """
 
 from __future__ import annotations
@@ -249,7 +249,8 @@ class GrowingTree:
         mask = sum(1 << i for i in variables)
         around = {i: self._around[i] & mask for i in variables}
         # What other cliques share with these has to stay together.
-        shared = {self._bags[k] & self._bags[other] for k in inside for other in self._ways.beside[k] if other not in inside}
+        beside = ((k, other) for k in inside for other in self._ways.beside[k] if other not in inside)
+        shared = {self._bags[k] & self._bags[other] for k, other in beside}
         for part in (frozenset(scope), *shared):
             own = sum(1 << i for i in part)
             for i in part:

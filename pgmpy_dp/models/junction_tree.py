@@ -169,9 +169,7 @@ def _merged(tree: nx.Graph) -> nx.Graph:
     return tree
 
 
-def rooted(
-    tree: nx.Graph, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]] = ()
-) -> JunctionTree:
+def rooted(tree: nx.Graph, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]] = ()) -> JunctionTree:
     """A junction tree from one whose nodes are numbers with the attribute ``bag``, a frozenset of variables.
 
     Bags inside a neighbouring one are merged into it.

@@ -1,12 +1,13 @@
 """Marginals of thousands of small sets of variables at once, exact, from one calibrated junction tree.
 
-Let S be a separator of the tree. For every variable v the matrix P(x_v | x_S) follows from the matrices of the neighbouring
-separators by one product, for all variables together: *upward* for those below S, *downward* for all others. Then
+Let S be a separator of the tree. For every variable v the matrix P(x_v | x_S) follows from the matrices of the
+neighbouring separators by one product, for all variables together: *upward* for those below S, *downward* for all
+others. Then
 
     P(x_i, x_j, x_k) = sum over x_M of P(x_M) P(x_i | x_M) P(x_j | x_M) P(x_k | x_M)
 
-for a clique M that separates the three, and there is always one: the median of the cliques in which they are at home. What
-a clique answers is one matrix product. Nothing is calibrated for a state or for a set, and no tree is built.
+for a clique M that separates the three, and there is always one: the median of the cliques in which they are at home.
+What a clique answers is one matrix product. Nothing is calibrated for a state or for a set, and no tree is built.
 """
 
 from __future__ import annotations
@@ -314,7 +315,8 @@ class ScopeMarginals:
                 inside[some] = True
                 chosen = inside[here]
                 if chosen.any():
-                    own = np.eye(states) if len(some) == 1 and source == (some[0],) else given.rows(here[chosen], source, states)
+                    itself = len(some) == 1 and source == (some[0],)
+                    own = np.eye(states) if itself else given.rows(here[chosen], source, states)
                     aligned = (length if a in source else 1 for a, length in zip(axes, shape, strict=True))
                     wide[chosen] = own.reshape(-1, states, *aligned)
             return wide.reshape(len(here), states, n_cells)

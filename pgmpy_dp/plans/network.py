@@ -1,6 +1,6 @@
-"""Adaptive structure learning: measure the pair of variables that the model so far gets most wrong, and refit.
+"""Adaptive structure learning: measure the variables whose table the model so far gets most wrong, and refit.
 
-The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM") for pairs of variables, with a fit of its own.
+The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM"), with candidates, shares and a fit of its own.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pgmpy_dp.models.scope_marginals import Scope
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.plans.network_shares import TUNE, NetworkSettings, NetworkShares, network_shares, select_and_measure
-from pgmpy_dp.plans.network_size import at_once
+from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 
 __all__ = ["NetworkSettings", "run"]
+
+_MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
 
 Refit = Callable[[NoisyMarginals, NetworkEstimate | None, GrowingTree], NetworkEstimate]
 
@@ -40,7 +40,7 @@ def run(
     progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
 ) -> Release:
-    """Release noisy tables of all variables and of pairs chosen one after the other.
+    """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ def run(
     -------
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per measurement, in the order
-        in which they were made; a pair may be measured again. ``public["rounds"]`` has an entry for each of the latter,
-        all of it computed from released and public numbers: ``round`` (0 for a required pair), ``share`` of the budget,
-        ``selection_scale``, ``candidates`` (how many), ``misfit`` and ``change`` (l1 distances in records between what
-        the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
-        table's noise). ``public["unavailable"]`` has the pairs that are not forbidden and could not be
+        in which they were made; a set may be measured again. ``public["rounds"]`` has an entry for each of the latter,
+        all of it computed from released and public numbers: ``round`` (0 for a required set), ``share`` of the budget,
+        ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit``
+        and ``change`` (l1 distances in records between what the model before expected and the measured, and the
+        refitted, table) and ``offset`` (the expected l1 norm of the table's noise). ``public["unavailable"]`` has the pairs that are permitted and could not be
         selected to the end, as they would have made a clique too large, each with the number of the last round that
         could (0: none).
 
@@ -78,10 +78,12 @@ def run(
     -----
     Privacy
         *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
-        score of a pair e, ``norm1(n_e - round(N mu_e)) - floor(k_e E|noise|)``, moves by at most 1 or 2: given what was
-        released before, everything in it but n_e is public, and it is computed in integers
-        (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). No exact number of records is used: N is the public
-        one or the mean of the noisy tables' sums.
+        score of a set e of the weight w_e, ``w_e (norm1(n_e - round(N mu_e)) - k_e E|noise|)``, moves by at most 1 or 2
+        times the largest weight, which counts as 1: given what was released before, everything in it but n_e is public,
+        and it is computed in integers (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). No exact number of
+        records is used: N is the public one or the mean of the noisy tables' sums. Which sets are candidates is a
+        function of public arguments and of releases (:mod:`pgmpy_dp.plans.network_candidates`), and is decided before
+        any of them is scored.
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
         has the largest rho that dp-accounting converts to it. The one-way tables, the required tables, and in each
@@ -101,10 +103,14 @@ def run(
         table, and one whose records are all outside the schema, are learned from like any other.
 
     The rounds
-        A round starts with ``(1 - one_way_share)/n_rounds`` of the budget. Once a measurement has changed the model's
-        table by no more than noise alone would (``norm1(N mu_new - N mu_old) <= k E|noise|``), rounds get 4 times as
-        much (2 times for a pure budget), and if less than two rounds' budget is left, the next takes it all. The score
-        subtracts what measuring would add in noise, so that large tables are measured only for much.
+        A round selects one set, or one for each 16 variables, no two of them with a pair in common, and then measures
+        them. For each it starts with ``(1 - one_way_share)/n_rounds`` of the budget, n_rounds following the number of
+        records over the noise (:meth:`~pgmpy_dp.plans.network_shares.NetworkShares.start`), and so does the part of it
+        that selects (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
+        (``norm1(N mu_new - N mu_old) <= k E|noise|``, summed), rounds get twice as much, and if less than two rounds'
+        budget is left, the next takes it all. The score subtracts what measuring would add in noise, so that large
+        tables are measured only for much; sets of three and more whose noise would be expected to exceed the number of
+        records are no candidates.
 
     Examples
     --------
@@ -129,12 +135,12 @@ def run(
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
-        share = shares.start(search.n_records)
+        share, number = shares.start(search.n_records), 0  # of one table
         while curator.left > 0:
-            count = max(1, min(at_once(len(search.names)), int(curator.left / share)))
-            spent = curator.left / count if curator.left < (count + 1) * share else share
-            if not search.measure_worst(spent, count):
-                share *= TUNE["factor"] if isinstance(shares.cost, ZCDP) else 2  # measurements said little new
+            number += 1
+            spent = share * shares.in_a_round
+            if not search.measure_worst(number, curator.left if curator.left < 2 * spent else spent):
+                share *= 2  # the measurements said nothing new
             if progress is not None:
                 progress(float(1 - curator.left))
     return search.release()
@@ -150,7 +156,7 @@ class _Search:
         self.names, self.pairs = curator.schema.variables, list(shares.candidates)
         # Of each pair, the last round that could select it.
         self.last = dict.fromkeys(shares.sets.allowed, 0)
-        self.number = self.first = 0  # the last round, and the first after the fit before it
+        self.number = 0  # of the last round
         self.rounds: list[dict[str, Any]] = []
 
     @property
@@ -177,53 +183,47 @@ class _Search:
             facts = {"round": 0, "share": float(share), "selection_scale": None, "candidates": n}
             self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
 
-    def measure_worst(self, share: Fraction, count: int = 1) -> bool:
-        """Select sets, measure them, refit. Whether that changed most of their tables by more than noise would.
-
-        Each of several selections has candidates of its own, of which it leaves out those that have a variable of a set
-        already selected, whose misfit the fit to that set may change, and those that no longer fit beside it.
-        """
-        shares = self.shares
-        first = self.first = self.number + 1
-        allowed = self._candidates(first, share)
-        selecting = share * shares.selecting(share, self.n_records, len(allowed) // count + 1)
-        measuring = share - selecting
-        noise, scale = shares.expected_noise(measuring), misfit_scale(shares.adjacency, shares.cost, selecting)
+    def measure_worst(self, number: int, spent: Fraction) -> bool:
+        """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
+        shares, chosen, facts = self.shares, [], []
+        self.number = number
+        allowed = self._candidates(number, spent / shares.in_a_round)
+        share = spent / shares.in_a_round
+        n_parts = shares.in_a_round if len(allowed) * shares.in_a_round > _MOST_SCORES else 1
+        selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
+        noise, scale = shares.expected_noise(share - selecting), misfit_scale(shares.adjacency, shares.cost, selecting)
         expected, sizes = self.fit.expected_cells(allowed)
-        ends = np.cumsum(sizes)
-        weights = np.ones(len(allowed))
+        ends, weights = np.cumsum(sizes), np.ones(len(allowed))
         if self.sets.workload:
             weights[:] = [self.sets.weight(scope) for scope in allowed]
-        part = np.array([sum(scope) for scope in allowed]) % count
-        used: set[int] = set()
-        chosen: list[Scope] = []
-        facts: list[dict[str, Any]] = []
-        for turn in range(count):
-            places = np.arange(len(allowed)) if count == 1 else self._apart(allowed, np.flatnonzero(part == turn), used)
-            if len(places) == 0 and (turn < count - 1 or chosen):
-                continue  # what it would have spent stays for later
+        part = np.array([sum(scope) + number for scope in allowed]) % n_parts
+        for turn in range(shares.in_a_round):
+            places = np.flatnonzero(part == turn % n_parts)
+            if chosen:
+                places = self._apart(allowed, places, chosen)
             if len(places) == 0:
-                places = np.arange(len(allowed))
-            some = [allowed[place] for place in places.tolist()]
+                continue  # the tables that are measured get its part
+            some, own = [allowed[place] for place in places.tolist()], weights[places]
             own_ends = np.cumsum(sizes[places])
             cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
-            own = weights[places]
             at = self.curator.worst_fit(self._named(some), cells, selecting, sizes[places] * noise, own)
-            self.number += 1
-            known = {"round": self.number, "fit": first, "share": float(share), "selection_scale": scale}
-            facts.append(known | {"candidates": len(some), "weight": float(own[at]), "heaviest": float(own.max())})
+            weight = {"weight": float(own[at]), "heaviest": float(own.max())}
+            known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
+            facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))
             chosen.append(some[at])
-            used.update(some[at])
             self.tree.join(some[at])
-        self._measure(chosen, len(chosen) * measuring, facts)
-        told = [record["change"] > TUNE["grow"] * record["offset"] for record in self.rounds[-len(chosen) :]]
-        return 2 * sum(told) >= len(told)
+        measuring = spent - selecting * len(chosen)
+        self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
+        made = self.rounds[-len(chosen) :]
+        return sum(record["change"] for record in made) > sum(record["offset"] for record in made)
 
-    def _apart(self, allowed: Sequence[Scope], places: np.ndarray, used: set[int]) -> np.ndarray:
-        """Those of some candidates that have nothing to do with the sets selected since the last fit."""
-        if not used:
-            return places
-        free = [place for place in places.tolist() if used.isdisjoint(allowed[place])]
+    def _apart(self, allowed: Sequence[Scope], places: np.ndarray, chosen: Sequence[Scope]) -> np.ndarray:
+        """Those of some candidates that can be measured beside what was chosen since the last fit.
+
+        What shares a pair with a set that is measured anyway waits for the next round, which knows more.
+        """
+        taken = [set(scope) for scope in chosen]
+        free = [place for place in places.tolist() if all(len(one.intersection(allowed[place])) < 2 for one in taken)]
         return np.array(free, dtype=np.int64)[self.tree.admits([allowed[place] for place in free], 0)]
 
     def _candidates(self, number: int, share: Fraction) -> list[Scope]:
@@ -263,7 +263,7 @@ class _Search:
 
     def release(self) -> Release:
         """All tables so far, and what there is to say about the search."""
-        gone = sorted(item for item in self.last.items() if item[1] < self.first)
+        gone = sorted(item for item in self.last.items() if item[1] < self.number)
         public = {
             "rounds": self.rounds[: len(self.curator.arrays) - len(self.names)],
             "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in gone],

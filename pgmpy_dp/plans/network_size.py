@@ -8,7 +8,7 @@ from math import comb
 from pgmpy_dp.plans.network_candidates import MOST_SETS
 from pgmpy_dp.plans.network_shares import NetworkShares
 
-__all__ = ["NetworkSize", "at_once", "network_size"]
+__all__ = ["NetworkSize", "network_size"]
 
 _PER_TABLE = 400
 """Bytes for each candidate, besides its cells: names, positions, where its counts are kept."""
@@ -26,17 +26,6 @@ _SECONDS_PER_COUNT = 1.5e-10
 """For each record and cell of a candidate, once."""
 
 
-def at_once(n_variables: int) -> int:
-    """How many selections are made before the next fit: where variables are many, one says little about the others.
-
-    Examples
-    --------
-    >>> [at_once(p) for p in (2, 99, 100, 1000)]
-    [1, 1, 2, 20]
-    """
-    return max(1, n_variables // 50)
-
-
 @dataclass(frozen=True)
 class NetworkSize:
     """What a search takes, at most as far as rounds go, and in orders of magnitude as far as time goes.
@@ -46,7 +35,7 @@ class NetworkSize:
     candidates : int
         Tables to choose from, at most.
     rounds, fits : int
-        Selections, and fits between them, if no round gets a larger share than the first.
+        Tables that are selected, and fits between them, if no round gets a larger share than the first.
     memory_bytes : int
         Of records, exact tables, expected tables and cliques.
     seconds : float
@@ -62,7 +51,7 @@ class NetworkSize:
     def __str__(self) -> str:
         return (
             f"about {self.memory_bytes / 2**20:,.0f} MiB of memory and {_duration(self.seconds)} of processor time: "
-            f"up to {self.candidates:,} candidates, {self.rounds:,} rounds, {self.fits:,} fits"
+            f"up to {self.candidates:,} candidates, {self.rounds:,} tables, {self.fits:,} fits"
         )
 
 
@@ -86,7 +75,7 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
     >>> shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(n_rounds=400), Budget(rho=0.1))
     >>> size = network_size(shares, 100_000)
     >>> size.candidates, size.rounds, size.fits
-    (9950, 400, 200)
+    (9950, 400, 67)
     """
     p, sets = len(shares.sizes), shares.sets
     larger = [min(comb(p, order), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
@@ -98,7 +87,7 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
     # A set of one variable more has as many cells again as the variable has states, about.
     cells = pairs + sum(count * mean ** (order / 2) for order, count in enumerate(larger, start=3))
     rounds = max(1, int(shares.rounds / shares.start(n_records)))
-    fits = -(-rounds // at_once(p))
+    fits = -(-rounds // shares.in_a_round)
     memory = n_records * p * 1.5 + candidates * _PER_TABLE + cells * _PER_CELL + _FIT + 32 * sets.max_cells
     per_fit = candidates * _SECONDS_PER_CANDIDATE + p * _SECONDS_PER_VARIABLE
     seconds = fits * per_fit + n_records * cells * _SECONDS_PER_COUNT

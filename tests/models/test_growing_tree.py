@@ -31,7 +31,7 @@ def is_valid(tree, scopes):
     held = all(any(set(scope) <= set(clique) for clique in tree.cliques) for scope in scopes)
     ordered = tree.parents[-1] == -1 and all(parent > k for k, parent in enumerate(tree.parents[:-1]))
     tops = [
-        sum(i in clique and (up < 0 or i not in tree.cliques[up]) for clique, up in zip(tree.cliques, tree.parents, strict=True))
+        sum(i in tree.cliques[k] and (up < 0 or i not in tree.cliques[up]) for k, up in enumerate(tree.parents))
         for i in range(len(tree.cardinalities))
     ]
     return held and ordered and set(tops) == {1}

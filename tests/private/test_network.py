@@ -12,7 +12,9 @@ import pytest
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.plans import network
 from pgmpy_dp.plans.network import NetworkSettings, run
+from pgmpy_dp.plans.network_shares import network_shares
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
@@ -21,7 +23,8 @@ from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
-from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.private.sensitive import Release, Sensitive
+from pgmpy_dp.schema import Schema
 from tests.private import audit
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
@@ -161,6 +164,25 @@ class TestChoices:
         pairs = run(private(data), NetworkSettings(n_rounds=4, max_order=2), budget)
         assert max(map(len, pairs.scopes)) == 2
 
+    def test_of_many_variables_a_round_measures_several_sets_without_a_common_pair(self):
+        rng = np.random.default_rng(2)
+        common = rng.integers(0, 2, 400)
+        data = pd.DataFrame({f"v{k}": np.where(rng.random(400) < 0.8, common, 1 - common) for k in range(48)})
+        states = {name: [0, 1] for name in data}
+        calls = []
+        release = run(
+            private(data, states=states),
+            NetworkSettings(n_rounds=9, max_order=2),
+            Budget(rho=0.5),
+            calls.append,
+        )
+        rounds = [record["round"] for record in release.public["rounds"]]
+        assert len(rounds) == 3 * len(calls) and rounds == sorted(rounds)
+        for number in set(rounds):
+            together = [scope for scope, k in zip(release.scopes[48:], rounds, strict=True) if k == number]
+            assert len(set(together)) == 3
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove")) / 0.5 <= 1
+
     def test_forbidden_sets_are_never_measured(self):
         banned = [("c", "a"), ("b", "c", "d")]
         release = run(private(), NetworkSettings(forbidden=banned, max_order=4), Budget(rho=100.0))
@@ -178,7 +200,7 @@ class TestChoices:
             assert run(private(), settings, Budget(rho=10.0)).scopes[4] == first
 
     def test_rounds_grow_once_nothing_new_is_found(self):
-        release = run(private(), NetworkSettings(), Budget(rho=1.0))
+        release = run(private(), NetworkSettings(), Budget(rho=0.005))
         shares = [record["share"] for record in release.public["rounds"]]
         assert shares == sorted(shares)
         assert shares[0] == pytest.approx(0.9 / 16)
@@ -353,6 +375,100 @@ def selection_law(scores, scale, gumbel):
             density = density * -np.expm1(-(t - other) / scale)
         chances.append(np.trapezoid(density, t))
     return np.log(chances)
+
+
+class TestShares:
+    """Of rounds that follow the budget, the number of records and of candidates."""
+
+    @staticmethod
+    def shares(budget, p=6, adjacency="add_remove", **settings):
+        schema = Schema({f"v{k}": [0, 1] for k in range(p)})
+        return network_shares(schema, Adjacency(adjacency), NetworkSettings(**settings), budget)
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_never_exceed_the_budget(self, seed):
+        rng = np.random.default_rng(seed)
+        budget = BUDGETS[seed % 3] if seed % 2 else Budget(rho=float(10 ** rng.uniform(-4, 1)))
+        settings = {"one_way_share": rng.uniform(0.01, 0.99)}
+        if rng.random() < 0.5:
+            settings |= {"n_rounds": int(rng.integers(1, 99)), "selection_share": rng.uniform(0.01, 0.99)}
+        if rng.random() < 0.5:
+            settings["required"] = [("v0", "v1"), ("v1", "v2", "v3")]
+        shares = self.shares(budget, adjacency=("add_remove", "replace_one")[seed % 2], **settings)
+        n = float(10 ** rng.uniform(0, 8))
+        left = 1 - shares.one_way - len(shares.required) * shares.each_required
+        assert left == shares.rounds > 0
+        share = shares.start(n)
+        assert 0 < shares.first_round <= share <= left
+        while left > 0:
+            spent = left if left < 2 * share else share
+            selecting = spent * shares.selecting(spent, n, int(rng.integers(1, 5000)))
+            assert 0 < selecting < spent
+            left -= spent
+            share *= 1 + int(rng.integers(2))
+        assert left == 0
+
+    def test_what_selects_grows_with_candidates_and_falls_with_records_and_budget(self):
+        for weak, strong in ((Budget(rho=1e-4), Budget(rho=1e-3)), (Budget(epsilon=0.1), Budget(epsilon=0.4))):
+            parts = [
+                shares.selecting(shares.first_round * 8, n, count)
+                for shares, n, count in (
+                    (self.shares(strong), 1e6, 10),
+                    (self.shares(weak), 8e3, 20),
+                    (self.shares(weak), 8e3, 60),
+                    (self.shares(weak), 1e2, 1000),
+                )
+            ]
+            assert parts[0] == Fraction(1, 10) and parts[-1] == Fraction(7, 20)
+            assert parts == sorted(parts) and parts[1] < parts[2]
+        assert self.shares(weak, selection_share=0.5).selecting(Fraction(1, 9), 1e6, 10) == Fraction(1, 2)
+
+    def test_precise_records_have_more_rounds(self):
+        shares = self.shares(Budget(rho=0.5))
+        starts = [shares.start(n) for n in (1, 4000, 1e5, 1e7)]
+        assert starts[0] == starts[1] == shares.rounds / 24 > starts[2] > starts[3] == shares.first_round
+        assert self.shares(Budget(rho=0.5), n_rounds=5).start(1e7) == shares.rounds / 5
+
+
+class TestWeights:
+    tables = [np.array([0, 5]), np.array([[3, 0], [1, 10**12]]), np.array([7])]
+    expected = [np.array([2.4, 1.0]), np.zeros((2, 2)), np.array([-1e30])]
+
+    def scores(self, tables, weights, offsets=None):
+        made = [Sensitive(table, Adjacency.ADD_REMOVE, 1.0, 1.0, 1.0) for table in tables]
+        return misfit_scores(made, self.expected, offsets, weights)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_score_is_the_weighted_distance_rounded_down(self, seed):
+        rng = np.random.default_rng(seed)
+        weights = rng.random(3) ** 4 + 1e-300
+        parts = [max(int(weight / weights.max() * 1024), 1) for weight in weights]
+        limit = (1 << 60) // 4
+        distances = [6, 10**12 + 4, limit + 7]
+        exact = self.scores(self.tables, weights.tolist())
+        assert exact.value.tolist() == [d * part // 1024 for d, part in zip(distances, parts, strict=True)]
+        assert exact.linf == 1.0
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_no_weighted_score_moves_by_more_than_the_record(self, seed):
+        rng = np.random.default_rng(seed)
+        weights, offsets = rng.random(3).tolist(), (100 * rng.normal(size=3)).tolist()
+        before = self.scores(self.tables, weights, offsets).value
+        for sign in (-1, 1):
+            for table in self.tables:
+                for cell in np.ndindex(table.shape):
+                    table[cell] += sign
+                    assert np.abs(self.scores(self.tables, weights, offsets).value - before).max() <= 1
+                    table[cell] -= sign
+
+    @pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0, 1.0], [1.0, np.nan, 1.0], [1.0, np.inf, 1.0]])
+    def test_others_are_refused(self, weights):
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            self.scores(self.tables, weights)
+        curator = tables.TableCurator(private(), Budget(rho=1.0), what="", columns=[])
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            curator.worst_fit([("a",), ("c",), ("d",)], [np.zeros(2)] * 3, 0.5, weights=weights)
+        assert curator.left == 1
 
 
 @pytest.mark.slow  # replay holds sensitivities, scales and shares

@@ -346,7 +346,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
         counted = None if weights is None else np.array(weights, dtype=np.float64)
-        if counted is not None and not (counted.shape == (len(checked),) and (0 < counted).all() and np.isfinite(counted).all()):
+        positive = counted is None or bool((counted > 0).all() and np.isfinite(counted).all())
+        if counted is not None and not (positive and counted.shape == (len(checked),)):
             raise ValueError(f"weights={weights!r} must be {len(checked)} positive finite numbers, one per scope")
         grid = share_grid(self._data)
         selection_scale(grid * table_sensitivity(self.adjacency)[0], self.cost, checked_share(share))

@@ -168,8 +168,8 @@ def _tables_of_bits(first: Sequence[np.ndarray], lasts: Sequence[np.ndarray], n_
         both = cells[:, None, :] & rest if first else rest[None]
         counted = np.bitwise_count(both).sum(axis=2, dtype=np.int64)
         ends = np.cumsum([len(words) - 1 for words in some])
-        for part in np.split(counted, ends[:-1], axis=1):
-            tables.append(np.concatenate([(totals - part.sum(axis=1))[:, None], part], axis=1))
+        parts = np.split(counted, ends[:-1], axis=1)
+        tables += [np.concatenate([(totals - part.sum(axis=1))[:, None], part], axis=1) for part in parts]
     return tables
 
 
