@@ -139,7 +139,7 @@ class GrowingTree:
         -------
         ndarray of bool, shape (n,)
             True is certain: :meth:`join` keeps to it. What adding variables along the tree cannot decide is decided by
-            triangulating the cliques on the way anew, some at a time, in turn; a verdict is kept as long as these cliques
+            triangulating the cliques on the way anew, some at a time, in turn; a verdict is kept while these cliques
             stay as they are, and what was too large stays so, as models only grow. All else is False for now.
         """
         scopes = np.asarray(scopes)

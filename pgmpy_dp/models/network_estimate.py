@@ -18,10 +18,7 @@ from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
-__all__ = ["NetworkEstimate", "estimate_network", "pair_marginals"]
-
-Pair = tuple[int, int]
-"""Positions of two variables, the smaller one first."""
+__all__ = ["NetworkEstimate", "estimate_network"]
 
 
 class Marginals(Protocol):
@@ -134,56 +131,6 @@ def estimate_network(
         scale=(likely * (1 - likely) + penalty) ** -0.5,
     ).x
     return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta, engine), tree)
-
-
-def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarray]:
-    """Probabilities of all pairs of variables, whether or not they are in a table together.
-
-    Parameters
-    ----------
-    engine : SumProduct
-        Of a model with a table of each single variable.
-    theta : ndarray of shape (n_cells,)
-
-    Returns
-    -------
-    dict of pair to ndarray
-        Axes in the order of the pair.
-
-    Notes
-    -----
-    The derivative of P(x_j = b) along the parameter of x_i = a is the covariance of the two indicators, so one
-    derivative for each state of each variable (the last state of each, and the variable with the most states, follow)
-    gives all pairs, on the junction tree of the model alone.
-
-    Examples
-    --------
-    >>> chain = Cliques(("a", "b", "c"), (2, 2, 2), (("a",), ("b",), ("c",), ("a", "b"), ("b", "c")))
-    >>> same = np.log([0.9, 0.1, 0.1, 0.9])
-    >>> pair_marginals(SumProduct(chain), np.concatenate([np.zeros(6), same, same]))[0, 2].round(2)
-    array([[0.41, 0.09],
-           [0.09, 0.41]])
-    """
-    cliques = engine.cliques
-    sizes = cliques.cardinalities
-    own = [cliques.indices.index((i,)) for i in range(len(sizes))]
-    margins = cliques.split(engine.calibrate(theta)[0])
-    order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    found: dict[Pair, np.ndarray] = {}
-    for place, i in enumerate(order[:-1]):
-        others = order[place + 1 :]
-        covariance = {j: np.zeros((sizes[i], sizes[j])) for j in others}
-        for state in range(sizes[i] - 1):
-            direction = np.zeros(cliques.n_cells)
-            direction[cliques.slices[own[i]].start + state] = 1.0
-            change = cliques.split(engine.derivative(direction))
-            for j in others:
-                covariance[j][state] = change[own[j]]
-        for j in others:
-            covariance[j][-1] = -covariance[j].sum(axis=0)
-            table = np.maximum(covariance[j] + np.outer(margins[own[i]], margins[own[j]]), 0.0)
-            found[min(i, j), max(i, j)] = table if i < j else table.T
-    return found
 
 
 def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:

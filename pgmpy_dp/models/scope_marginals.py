@@ -184,7 +184,7 @@ class ScopeMarginals:
                 self._at_clique(k, scopes, some[these], given, stack)
 
     def _centres(self, scopes: np.ndarray) -> np.ndarray:
-        """A clique for each set whose removal leaves its variables, as far as they are not in it, in different parts."""
+        """A clique for each set without which its variables, as far as they are not in it, are in different parts."""
         home = self._home[scopes]
         if scopes.shape[1] == 2:
             return home.max(axis=1)
