@@ -219,8 +219,8 @@ class ScopeMarginals:
             table = np.empty((last[k] - first[k], tree.n_cells(separator)))
             for child in self._children[k]:
                 if last[child] > first[child]:
-                    part = slice(first[child] - first[k], last[child] - first[k])
-                    table[part] = moves.move(below[child], tree.separator(child), separator)
+                    rows = slice(first[child] - first[k], last[child] - first[k])
+                    table[rows] = moves.move(below[child], tree.separator(child), separator)
             for i, start in own[k]:
                 at = start - first[k]
                 table[at : at + sizes[i]] = moves.of_own(i, separator)
@@ -245,10 +245,10 @@ class ScopeMarginals:
                 table = np.empty((n_rows, tree.n_cells(target)))
                 for source, parts in sources.items():
                     moved = moves.move(np.concatenate([part for _, part in parts]), source, target)
-                    at = 0
+                    end = 0
                     for rows, part in parts:
-                        table[rows] = moved[at : at + len(part)]
-                        at += len(part)
+                        table[rows] = moved[end : end + len(part)]
+                        end += len(part)
                 for i, start in own[k]:
                     table[start : start + sizes[i]] = moves.of_own(i, target)
                 given[target] = table
