@@ -58,9 +58,9 @@ def run(
         all of it computed from released and public numbers: ``round`` (0 for a required set), ``share`` of the budget,
         ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit``
         and ``change`` (l1 distances in records between what the model before expected and the measured, and the
-        refitted, table) and ``offset`` (the expected l1 norm of the table's noise). ``public["unavailable"]`` has the pairs that are permitted and could not be
-        selected to the end, as they would have made a clique too large, each with the number of the last round that
-        could (0: none).
+        refitted, table) and ``offset`` (the expected l1 norm of the table's noise).
+        ``public["unavailable"]`` has the pairs that are permitted and could not be selected to the end, as they would
+        have made a clique too large, each with the number of the last round that could (0: none).
 
     Raises
     ------
