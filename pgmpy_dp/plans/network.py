@@ -186,7 +186,9 @@ class _Search:
 
     def measure_worst(self, number: int, spent: Fraction) -> bool:
         """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
-        shares, chosen, facts = self.shares, [], []
+        shares = self.shares
+        chosen: list[Scope] = []
+        facts: list[dict[str, Any]] = []
         self.number = number
         allowed = self._candidates(number, spent / shares.in_a_round)
         share = spent / shares.in_a_round

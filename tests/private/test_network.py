@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
-from pgmpy_dp.plans import network
+from pgmpy_dp.plans import network, network_candidates
 from pgmpy_dp.plans.network import NetworkSettings, run
+from pgmpy_dp.plans.network_candidates import Candidates
 from pgmpy_dp.plans.network_shares import network_shares
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
@@ -375,6 +376,42 @@ def selection_law(scores, scale, gumbel):
             density = density * -np.expm1(-(t - other) / scale)
         chances.append(np.trapezoid(density, t))
     return np.log(chances)
+
+
+class TestCandidates:
+    @pytest.mark.parametrize(("most", "inside"), [(10, "all"), (8, "an edge"), (3, "connected")])
+    def test_where_all_are_too_many_those_beside_what_is_measured(self, most, inside, monkeypatch):
+        monkeypatch.setattr(network_candidates, "_MOST_SETS", most)
+        sets = Candidates((2,) * 5, 3, 100, (), {})
+        edges = {(0, 1), (1, 3)}
+        found = sets.larger([(1, 0), (3, 1), (4,)], 100.0)
+        wanted = {
+            "all": list(itertools.combinations(range(5), 3)),
+            "an edge": [(0, 1, 2), (0, 1, 3), (0, 1, 4), (1, 2, 3), (1, 3, 4)],
+            "connected": [(0, 1, 3)],
+        }[inside]
+        assert found == wanted
+        assert inside == "all" or all(edges & set(itertools.combinations(scope, 2)) for scope in found)
+        assert sets.larger([], 100.0) == (wanted if inside == "all" else [])
+
+    def test_a_measured_triple_is_three_edges_and_larger_orders_grow_along_them(self, monkeypatch):
+        monkeypatch.setattr(network_candidates, "_MOST_SETS", 4)
+        sets = Candidates((2,) * 6, 4, 100, (), {})
+        assert [scope for scope in sets.larger([(0, 2, 4), (4, 5)], 100.0) if len(scope) == 4] == [(0, 2, 4, 5)]
+
+    def test_large_and_forbidden_tables_are_left_out(self, monkeypatch):
+        sets = Candidates((2, 3, 4, 5), 4, 30, (frozenset({0, 1}),), {})
+        assert sets.larger([], 1e9) == []  # 60, 40 and 120 cells, and the forbidden ones
+        sets = Candidates((2, 3, 4, 5), 4, 60, (frozenset({0, 1}),), {})
+        assert sets.larger([], 1e9) == [(0, 2, 3), (1, 2, 3)] and sets.larger([], 59.5) == [(0, 2, 3)]
+        assert sets.pairs == sets.allowed == ((0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+        monkeypatch.setattr(network_candidates, "_MOST_CELLS", 50)
+        assert sets.larger([], 1e9) == [(0, 2, 3)]
+
+    def test_a_workload_of_sets_in_a_large_schema_is_searched_whole(self):
+        sets = Candidates((2,) * 500, 3, 100, (), {frozenset({3, 7, 400, 499}): 2.0, frozenset({3, 7}): 0.5})
+        assert len(sets.larger([], 100.0)) == 4 and len(sets.pairs) == 6
+        assert sets.weight((3, 7, 499)) == 2 * 3 + 0.5 * 2 and sets.weight((7, 400)) == 4.0 and not sets.weight((1, 2))
 
 
 class TestShares:

@@ -427,13 +427,13 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         try:
             new = [scope for scope in scopes if scope not in known]  # rounds ask about the same ones again and again
         except TypeError:  # lists, or no sequence at all
-            new = list(scopes := checked_scopes(scopes))
+            new = scopes = checked_scopes(scopes)  # type: ignore[assignment]
         if new or len(scopes) == 0:
             checked = checked_scopes(new)
             require_scopes(self.schema, checked)
             sizes = self.schema.cardinalities
             known.update((scope, tuple(sizes[name] for name in scope)) for scope in checked)
-        return tuple(scopes)
+        return tuple(scopes)  # type: ignore[arg-type]  # all of them are tuples, or would not be known
 
     def _exact(self, scopes: Sequence[Scope]) -> list[Sensitive]:
         missing = [scope for scope in scopes if scope not in self._kept]
