@@ -424,6 +424,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
 
     def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
         known = self._shapes
+        if not isinstance(scopes, list | tuple):
+            scopes = checked_scopes(scopes)
         try:
             new = [scope for scope in scopes if scope not in known]  # rounds ask about the same ones again and again
         except TypeError:  # lists, or no sequence at all
