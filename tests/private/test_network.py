@@ -381,7 +381,7 @@ def selection_law(scores, scale, gumbel):
 class TestCandidates:
     @pytest.mark.parametrize(("most", "inside"), [(10, "all"), (8, "an edge"), (3, "connected")])
     def test_where_all_are_too_many_those_beside_what_is_measured(self, most, inside, monkeypatch):
-        monkeypatch.setattr(network_candidates, "_MOST_SETS", most)
+        monkeypatch.setattr(network_candidates, "MOST_SETS", most)
         sets = Candidates((2,) * 5, 3, 100, (), {})
         edges = {(0, 1), (1, 3)}
         found = sets.larger([(1, 0), (3, 1), (4,)], 100.0)
@@ -395,7 +395,7 @@ class TestCandidates:
         assert sets.larger([], 100.0) == (wanted if inside == "all" else [])
 
     def test_a_measured_triple_is_three_edges_and_larger_orders_grow_along_them(self, monkeypatch):
-        monkeypatch.setattr(network_candidates, "_MOST_SETS", 4)
+        monkeypatch.setattr(network_candidates, "MOST_SETS", 4)
         sets = Candidates((2,) * 6, 4, 100, (), {})
         assert [scope for scope in sets.larger([(0, 2, 4), (4, 5)], 100.0) if len(scope) == 4] == [(0, 2, 4, 5)]
 

@@ -435,7 +435,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             require_scopes(self.schema, checked)
             sizes = self.schema.cardinalities
             known.update((scope, tuple(sizes[name] for name in scope)) for scope in checked)
-        return tuple(scopes)  # type: ignore[arg-type]  # all of them are tuples, or would not be known
+        return tuple(scopes)  # all of them are tuples, or would not be known
 
     def _exact(self, scopes: Sequence[Scope]) -> list[Sensitive]:
         missing = [scope for scope in scopes if scope not in self._kept]
