@@ -39,7 +39,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "private_table", "progress_bar", "schema_and_table"]
+__all__ = ["BaseMarginalsEstimator", "budget_bar", "private_table", "progress_bar", "schema_and_table"]
 
 Progress = Callable[[], None] | None
 
@@ -390,3 +390,12 @@ def progress_bar(name: str) -> Iterator[Progress]:
     """A progress bar for work of more than a second, where pgmpy's switch allows it."""
     with tqdm(desc=name, unit=" iterations", delay=1.0, leave=False, disable=not config.get_show_progress()) as bar:
         yield lambda: bar.update()
+
+
+@contextmanager
+def budget_bar(name: str) -> Iterator[Callable[[float], None]]:
+    """The same where nobody knows how many rounds there will be: of the share of the budget that is spent."""
+    form = "{l_bar}{bar}| of the budget, {elapsed}"
+    quiet = not config.get_show_progress()
+    with tqdm(desc=name, total=100, delay=1.0, leave=False, bar_format=form, disable=quiet) as bar:
+        yield lambda spent: bar.update(100 * spent - bar.n)

@@ -54,8 +54,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Bytes that inference may take; a larger model is refused before anything is allocated.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         What `marginal` is computed by. A fit by loopy inference sets it. Then marginals within a factor are
-        approximate, and what needs exact inference (other marginals, `sample`, `log_likelihood`,
-        `get_partition_function`) raises `InferenceUnavailable`; setting it to "exact" asks for exact inference again.
+        approximate, `sample` draws by Gibbs sampling, and what needs exact inference (other marginals,
+        `log_likelihood`, `get_partition_function`) raises `InferenceUnavailable`; setting it to "exact" asks for exact
+        inference again.
 
     Attributes
     ----------
@@ -482,7 +483,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
     def sample(
         self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
     ) -> pd.DataFrame:
-        """Draw independent synthetic records, exactly from the model.
+        """Draw independent synthetic records: exactly from the model, under loopy inference approximately.
 
         Records drawn from a privately learned model are as private as the model, however many there are.
 
@@ -507,8 +508,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         ------
         ValueError
             If `n` is not a whole number of at least 0.
-        InferenceUnavailable
-            Under loopy inference.
+
+        Notes
+        -----
+        Under loopy inference each record is where a chain of Gibbs sampling of its own ends after 100 sweeps. That is
+        near the model where interactions are moderate, and not where it has several modes far apart.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"n={n!r} must be a whole number of records, 0 or more")

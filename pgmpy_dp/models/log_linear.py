@@ -11,6 +11,7 @@ import numpy as np
 
 from pgmpy_dp.models.belief_propagation import LOG_ZERO, SumProduct
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.gibbs_sampling import gibbs_sample
 from pgmpy_dp.models.inference import (
     Inference,
     InferenceStatus,
@@ -43,8 +44,8 @@ class LogLinearModel:
         Bytes that inference may allocate.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         What `marginals` and `marginals_of` are computed by; see `pgmpy_dp.models.inference`. Under loopy inference
-        they are approximate, and what only exact inference gives raises `InferenceUnavailable`: `log_partition`,
-        `log_probability`, `sample` and marginals of sets of variables that are in no table together.
+        they are approximate, `sample` too, and what only exact inference gives raises `InferenceUnavailable`:
+        `log_partition`, `log_probability` and marginals of sets of variables that are in no table together.
         ``dataclasses.replace(model, inference="exact")`` is the same model with exact inference.
 
     Raises
@@ -200,9 +201,14 @@ class LogLinearModel:
         return total
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw n independent records; shape (n, n_variables), columns as ``cliques.variables``."""
-        self._require_exact("sample")
+        """Draw n independent records; shape (n, n_variables), columns as ``cliques.variables``.
+
+        Exactly from the model, or by :func:`~pgmpy_dp.models.gibbs_sampling.gibbs_sample` under loopy inference.
+        """
         with self._lock:
+            if self.inference != "exact":
+                margins = [self._within_a_table((i,)) for i in range(len(self.cliques.variables))]
+                return gibbs_sample(self.cliques, self.theta, margins, n, rng)
             self._calibrated  # noqa: B018 - the engine keeps the beliefs of its last calibration, which is this one
             assert isinstance(self._engine, SumProduct)
             return forward_sample(self._engine, n, rng)

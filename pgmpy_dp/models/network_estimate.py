@@ -1,29 +1,38 @@
 """The distribution that a growing set of noisy tables speaks for, refitted after each new one.
 
-Learning a structure asks again and again what all pairs of variables look like under the tables measured so far. The
+Learning a structure asks again and again what small sets of variables look like under the tables measured so far. The
 answers here are quick and good enough to choose by; what is learned in the end is fitted anew by `collective_map`.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.junction_tree import build_junction_tree
+from pgmpy_dp.models.growing_tree import GrowingTree
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
-__all__ = ["NetworkEstimate", "admissible_pairs", "estimate_network", "largest_clique", "pair_marginals"]
+__all__ = ["NetworkEstimate", "estimate_network"]
 
-Pair = tuple[int, int]
-"""Positions of two variables, the smaller one first."""
+
+class Marginals(Protocol):
+    """Probabilities of any sets of variables."""
+
+    def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
+        """Of each set, axes in its order."""
+
+    def flat(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one vector, each table in C order, and the cells of each."""
+
 
 _MAX_ITER = 100
+_MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
 _GRADIENT_TOL = 1e-3  # of the preconditioned gradient, where 1 is a standard deviation of what the tables determine
 
 
@@ -37,20 +46,35 @@ class NetworkEstimate:
         The tables, repeated ones merged.
     theta : ndarray of shape (n_cells,)
         Log-potentials of the tables of `noisy`.
-    pairs : dict of pair to ndarray
-        Probabilities of all pairs of variables, axes in the order of the pair.
+    marginals : ScopeMarginals
+        Of the fitted model.
+    tree : GrowingTree
+        The junction tree that it was fitted on.
     """
 
     noisy: NoisyMarginals
     theta: np.ndarray
-    pairs: dict[Pair, np.ndarray]
+    marginals: Marginals
+    tree: GrowingTree
 
-    def expected_counts(self, pair: Pair) -> np.ndarray:
-        """Expected records in each cell of the table of a pair."""
-        return self.noisy.n_records * self.pairs[pair]
+    def expected_counts(self, scope: Scope) -> np.ndarray:
+        """Expected records in each cell of the table of some variables, axes in their order."""
+        return self.expected_tables([scope])[0]
+
+    def expected_tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
+        """Expected records in each cell of several tables."""
+        return [self.noisy.n_records * table for table in self.marginals.tables(scopes)]
+
+    def expected_cells(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one vector, each table in C order, and the cells of each."""
+        flat, sizes = self.marginals.flat(scopes)
+        flat *= self.noisy.n_records
+        return flat, sizes
 
 
-def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = None) -> NetworkEstimate:
+def estimate_network(
+    noisy: NoisyMarginals, previous: NetworkEstimate | None = None, tree: GrowingTree | None = None
+) -> NetworkEstimate:
     """Penalised maximum entropy from noisy tables, one of each variable among them.
 
     Parameters
@@ -59,6 +83,8 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         Repeated tables are merged.
     previous : NetworkEstimate, optional
         Fit to some of the tables, which is started from.
+    tree : GrowingTree, optional
+        Takes in what it does not have yet, and is what is computed on. Default: that of the previous fit.
 
     Returns
     -------
@@ -76,16 +102,16 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
     --------
     >>> cliques = Cliques(("a", "b"), (2, 2), (("a",), ("b",)))
     >>> noisy = NoisyMarginals(cliques, np.array([30.0, 70.0, 50.0, 50.0]), "gaussian", np.array([0.1, 0.1]))
-    >>> estimate_network(noisy).pairs[0, 1].round(2)
-    array([[0.15, 0.15],
-           [0.35, 0.35]])
+    >>> estimate_network(noisy).expected_counts((0, 1)).round()
+    array([[15., 15.],
+           [35., 35.]])
     """
     noisy = noisy.merged()
     cliques, n = noisy.cliques, noisy.n_records
-    engine = SumProduct(cliques)
-    known = {} if previous is None else dict(_tables(previous))
-    zero = [np.zeros(shape) for shape in cliques.shapes]
-    start = cliques.join([known.get(scope, empty) for scope, empty in zip(cliques.scopes, zero, strict=True)])
+    if tree is None:
+        tree = GrowingTree(cliques) if previous is None else previous.tree
+    engine = SumProduct(cliques, memory_limit=_MEMORY_LIMIT, tree=tree.grow(cliques))
+    start = _start(noisy, previous)
     # The floor keeps the penalty from vanishing beside rounding where there is hardly any noise.
     penalty = cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
     mean = noisy.proportions
@@ -104,92 +130,24 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         gradient_tol=_GRADIENT_TOL,
         scale=(likely * (1 - likely) + penalty) ** -0.5,
     ).x
-    return NetworkEstimate(noisy, theta, pair_marginals(engine, theta))
+    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta, engine), tree)
 
 
-def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarray]:
-    """Probabilities of all pairs of variables, whether or not they are in a table together.
-
-    Parameters
-    ----------
-    engine : SumProduct
-        Of a model with a table of each single variable.
-    theta : ndarray of shape (n_cells,)
-
-    Returns
-    -------
-    dict of pair to ndarray
-        Axes in the order of the pair.
-
-    Notes
-    -----
-    The derivative of P(x_j = b) along the parameter of x_i = a is the covariance of the two indicators, so one
-    derivative for each state of each variable (the last state of each, and the variable with the most states, follow)
-    gives all pairs, on the junction tree of the model alone.
-
-    Examples
-    --------
-    >>> chain = Cliques(("a", "b", "c"), (2, 2, 2), (("a",), ("b",), ("c",), ("a", "b"), ("b", "c")))
-    >>> same = np.log([0.9, 0.1, 0.1, 0.9])
-    >>> pair_marginals(SumProduct(chain), np.concatenate([np.zeros(6), same, same]))[0, 2].round(2)
-    array([[0.41, 0.09],
-           [0.09, 0.41]])
-    """
-    cliques = engine.cliques
-    sizes = cliques.cardinalities
-    own = [cliques.indices.index((i,)) for i in range(len(sizes))]
-    margins = cliques.split(engine.calibrate(theta)[0])
-    order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    found: dict[Pair, np.ndarray] = {}
-    for place, i in enumerate(order[:-1]):
-        others = order[place + 1 :]
-        covariance = {j: np.zeros((sizes[i], sizes[j])) for j in others}
-        for state in range(sizes[i] - 1):
-            direction = np.zeros(cliques.n_cells)
-            direction[cliques.slices[own[i]].start + state] = 1.0
-            change = cliques.split(engine.derivative(direction))
-            for j in others:
-                covariance[j][state] = change[own[j]]
-        for j in others:
-            covariance[j][-1] = -covariance[j].sum(axis=0)
-            table = np.maximum(covariance[j] + np.outer(margins[own[i]], margins[own[j]]), 0.0)
-            found[min(i, j), max(i, j)] = table if i < j else table.T
-    return found
-
-
-def admissible_pairs(cliques: Cliques, pairs: Iterable[Pair], max_cells: int) -> list[Pair]:
-    """Pairs that a model can be given a table of while no clique of its junction tree exceeds `max_cells` cells.
-
-    Parameters
-    ----------
-    cliques : Cliques
-        The model, whose own junction tree is within the limit.
-    pairs : iterable of pair
-    max_cells : int
-
-    Examples
-    --------
-    >>> chain = Cliques(("a", "b", "c"), (2, 2, 2), (("a", "b"), ("b", "c")))
-    >>> admissible_pairs(chain, [(0, 1), (0, 2)], 4), admissible_pairs(chain, [(0, 1), (0, 2)], 8)
-    ([(0, 1)], [(0, 1), (0, 2)])
-    """
-    tree = build_junction_tree(cliques)
-    within = {pair for clique in tree.cliques for pair in itertools.combinations(sorted(clique), 2)}
-    largest, sizes = max(tree.n_cells(clique) for clique in tree.cliques), cliques.cardinalities
-
-    def fits(pair: Pair) -> bool:
-        # With one of the two variables put into every clique it is a junction tree of the grown model: quick to see.
-        if pair in within or largest * min(sizes[pair[0]], sizes[pair[1]]) <= max_cells:
-            return True
-        return largest_clique(cliques, [pair]) <= max_cells
-
-    return [pair for pair in pairs if fits(pair)]
-
-
-def largest_clique(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> int:
-    """Cells of the largest clique of the junction tree that covers the model and some further sets of variables."""
-    tree = build_junction_tree(cliques, extra)
-    return max(tree.n_cells(clique) for clique in tree.cliques)
+def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:
+    """The parameters of the fit before; of a table that it lacks, what one step of proportional fitting gives."""
+    cliques = noisy.cliques
+    known: dict[tuple, np.ndarray] = {} if previous is None else dict(_tables(previous))
+    new = [c for c, scope in enumerate(cliques.scopes) if scope not in known]
+    if previous is None:
+        expected = [np.full(cliques.shapes[c], 1.0 / cliques.sizes[c]) for c in new]
+    else:
+        expected = previous.marginals.tables([cliques.indices[c] for c in new])
+    said = cliques.split(noisy.projected_proportions())
+    for c, model in zip(new, expected, strict=True):
+        # What is below the noise says nothing about a ratio.
+        least = np.sqrt(noisy.table_variance[c]) / noisy.n_records + 1e-9
+        known[cliques.scopes[c]] = np.log((said[c] + least) / (model + least))
+    return cliques.join(known[scope] for scope in cliques.scopes)
 
 
 def _tables(estimate: NetworkEstimate) -> Iterable[tuple[tuple, np.ndarray]]:

@@ -1,18 +1,21 @@
-"""Adaptive structure learning: measure the pair of variables that the model so far gets most wrong, and refit.
+"""Adaptive structure learning: measure the variables whose table the model so far gets most wrong, and refit.
 
-The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM") for pairs of variables, with a fit of its own.
+The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM"), with candidates, shares and a fit of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.models.network_estimate import NetworkEstimate, Pair, admissible_pairs, estimate_network
+from pgmpy_dp.models.growing_tree import GrowingTree
+from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.scope_marginals import Scope
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
@@ -20,23 +23,24 @@ from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, networ
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 
 __all__ = ["NetworkSettings", "run"]
 
-Refit = Callable[[NoisyMarginals, NetworkEstimate | None], NetworkEstimate]
+_MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
+
+Refit = Callable[[NoisyMarginals, NetworkEstimate | None, GrowingTree], NetworkEstimate]
 
 
 def run(
     table: PrivateTable,
     settings: NetworkSettings,
     budget: Budget,
-    progress: Callable[[], None] | None = None,
+    progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
 ) -> Release:
-    """Release noisy tables of all variables and of pairs chosen one after the other.
+    """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
     Parameters
     ----------
@@ -45,21 +49,23 @@ def run(
     budget : Budget
         What this release spends. It is charged to the table's ledger, whole, before anything is counted.
     progress : callable, optional
-        Called without arguments after each round.
+        Called after each fit with the share of the budget that is spent.
     refit : callable
-        From noisy tables and the fit before to a fit: a function of nothing else, hence post-processing.
+        From noisy tables, the fit before and the junction tree to a fit: a function of nothing else, hence
+        post-processing.
 
     Returns
     -------
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per measurement, in the order
-        in which they were made; a pair may be measured again. ``public["rounds"]`` has an entry for each of the latter,
-        all of it computed from released and public numbers: ``round`` (0 for a required pair), ``share`` of the budget,
-        ``selection_scale``, ``candidates`` (how many), ``misfit`` and ``change`` (l1 distances in records between what
-        the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
-        table's noise). ``public["unavailable"]`` has the pairs that are not forbidden and could not be
-        selected to the end, as they would have made a clique too large, each with the number of the last round that
-        could (0: none).
+        in which they were made; a set may be measured again. ``public["rounds"]`` has an entry for each of the latter,
+        all of it computed from released and public numbers: ``round`` (0 for a required set), ``share`` of the budget,
+        ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit``
+        and ``change`` (l1 distances in records between what the model before expected and the measured, and the
+        refitted, table) and ``offset`` (the expected l1 norm of the table's noise); where candidates are so many that
+        each selection of a round has a part of them, ``parts``. ``public["unavailable"]`` has the pairs that are
+        permitted and could not be selected in the last round, as they would have made a clique too large, each with the
+        number of the last round that could (0: none).
 
     Raises
     ------
@@ -73,10 +79,12 @@ def run(
     -----
     Privacy
         *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
-        score of a pair e, ``norm1(n_e - round(N mu_e)) - floor(k_e E|noise|)``, moves by at most 1 or 2: given what was
-        released before, everything in it but n_e is public, and it is computed in integers
-        (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). No exact number of records is used: N is the public
-        one or the mean of the noisy tables' sums.
+        score of a set e of the weight w_e, ``w_e (norm1(n_e - round(N mu_e)) - k_e E|noise|)``, moves by at most 1 or 2
+        times the largest weight, which counts as 1: given what was released before, everything in it but n_e is public,
+        and it is computed in integers (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). No exact number of
+        records is used: N is the public one or the mean of the noisy tables' sums. Which sets are candidates is a
+        function of public arguments and of releases (:mod:`pgmpy_dp.plans.network_candidates`), and is decided before
+        any of them is scored.
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
         has the largest rho that dp-accounting converts to it. The one-way tables, the required tables, and in each
@@ -96,10 +104,14 @@ def run(
         table, and one whose records are all outside the schema, are learned from like any other.
 
     The rounds
-        A round starts with ``(1 - one_way_share)/n_rounds`` of the budget. Once a measurement has changed the model's
-        table by no more than noise alone would (``norm1(N mu_new - N mu_old) <= k E|noise|``), rounds get 4 times as
-        much (2 times for a pure budget), and if less than two rounds' budget is left, the next takes it all. The score
-        subtracts what measuring would add in noise, so that large tables are measured only for much.
+        A round selects one set, or one for each 16 variables, no two of them with a pair in common, and then measures
+        them. For each it starts with ``(1 - one_way_share)/n_rounds`` of the budget, n_rounds following the number of
+        records over the noise (:meth:`~pgmpy_dp.plans.network_shares.NetworkShares.start`), and so does the part of it
+        that selects (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
+        (``norm1(N mu_new - N mu_old) <= k E|noise|``, summed), rounds get twice as much, and if less than two rounds'
+        budget is left, the next takes it all. The score subtracts what measuring would add in noise, so that large
+        tables are measured only for much; sets of three and more whose noise would be expected to exceed the number of
+        records are no candidates.
 
     Examples
     --------
@@ -124,28 +136,34 @@ def run(
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
-        share, number = shares.first_round, 0
+        share, number = shares.start(search.n_records), 0  # of one table
         while curator.left > 0:
             number += 1
-            spent = curator.left if curator.left < 2 * share else share
-            if not search.measure_worst(number, spent):
-                share *= 4 if isinstance(shares.cost, ZCDP) else 2  # a measurement said nothing new
+            spent = share * shares.in_a_round
+            if not search.measure_worst(number, curator.left if curator.left < 2 * spent else spent):
+                share *= 2  # the measurements said nothing new
             if progress is not None:
-                progress()
+                progress(float(1 - curator.left))
     return search.release()
 
 
 class _Search:
-    """The course of a search: what was released, the fit to it, and which pairs are left to choose from."""
+    """The course of a search: what was released, the fit to it, and which sets are left to choose from."""
 
     fit: NetworkEstimate
 
     def __init__(self, curator: TableCurator, shares: NetworkShares, asked: dict[str, Any], refit: Refit) -> None:
         self.curator, self.shares, self.asked, self.refit = curator, shares, asked, refit
-        self.names, self.candidates = curator.schema.variables, list(shares.candidates)
-        # Pairs that cannot be selected any more, and the last round that could.
-        self.unavailable = dict.fromkeys(set(shares.allowed) - set(shares.candidates), 0)
+        self.names, self.pairs = curator.schema.variables, list(shares.candidates)
+        # Of each pair, the last round that could select it.
+        self.last = dict.fromkeys(shares.sets.allowed, 0)
+        self.number = 0  # of the last round
         self.rounds: list[dict[str, Any]] = []
+
+    @property
+    def n_records(self) -> float:
+        """The public number of records, or what the tables so far say."""
+        return self.fit.noisy.n_records
 
     def measure_variables(self, merge_rare: bool) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
@@ -154,60 +172,104 @@ class _Search:
         rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
-        self.fit = self.refit(self._released(), None)
+        noisy = self._released()
+        self.tree = GrowingTree(with_zeros(noisy.cliques, self.curator.schema.zeros), self.asked["max_clique_cells"])
+        self.fit = self.refit(noisy, None, self.tree)
+        self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
-        if pairs := self.shares.required:
+        if scopes := self.shares.required:
             share, n = self.shares.each_required, len(self.shares.required)
-            self._measure(pairs, share * n, round=0, share=float(share), selection_scale=None, candidates=n)
+            facts = {"round": 0, "share": float(share), "selection_scale": None, "candidates": n}
+            self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
 
-    def measure_worst(self, number: int, share: Fraction) -> bool:
-        """One round: select a pair, measure it, refit. Whether that changed its table by more than noise would."""
+    def measure_worst(self, number: int, spent: Fraction) -> bool:
+        """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
         shares = self.shares
-        # What was too large once stays so: the model only grows.
-        grown = with_zeros(self.fit.noisy.cliques, self.curator.schema.zeros)
-        # They fit with the most states that numbers can merge into; with fewer, trees might be found that are larger.
-        allowed = admissible_pairs(grown, self.candidates, self.asked["max_clique_cells"]) or self.candidates
-        self.unavailable |= dict.fromkeys(set(self.candidates) - set(allowed), number - 1)
-        self.candidates = allowed
-        measuring, selecting = share * (1 - shares.selection), share * shares.selection
-        noise, scale = shares.expected_noise(measuring), misfit_scale(shares.adjacency, shares.cost, selecting)
-        expected = [self.fit.expected_counts(pair) for pair in allowed]
-        offsets = [table.size * noise for table in expected]
-        chosen = allowed[self.curator.worst_fit(self._named(allowed), expected, selecting, offsets)]
-        facts = {"round": number, "share": float(share), "selection_scale": scale, "candidates": len(allowed)}
-        self._measure([chosen], measuring, **facts)
-        return self.rounds[-1]["change"] > self.rounds[-1]["offset"]
+        chosen: list[Scope] = []
+        facts: list[dict[str, Any]] = []
+        self.number = number
+        allowed = self._candidates(number, spent / shares.in_a_round)
+        share = spent / shares.in_a_round
+        n_parts = shares.in_a_round if len(allowed) * shares.in_a_round > _MOST_SCORES else 1
+        selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
+        noise, scale = shares.expected_noise(share - selecting), misfit_scale(shares.adjacency, shares.cost, selecting)
+        expected, sizes = self.fit.expected_cells(allowed)
+        ends, weights = np.cumsum(sizes), np.ones(len(allowed))
+        if self.sets.workload:
+            weights[:] = [self.sets.weight(scope) for scope in allowed]
+        part = np.array([sum(scope) + number for scope in allowed]) % n_parts
+        for turn in range(shares.in_a_round):
+            places = np.flatnonzero(part == turn % n_parts)
+            if chosen:
+                places = self._apart(allowed, places, chosen)
+            if len(places) == 0:
+                continue  # the tables that are measured get its part
+            some, own = [allowed[place] for place in places.tolist()], weights[places]
+            own_ends = np.cumsum(sizes[places])
+            cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
+            at = self.curator.worst_fit(self._named(some), cells, selecting, sizes[places] * noise, own)
+            weight = {"weight": float(own[at]), "heaviest": float(own.max())}
+            known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
+            facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))
+            chosen.append(some[at])
+            self.tree.join(some[at])
+        measuring = spent - selecting * len(chosen)
+        self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
+        made = self.rounds[-len(chosen) :]
+        return sum(record["change"] for record in made) > sum(record["offset"] for record in made)
 
-    def _measure(self, pairs: Sequence[Pair], spent: Fraction, **facts: Any) -> None:
-        """Release the tables of pairs, note what they say, refit, note what that changed."""
-        before, offset = self.fit, self.shares.expected_noise(spent, len(pairs))
-        expected = [before.expected_counts(pair) for pair in pairs]
+    def _apart(self, allowed: Sequence[Scope], places: np.ndarray, chosen: Sequence[Scope]) -> np.ndarray:
+        """Those of some candidates that can be measured beside what was chosen since the last fit.
+
+        What shares a pair with a set that is measured anyway waits for the next round, which knows more.
+        """
+        taken = [set(scope) for scope in chosen]
+        free = [place for place in places.tolist() if all(len(one.intersection(allowed[place])) < 2 for one in taken)]
+        return np.array(free, dtype=np.int64)[self.tree.admits([allowed[place] for place in free], 0)]
+
+    def _candidates(self, number: int, share: Fraction) -> list[Scope]:
+        """What a round can choose from: what keeps the junction tree small."""
+        # Noise that is expected to exceed the number of records hides whatever the table says.
+        most = self.n_records / self.shares.expected_noise(share)
+        larger = self.sets.larger(self.fit.noisy.cliques.indices, most)
+        fits = self.tree.admits([*self.pairs, *larger])
+        pairs = [pair for pair, fit in zip(self.pairs, fits, strict=False) if fit]
+        for pair in pairs:
+            self.last[pair] = number
+        allowed = [*pairs, *(scope for scope, fit in zip(larger, fits[len(self.pairs) :], strict=True) if fit)]
+        # They fit with the most states that numbers can merge into; with fewer, trees might be found that are larger.
+        return allowed or self.pairs
+
+    def _measure(self, scopes: Sequence[Scope], spent: Fraction, facts: Sequence[dict[str, Any]]) -> None:
+        """Release the tables of some sets, note what they say, refit, note what that changed."""
+        before, offset = self.fit, self.shares.expected_noise(spent, len(scopes))
+        expected = before.expected_tables(scopes)
         # Noted before and filled in after, so that a release has an entry for each table wherever it is interrupted.
         self.rounds += [
-            {**facts, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
-            for table in expected
+            {**known, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
+            for known, table in zip(facts, expected, strict=True)
         ]
-        values, records = self.curator.tables(self._named(pairs), spent), self.rounds[-len(pairs) :]
+        values, records = self.curator.tables(self._named(scopes), spent), self.rounds[-len(scopes) :]
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
-        self.fit = self.refit(self._released(), before)
-        for pair, table, record in zip(pairs, expected, records, strict=True):
-            record["change"] = float(np.abs(self.fit.expected_counts(pair) - table).sum())
+        self.fit = self.refit(self._released(), before, self.tree)
+        for table, after, record in zip(expected, self.fit.expected_tables(scopes), records, strict=True):
+            record["change"] = float(np.abs(after - table).sum())
 
     def _released(self) -> NoisyMarginals:
         return noisy_marginals(self.curator.release("marginals", {}), self.names, merge=False)
 
-    def _named(self, pairs: Sequence[Pair]) -> list[tuple]:
-        return [tuple(self.names[i] for i in pair) for pair in pairs]
+    def _named(self, scopes: Sequence[Scope]) -> list[tuple]:
+        return [tuple(self.names[i] for i in scope) for scope in scopes]
 
     def release(self) -> Release:
         """All tables so far, and what there is to say about the search."""
-        last = sorted(self.unavailable.items())
+        gone = sorted(item for item in self.last.items() if item[1] < self.number)
         public = {
             "rounds": self.rounds[: len(self.curator.arrays) - len(self.names)],
-            "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in last],
+            "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in gone],
             "settings": self.asked,
         }
         return self.curator.release("marginals", public)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import networkx as nx
@@ -271,14 +272,46 @@ class TestNetwork:
         estimator = PrivateNetwork(epsilon=2.0, delta=1e-6, state_names=STATES).fit(records(20_000))
         report, errors = estimator.report_, estimator.errors_
         assert report["share"].sum() == pytest.approx(0.9)
-        assert tuple(report.loc[0, ["first", "second"]]) == ("rain", "wet")
+        assert {"rain", "wet"} <= set(report.loc[0, "variables"])
         assert report.loc[0, "error_before"] > 0.2 > report["error_before"].iloc[-1]
         assert not report.loc[0, "repeated"]
-        assert report["repeated"].sum() == len(report) - estimator.graph_.number_of_edges()
+        assert report["repeated"].sum() == len(report) - len(set(report["variables"]))
         assert len(errors) == 6
         assert errors["measured"].sum() == estimator.graph_.number_of_edges()
         assert errors["error_bound"].is_monotonic_decreasing
         assert errors["error_bound"].between(0, 0.2).all()
+
+    def test_nearly_exact_tables_give_the_triples_that_pairs_do_not(self):
+        data = records(20_000)
+        rng = np.random.default_rng(3)
+        rain, wet = rng.integers(0, 2, (2, len(data)))
+        for name, codes in (("rain", rain), ("wet", wet), ("coin", rain ^ wet ^ (rng.random(len(data)) < 0.1))):
+            data[name] = np.array(STATES[name], dtype=object)[codes]
+        names = ["rain", "wet", "coin"]
+        exact = data.groupby(names).size().reindex(pd.MultiIndex.from_product([STATES[name] for name in names]))
+        truth = exact.fillna(0).to_numpy().reshape([len(STATES[name]) for name in names]) / len(data)
+        wrong = {}
+        for order in (2, 3):
+            estimator = PrivateNetwork(rho=1e4, state_names=STATES, max_order=order).fit(data)
+            wrong[order] = 0.5 * np.abs(estimator.model_.marginal(names).values - truth).sum()
+            own = estimator.errors_[estimator.errors_["measured"]]
+            pairs = {frozenset(p) for names in estimator.report_["variables"] for p in itertools.combinations(names, 2)}
+            assert set(map(frozenset, zip(own["first"], own["second"], strict=True))) == pairs == edges(estimator)
+            assert set(map(frozenset, estimator.edge_scores_)) == pairs
+            for first, second, bound in zip(own["first"], own["second"], own["error_bound"], strict=True):
+                table = pd.crosstab(data[first], data[second], normalize=True).reindex(
+                    index=STATES[first], columns=STATES[second], fill_value=0.0
+                )
+                found = estimator.model_.marginal([first, second]).values
+                assert 0.5 * np.abs(found - table.to_numpy()).sum() < bound + 1e-3
+        assert wrong[3] < 0.002 < 0.3 < wrong[2]
+
+    def test_what_a_workload_leaves_out_is_unknown(self):
+        estimator = PrivateNetwork(rho=1.0, state_names=STATES, workload={("rain", "wet", "mood"): 1.0}).fit(records())
+        assert not estimator.graph_.degree("coin")
+        bounds = estimator.errors_.set_index(["first", "second"])["error_bound"]
+        assert {name for pair in bounds.index[bounds.isna()] for name in pair} == set(STATES)
+        assert bounds.isna().sum() == 3 and all("coin" in pair for pair in bounds.index[bounds.isna()])
 
     def test_public_edges(self):
         estimator = PrivateNetwork(
@@ -365,11 +398,11 @@ def test_an_interrupted_search_keeps_what_was_paid_for(monkeypatch):
     """Ctrl-C in the middle of a refit: the exception has all tables released so far, and they can be learned from."""
     true, calls = network_estimate.estimate_network, []
 
-    def interrupted(noisy, before=None):
+    def interrupted(noisy, before=None, tree=None):
         calls.append(1)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return true(noisy, before)
+        return true(noisy, before, tree)
 
     monkeypatch.setattr(network.run, "__defaults__", (None, interrupted))
     table = PrivateTable(records(), STATES, ledger=Budget(rho=1.0))
@@ -380,4 +413,5 @@ def test_an_interrupted_search_keeps_what_was_paid_for(monkeypatch):
     assert table.ledger.left == ZCDP(0.0)
     assert "paid for" in caught.value.__notes__[0]
     again = PrivateNetwork().fit_release(release)
-    assert again.graph_.number_of_edges() == len({frozenset(scope) for scope in release.scopes[len(STATES) :]})
+    pairs = {frozenset(pair) for scope in release.scopes for pair in itertools.combinations(scope, 2)}
+    assert edges(again) == pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +10,12 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
-from pgmpy_dp.plans import network
+from pgmpy_dp.plans import network, network_candidates
 from pgmpy_dp.plans.network import NetworkSettings, run
+from pgmpy_dp.plans.network_candidates import Candidates
+from pgmpy_dp.plans.network_shares import network_shares
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
@@ -20,7 +24,8 @@ from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
-from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.private.sensitive import Release, Sensitive
+from pgmpy_dp.schema import Schema
 from tests.private import audit
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
@@ -122,8 +127,15 @@ class TestCost:
         ("settings", "error", "message"),
         [
             ({"required": "ab"}, TypeError, "required_edges='ab'"),
-            ({"required": [("a", "a")]}, ValueError, "pair of different"),
-            ({"required": [("a", "b", "c")]}, ValueError, "pair of different"),
+            ({"required": [("a", "a")]}, ValueError, "sets of up to 8 different"),
+            ({"required": [("a",)]}, ValueError, "sets of up to 8 different"),
+            ({"forbidden": [tuple("abcdefghi")]}, ValueError, "sets of up to 8 different"),
+            ({"required": [("a", "b", "c")], "forbidden": [("c", "a")]}, ValueError, "both have"),
+            ({"max_order": 1}, ValueError, "max_order=1"),
+            ({"max_order": 9}, ValueError, "max_order=9"),
+            ({"workload": {("a", "b"): 0.0}}, ValueError, r"workload\[\('a', 'b'\)\]=0"),
+            ({"workload": {"ab": 1.0}}, TypeError, "workload holds 'ab'"),
+            ({"workload": [("a",)]}, ValueError, "workload holds"),
             ({"forbidden": ["ab"]}, TypeError, "forbidden_edges holds 'ab'"),
             ({"required": [("a", "b")], "forbidden": [("b", "a")]}, ValueError, "both have"),
             ({"max_clique_cells": 3}, ValueError, "max_clique_cells=3"),
@@ -140,11 +152,56 @@ class TestCost:
 
 class TestChoices:
     def test_the_strongest_pairs_come_first(self):
-        release = run(private(), NetworkSettings(n_rounds=2), Budget(rho=100.0))
+        release = run(private(), NetworkSettings(n_rounds=2, max_order=2), Budget(rho=100.0))
         assert release.scopes[4:6] == (("a", "b"), ("c", "d"))
 
+    @pytest.mark.parametrize("budget", [Budget(rho=10.0), Budget(epsilon=30.0)], ids=str)
+    def test_triples_that_no_pair_tells_of_are_found(self, budget):
+        rng = np.random.default_rng(1)
+        a, c, d = rng.integers(0, 2, (3, 2000))
+        data = pd.DataFrame({"a": a, "b": np.where(rng.random(2000) < 0.9, a ^ c, 2), "c": c, "d": d})
+        release = run(private(data), NetworkSettings(n_rounds=4), budget)
+        assert release.scopes[4] == ("a", "b", "c")
+        pairs = run(private(data), NetworkSettings(n_rounds=4, max_order=2), budget)
+        assert max(map(len, pairs.scopes)) == 2
+
+    def test_of_many_variables_a_round_measures_several_sets_without_a_common_pair(self):
+        rng = np.random.default_rng(2)
+        common = rng.integers(0, 2, 400)
+        data = pd.DataFrame({f"v{k}": np.where(rng.random(400) < 0.8, common, 1 - common) for k in range(48)})
+        states = {name: [0, 1] for name in data}
+        calls = []
+        release = run(
+            private(data, states=states),
+            NetworkSettings(n_rounds=9, max_order=2),
+            Budget(rho=0.5),
+            calls.append,
+        )
+        rounds = [record["round"] for record in release.public["rounds"]]
+        assert len(rounds) == 3 * len(calls) and rounds == sorted(rounds)
+        for number in set(rounds):
+            together = [scope for scope, k in zip(release.scopes[48:], rounds, strict=True) if k == number]
+            assert len(set(together)) == 3
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove")) / 0.5 <= 1
+
+    def test_forbidden_sets_are_never_measured(self):
+        banned = [("c", "a"), ("b", "c", "d")]
+        release = run(private(), NetworkSettings(forbidden=banned, max_order=4), Budget(rho=100.0))
+        assert len(release.scopes) > 4
+        for names in banned:
+            assert not any(set(names) <= set(scope) for scope in release.scopes)
+
+    def test_a_workload_decides_what_is_measured(self):
+        release = run(private(), NetworkSettings(workload=[("a", "d", "c")]), Budget(rho=1.0))
+        assert all(set(scope) <= {"a", "c", "d"} for scope in release.scopes[4:])
+        assert ["b"] not in release.public["settings"]["workload"]
+        # The misfit of c and d is a third of that of a and b.
+        for weight, first in ((1.0, ("a", "b")), (10.0, ("c", "d"))):
+            settings = NetworkSettings(n_rounds=4, workload={("a", "b"): 1.0, ("c", "d"): weight})
+            assert run(private(), settings, Budget(rho=10.0)).scopes[4] == first
+
     def test_rounds_grow_once_nothing_new_is_found(self):
-        release = run(private(), NetworkSettings(), Budget(rho=1.0))
+        release = run(private(), NetworkSettings(), Budget(rho=0.005))
         shares = [record["share"] for record in release.public["rounds"]]
         assert shares == sorted(shares)
         assert shares[0] == pytest.approx(0.9 / 16)
@@ -156,7 +213,7 @@ class TestChoices:
         release = run(private(), settings, Budget(rho=100.0))
         assert release.scopes[4] == ("a", "d")
         assert release.public["rounds"][0]["round"] == 0
-        assert release.scopes[5] == ("c", "d")
+        assert {"c", "d"} <= set(release.scopes[5])  # the pair, or one of the triples that have it
         assert ("a", "b") not in release.scopes
 
     def test_a_public_graph_gets_the_whole_rest(self):
@@ -183,25 +240,27 @@ class TestChoices:
         states = {name: [0, 1] for name in data}
         for limit, most in ((4, 5), (8, 9), (64, 15)):
             release = run(private(data, states=states), NetworkSettings(max_clique_cells=limit), Budget(rho=50.0))
-            edges = {scope for scope in release.scopes if len(scope) == 2}
+            edges = {pair for scope in release.scopes for pair in itertools.combinations(sorted(scope), 2)}
             assert len(edges) <= most  # of a tree; of a 2-tree; all
             assert len(edges) >= 5
 
     def test_only_noisy_tables_are_fitted_to(self):
         seen = []
 
-        def spy(noisy, before):
+        def spy(noisy, before, tree):
             seen.append(noisy)
-            return estimate_network(noisy, before)
+            return estimate_network(noisy, before, tree)
 
         calls = []
-        release = run(private(), NetworkSettings(), Budget(rho=0.1), lambda: calls.append(1), spy)
+        release = run(private(), NetworkSettings(), Budget(rho=0.1), calls.append, spy)
         last = seen[-1]
         assert last.cliques.scopes == release.scopes
         np.testing.assert_array_equal(last.counts, np.concatenate([value.ravel() for value in release.values]))
         for noisy in seen:
             np.testing.assert_array_equal(noisy.counts, last.counts[: len(noisy.counts)])
         assert len(calls) == len(seen) - 1 == len(release.public["rounds"])
+        assert calls == sorted(calls)
+        assert calls[-1] == 1.0
 
     @pytest.mark.parametrize("budget", BUDGETS, ids=str)
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -250,7 +309,12 @@ EXPECTED = {
 
 def fixed(noisy, before):
     """A public fit: what is chosen then says the most about the exact scores."""
-    return NetworkEstimate(noisy.merged(), np.zeros(noisy.cliques.n_cells), {p: t / 2 for p, t in EXPECTED.items()})
+    return Expecting(noisy.merged(), np.zeros(noisy.cliques.n_cells), None)
+
+
+class Expecting(NetworkEstimate):
+    def expected_tables(self, scopes):
+        return [EXPECTED[scope] for scope in scopes]
 
 
 def exact_tables(data):
@@ -312,6 +376,136 @@ def selection_law(scores, scale, gumbel):
             density = density * -np.expm1(-(t - other) / scale)
         chances.append(np.trapezoid(density, t))
     return np.log(chances)
+
+
+class TestCandidates:
+    @pytest.mark.parametrize(("most", "inside"), [(10, "all"), (8, "an edge"), (3, "connected")])
+    def test_where_all_are_too_many_those_beside_what_is_measured(self, most, inside, monkeypatch):
+        monkeypatch.setattr(network_candidates, "MOST_SETS", most)
+        sets = Candidates((2,) * 5, 3, 100, (), {})
+        edges = {(0, 1), (1, 3)}
+        found = sets.larger([(1, 0), (3, 1), (4,)], 100.0)
+        wanted = {
+            "all": list(itertools.combinations(range(5), 3)),
+            "an edge": [(0, 1, 2), (0, 1, 3), (0, 1, 4), (1, 2, 3), (1, 3, 4)],
+            "connected": [(0, 1, 3)],
+        }[inside]
+        assert found == wanted
+        assert inside == "all" or all(edges & set(itertools.combinations(scope, 2)) for scope in found)
+        assert sets.larger([], 100.0) == (wanted if inside == "all" else [])
+
+    def test_a_measured_triple_is_three_edges_and_larger_orders_grow_along_them(self, monkeypatch):
+        monkeypatch.setattr(network_candidates, "MOST_SETS", 4)
+        sets = Candidates((2,) * 6, 4, 100, (), {})
+        assert [scope for scope in sets.larger([(0, 2, 4), (4, 5)], 100.0) if len(scope) == 4] == [(0, 2, 4, 5)]
+
+    def test_large_and_forbidden_tables_are_left_out(self, monkeypatch):
+        sets = Candidates((2, 3, 4, 5), 4, 30, (frozenset({0, 1}),), {})
+        assert sets.larger([], 1e9) == []  # 60, 40 and 120 cells, and the forbidden ones
+        sets = Candidates((2, 3, 4, 5), 4, 60, (frozenset({0, 1}),), {})
+        assert sets.larger([], 1e9) == [(0, 2, 3), (1, 2, 3)] and sets.larger([], 59.5) == [(0, 2, 3)]
+        assert sets.pairs == sets.allowed == ((0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+        monkeypatch.setattr(network_candidates, "_MOST_CELLS", 50)
+        assert sets.larger([], 1e9) == [(0, 2, 3)]
+
+    def test_a_workload_of_sets_in_a_large_schema_is_searched_whole(self):
+        sets = Candidates((2,) * 500, 3, 100, (), {frozenset({3, 7, 400, 499}): 2.0, frozenset({3, 7}): 0.5})
+        assert len(sets.larger([], 100.0)) == 4 and len(sets.pairs) == 6
+        assert sets.weight((3, 7, 499)) == 2 * 3 + 0.5 * 2 and sets.weight((7, 400)) == 4.0 and not sets.weight((1, 2))
+
+
+class TestShares:
+    """Of rounds that follow the budget, the number of records and of candidates."""
+
+    @staticmethod
+    def shares(budget, p=6, adjacency="add_remove", **settings):
+        schema = Schema({f"v{k}": [0, 1] for k in range(p)})
+        return network_shares(schema, Adjacency(adjacency), NetworkSettings(**settings), budget)
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_never_exceed_the_budget(self, seed):
+        rng = np.random.default_rng(seed)
+        budget = BUDGETS[seed % 3] if seed % 2 else Budget(rho=float(10 ** rng.uniform(-4, 1)))
+        settings = {"one_way_share": rng.uniform(0.01, 0.99)}
+        if rng.random() < 0.5:
+            settings |= {"n_rounds": int(rng.integers(1, 99)), "selection_share": rng.uniform(0.01, 0.99)}
+        if rng.random() < 0.5:
+            settings["required"] = [("v0", "v1"), ("v1", "v2", "v3")]
+        shares = self.shares(budget, adjacency=("add_remove", "replace_one")[seed % 2], **settings)
+        n = float(10 ** rng.uniform(0, 8))
+        left = 1 - shares.one_way - len(shares.required) * shares.each_required
+        assert left == shares.rounds > 0
+        share = shares.start(n)
+        assert 0 < shares.first_round <= share <= left
+        while left > 0:
+            spent = left if left < 2 * share else share
+            selecting = spent * shares.selecting(spent, n, int(rng.integers(1, 5000)))
+            assert 0 < selecting < spent
+            left -= spent
+            share *= 1 + int(rng.integers(2))
+        assert left == 0
+
+    def test_what_selects_grows_with_candidates_and_falls_with_records_and_budget(self):
+        for weak, strong in ((Budget(rho=1e-4), Budget(rho=1e-3)), (Budget(epsilon=0.1), Budget(epsilon=0.4))):
+            parts = [
+                shares.selecting(shares.first_round * 8, n, count)
+                for shares, n, count in (
+                    (self.shares(strong), 1e6, 10),
+                    (self.shares(weak), 8e3, 20),
+                    (self.shares(weak), 8e3, 60),
+                    (self.shares(weak), 1e2, 1000),
+                )
+            ]
+            assert parts[0] == Fraction(1, 10) and parts[-1] == Fraction(7, 20)
+            assert parts == sorted(parts) and parts[1] < parts[2]
+        assert self.shares(weak, selection_share=0.5).selecting(Fraction(1, 9), 1e6, 10) == Fraction(1, 2)
+
+    def test_precise_records_have_more_rounds(self):
+        shares = self.shares(Budget(rho=0.5))
+        starts = [shares.start(n) for n in (1, 4000, 1e5, 1e7)]
+        assert starts[0] == starts[1] == shares.rounds / 24 > starts[2] > starts[3] == shares.first_round
+        assert self.shares(Budget(rho=0.5), n_rounds=5).start(1e7) == shares.rounds / 5
+
+
+class TestWeights:
+    tables = [np.array([0, 5]), np.array([[3, 0], [1, 10**12]]), np.array([7])]
+    expected = [np.array([2.4, 1.0]), np.zeros((2, 2)), np.array([-1e30])]
+
+    def scores(self, tables, weights, offsets=None):
+        made = [Sensitive(table, Adjacency.ADD_REMOVE, 1.0, 1.0, 1.0) for table in tables]
+        return misfit_scores(made, self.expected, offsets, weights)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_score_is_the_weighted_distance_rounded_down(self, seed):
+        rng = np.random.default_rng(seed)
+        weights = rng.random(3) ** 4 + 1e-300
+        parts = [max(int(weight / weights.max() * 1024), 1) for weight in weights]
+        limit = (1 << 60) // 4
+        distances = [6, 10**12 + 4, limit + 7]
+        exact = self.scores(self.tables, weights.tolist())
+        assert exact.value.tolist() == [d * part // 1024 for d, part in zip(distances, parts, strict=True)]
+        assert exact.linf == 1.0
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_no_weighted_score_moves_by_more_than_the_record(self, seed):
+        rng = np.random.default_rng(seed)
+        weights, offsets = rng.random(3).tolist(), (100 * rng.normal(size=3)).tolist()
+        before = self.scores(self.tables, weights, offsets).value
+        for sign in (-1, 1):
+            for table in self.tables:
+                for cell in np.ndindex(table.shape):
+                    table[cell] += sign
+                    assert np.abs(self.scores(self.tables, weights, offsets).value - before).max() <= 1
+                    table[cell] -= sign
+
+    @pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0, 1.0], [1.0, np.nan, 1.0], [1.0, np.inf, 1.0]])
+    def test_others_are_refused(self, weights):
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            self.scores(self.tables, weights)
+        curator = tables.TableCurator(private(), Budget(rho=1.0), what="", columns=[])
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            curator.worst_fit([("a",), ("c",), ("d",)], [np.zeros(2)] * 3, 0.5, weights=weights)
+        assert curator.left == 1
 
 
 @pytest.mark.slow  # replay holds sensitivities, scales and shares

@@ -48,7 +48,7 @@ class Answer:
     ----------
     operator : str
     arguments : mapping
-        Public arguments, as the operator checked them.
+        Public arguments, as the operator checked them; of very many, their number.
     share : Fraction
         Of the curator's cost.
     mechanism : str
@@ -482,10 +482,12 @@ class Curator:
         eta: Fraction | float = 0,
         keep: bool = True,
         of_units: bool = False,
+        noted: Mapping[str, Any] | None = None,
     ) -> Any:
         """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit.
 
-        Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end.
+        Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end. So
+        would large arguments, in whose place others are (`noted`).
         An operator whose proof is for units, with all their records, says so (`of_units`) and has a unit's cost to
         spend.
         """
@@ -506,7 +508,8 @@ class Curator:
                         value.flags.writeable = False  # the release says what was answered, whatever a plan does
                 self._answered = True
                 if keep:
-                    self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
+                    said = arguments if noted is None else noted
+                    self._answers.append(Answer(operator, said, share, exact.name, values, exact.noise))
                 return values
             finally:
                 self._answering = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
@@ -18,7 +19,8 @@ from pgmpy_dp.private.curator.fields import FieldCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.curator.votes import VotingCurator
 from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivity
-from pgmpy_dp.private.data.pair_scores import misfit_scores
+from pgmpy_dp.private.data.kept_tables import KeptTables
+from pgmpy_dp.private.data.pair_scores import joined_misfit_scores
 from pgmpy_dp.private.data.table import (
     PrivateTable,
     contingency_tables,
@@ -43,6 +45,8 @@ __all__ = [
 ]
 
 Scope = tuple[Hashable, ...]
+
+_TABLES_AT_ONCE = 50_000  # of counting, before they are kept in one array
 
 
 def rehearsed_tables(
@@ -125,7 +129,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
 
     def _start(self, *facts: Any) -> None:
         super()._start(*facts)
-        self._kept: dict[tuple[int, Scope], Sensitive] = {}  # by the parts in which records count
+        self._kept: dict[int, KeptTables] = {}  # by the parts in which records count
+        self._shapes: dict[Scope, tuple[int, ...]] = {}  # of scopes that were checked
         self._fine: dict[str, Any] | None = None
 
     def _child(self, data: Any) -> Self:
@@ -187,7 +192,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
                 "tables": len(self.arrays),
                 "places": [[encode_label(name), found] for name, found in changed.items()],
             }
-            self._data, self._kept = self._data._merged(schema, changed), {}
+            self._data, self._kept, self._shapes = self._data._merged(schema, changed), {}, {}
 
     def tables(
         self, scopes: Sequence[Sequence[Hashable]], share: Fraction | float, weights: Sequence[float] | None = None
@@ -282,9 +287,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     def worst_fit(
         self,
         scopes: Sequence[Sequence[Hashable]],
-        expected: Sequence[np.ndarray],
+        expected: Sequence[np.ndarray] | np.ndarray,
         share: Fraction | float,
-        offsets: Sequence[float] | None = None,
+        offsets: Sequence[float] | np.ndarray | None = None,
+        weights: Sequence[float] | np.ndarray | None = None,
     ) -> int:
         """Position of the scope whose table is about the furthest from what a model expects.
 
@@ -292,12 +298,15 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         ----------
         scopes : sequence of sequences of variable names
             Candidates, at least one. Their exact tables are kept, so that asking again is quick.
-        expected : sequence of ndarray
-            Counts that the model expects, of the shapes of the tables: functions of what was released. They are rounded
-            to integers; NaN counts as 0.
+        expected : sequence of ndarray, or ndarray of shape (sum of the tables' cells,)
+            Counts that the model expects, of the shapes of the tables, or in one vector, each table in C order:
+            functions of what was released. They are rounded to integers; NaN counts as 0.
         share : Fraction or float
         offsets : sequence of float, optional
-            Subtracted from the scores; default 0.
+            Subtracted from the distances; default 0.
+        weights : sequence of float, optional
+            Positive: how much each table's distance counts. Only their ratios matter, and those in steps of 1/1024 of
+            the largest. Default: equally.
 
         Returns
         -------
@@ -308,13 +317,14 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         BudgetExceeded
             If less than the share is left; nothing is spent.
         TypeError, ValueError
-            For unknown variables and tables of other shapes; nothing is spent.
+            For unknown variables, tables of other shapes and weights that are not positive; nothing is spent.
 
         Notes
         -----
         Privacy
-            *Sensitivity.* The score ``norm1(n - round(m)) - floor(offset)`` moves by at most 1 under ``add_remove``, 2
-            under ``replace_one`` (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`).
+            *Sensitivity.* The score ``floor(w norm1(n - round(m))) - floor(w offset)`` of a scope with the weight w,
+            of which the largest is 1, moves by at most 1 under ``add_remove``, 2 under ``replace_one``
+            (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`).
 
             *Guarantee.* The share s of the cost: Gumbel noise of scale ``D/sqrt(2 s rho)``, or exponential noise of
             scale ``2 D/(s epsilon)``, D being 1 or 2 (:mod:`pgmpy_dp.private.noise.selection`).
@@ -322,28 +332,39 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             *Source.* McKenna, Mullins, Sheldon and Miklau 2022; Cesar and Rogers 2021.
         """
         checked = self._checked(scopes)
-        public = [np.asarray(table, dtype=np.float64) for table in expected]
-        shapes = [tuple(self.schema.cardinality(name) for name in scope) for scope in checked]
-        if [table.shape for table in public] != shapes:
-            raise ValueError(
-                f"expected has tables of the shapes {[table.shape for table in public]}, scopes have {shapes}; pass "
-                "one table per scope, axes in its order"
-            )
-        floors = np.zeros(len(checked)) if offsets is None else np.asarray(offsets, dtype=np.float64)
+        shapes = [self._shapes[scope] for scope in checked]
+        sizes = np.fromiter(map(math.prod, shapes), dtype=np.int64, count=len(shapes))
+        if isinstance(expected, np.ndarray) and expected.shape == (int(sizes.sum()),):
+            public = np.array(expected, dtype=np.float64)
+        else:
+            given = [np.asarray(table, dtype=np.float64) for table in expected]
+            if [table.shape for table in given] != shapes:
+                raise ValueError(
+                    f"expected has tables of the shapes {[table.shape for table in given]}, scopes have {shapes}; pass "
+                    "one table per scope, axes in its order, or all of them in one vector"
+                )
+            public = np.concatenate([table.ravel() for table in given])
+        floors = np.zeros(len(checked)) if offsets is None else np.array(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
+        counted = None if weights is None else np.array(weights, dtype=np.float64)
+        positive = counted is None or bool((counted > 0).all() and np.isfinite(counted).all())
+        if counted is not None and not (positive and counted.shape == (len(checked),)):
+            raise ValueError(f"weights={weights!r} must be {len(checked)} positive finite numbers, one per scope")
         grid = share_grid(self._data, misfit_scale(self.adjacency, self.cost, checked_share(share)))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
-            missing = [scope for scope in dict.fromkeys(checked) if (grid, scope) not in self._kept]
-            made = self._exact(missing, grid)
-            self._kept.update(zip([(grid, scope) for scope in missing], made, strict=True))
-            exact = self._exact(checked, grid)
-            scores = misfit_scores(exact, [grid * table for table in public], (grid * floors).tolist())
-            return NoisyMax.of(scores, cost, s)
+            kept = self._kept.setdefault(grid, KeptTables())
+            missing = [scope for scope in dict.fromkeys(checked) if scope not in kept]
+            for start in range(0, len(missing), _TABLES_AT_ONCE):
+                some = missing[start : start + _TABLES_AT_ONCE]
+                kept.add(some, contingency_tables(self._data, some, grid))
+            exact = kept.joined(checked, sizes)
+            return NoisyMax.of(joined_misfit_scores(exact, sizes, grid * public, grid * floors, counted), cost, s)
 
-        arguments = {"scopes": checked, "expected": public, "offsets": floors, **self._places}
-        return self._answer("worst_fit", arguments, share, mechanism)
+        arguments = {"scopes": checked, "expected": public, "offsets": floors, "weights": counted, **self._places}
+        # Thousands of tables each time: what a release needs of them is which one it was.
+        return self._answer("worst_fit", arguments, share, mechanism, noted={"candidates": len(checked)})
 
     def split(self, n_parts: int) -> AbstractContextManager[list[TableCurator]]:
         """Curators of disjoint random parts of the records, each with all that this one has left.
@@ -403,14 +424,25 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         return {} if self._fine is None else {"places": self._fine["places"]}
 
     def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
-        checked = checked_scopes(scopes)
-        require_scopes(self.schema, checked)
-        return checked
+        known = self._shapes
+        if not isinstance(scopes, list | tuple):
+            scopes = checked_scopes(scopes)
+        try:
+            new = [scope for scope in scopes if scope not in known]  # rounds ask about the same ones again and again
+        except TypeError:  # lists, or no sequence at all
+            new = scopes = checked_scopes(scopes)  # type: ignore[assignment]
+        if new or len(scopes) == 0:
+            checked = checked_scopes(new)
+            require_scopes(self.schema, checked)
+            sizes = self.schema.cardinalities
+            known.update((scope, tuple(sizes[name] for name in scope)) for scope in checked)
+        return tuple(scopes)  # all of them are tuples, or would not be known
 
     def _exact(self, scopes: Sequence[Scope], grid: int) -> list[Sensitive]:
-        missing = [scope for scope in scopes if (grid, scope) not in self._kept]
+        kept = self._kept.setdefault(grid, KeptTables())
+        missing = [scope for scope in scopes if scope not in kept]
         counted = iter(contingency_tables(self._data, missing, grid) if missing else ())
-        return [self._kept[grid, scope] if (grid, scope) in self._kept else next(counted) for scope in scopes]
+        return [kept.table(scope, self._shapes[scope]) if scope in kept else next(counted) for scope in scopes]
 
 
 def checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import UnitBudget
-from pgmpy_dp.private.data.contingency import count, match_sensitivity, table_sensitivity
+from pgmpy_dp.private.data.contingency import count_all, match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.frame import encode_and_match, read_cells
 from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
@@ -284,7 +284,7 @@ def contingency_tables(
     records = table._records
     grid = share_grid(table) if grid is None else grid
     if isinstance(records, np.ndarray):
-        counts = [count(records, cardinalities, scope) for scope in columns]
+        counts = count_all(records, cardinalities, columns)
     elif isinstance(records, UnitRecords):
         counts = records.counts(columns, grid)
     else:

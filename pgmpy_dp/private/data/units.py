@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pgmpy_dp.private.data.coding import DROPPED
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import count_all
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
 from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells, undeclared
 from pgmpy_dp.private.data.pushdown import merged_codes
@@ -123,7 +123,7 @@ class UnitRecords:
     def counts(self, scopes: Sequence[Sequence[int]], grid: int = GRID) -> list[np.ndarray]:
         """Exact tables of counts, one per scope of positions in the schema; of shares in units of 1/`grid`."""
         cardinalities, weights = list(self._schema.cardinalities.values()), self.weights(grid)
-        return [count(self.codes(), cardinalities, scope, weights) for scope in scopes]
+        return count_all(self.codes(), cardinalities, scopes, weights)
 
     def matched(self, grid: int = GRID) -> np.ndarray | None:
         """As :func:`~pgmpy_dp.private.data.frame.encode_and_match`, of the records that count; None for a part."""
