@@ -114,8 +114,8 @@ def run(
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(rho=1.0))
     >>> release = run(table, NetworkSettings(n_rounds=3), Budget(rho=1.0))
-    >>> release.scopes[:4], str(release.guarantee), str(table.ledger.left)
-    ((('a',), ('b',), ('c',), ('a', 'b')), '1-zCDP', '0-zCDP')
+    >>> release.scopes[:3], str(release.guarantee), str(table.ledger.left)
+    ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
     budget = require_table_and_budget(table, budget, by_shares=True)
     shares = network_shares(table.schema, table.adjacency, settings, budget)
@@ -180,8 +180,10 @@ class _Search:
 
     def measure_worst(self, number: int, spent: Fraction) -> bool:
         """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
-        shares, allowed, chosen, facts = self.shares, self._candidates(number, spent / self.shares.in_a_round), [], []
-        share = spent / shares.in_a_round
+        chosen: list[Scope] = []
+        facts: list[dict[str, Any]] = []
+        shares, share = self.shares, spent / self.shares.in_a_round
+        allowed = self._candidates(number, share)
         selecting = share * shares.selecting(share, self.n_records, len(allowed))
         noise, scale = shares.expected_noise(share - selecting), misfit_scale(shares.adjacency, shares.cost, selecting)
         expected = dict(zip(allowed, self.fit.expected_tables(allowed), strict=True))
