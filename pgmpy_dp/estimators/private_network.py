@@ -154,7 +154,7 @@ class PrivateNetwork(BaseStructureEstimator):
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         measured = [scope for scope in release.scopes if len(scope) > 1]
         place = {name: k for k, name in enumerate(release.schema.variables)}
-        pairs = (pair for scope in measured for pair in itertools.combinations(sorted(scope, key=place.get), 2))
+        pairs = (pair for scope in measured for pair in itertools.combinations(sorted(scope, key=place.__getitem__), 2))
         edges = list(dict.fromkeys(pairs))
         graph, model, fitted = network_on_edges(type(self).__name__, release, edges, privacy)
         noisy = noisy_marginals(release, release.schema.variables)

@@ -119,8 +119,8 @@ def run(
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(rho=1.0))
     >>> release = run(table, NetworkSettings(n_rounds=3), Budget(rho=1.0))
-    >>> release.scopes[:4], str(release.guarantee), str(table.ledger.left)
-    ((('a',), ('b',), ('c',), ('a', 'b')), '1-zCDP', '0-zCDP')
+    >>> release.scopes[:3], str(release.guarantee), str(table.ledger.left)
+    ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
     budget = require_table_and_budget(table, budget)
     shares = network_shares(table.schema, table.adjacency, settings, budget)

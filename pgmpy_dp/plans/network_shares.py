@@ -319,7 +319,7 @@ def checked_workload(argument: str, sets: Any) -> Workload:
 
 def workload_weights(schema: Schema, encoded: Iterable[tuple[list, float]]) -> Callable[[Iterable[Hashable]], float]:
     """The weight of a set of names under the workload that a release was made for."""
-    released = [([decode_label(name) for name in wanted], float(weight)) for wanted, weight in encoded]
+    released = [(tuple(decode_label(name) for name in wanted), float(weight)) for wanted, weight in encoded]
     scopes = _positions(schema, "workload", [names for names, _ in released])
     sets = Candidates((), 2, 0, (), {frozenset(s): w for s, (_, w) in zip(scopes, released, strict=True)})
     return lambda names: sets.weight([schema.variables.index(name) for name in names])
