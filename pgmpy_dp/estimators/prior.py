@@ -1,0 +1,192 @@
+"""A model to learn around: public, or learned from an earlier release; in the states of another schema where need be."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
+
+from pgmpy_dp.estimators.conversion import factors_to_log_linear
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.collective_prior import tables_of_prior
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.plans.fine_grids import fine_states
+from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Number, Schema
+
+__all__ = ["Prior"]
+
+_KINDS = "a MarkovNetwork, pgmpy's Markov or Bayesian network, a LogLinearModel, a Release, or the file of one"
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What an estimator's argument ``prior`` comes to.
+
+    Attributes
+    ----------
+    model : LogLinearModel
+    declared : dict of variable to Number or tuple of states
+        What the states of the prior were, before any were merged; empty for a `LogLinearModel`, which has numbers only.
+    states : dict of variable to tuple
+        The prior's own states.
+    within : dict of variable to Values
+        How values are distributed within them, where that is not uniform.
+    privacy : Privacy, optional
+        Of the release that it was learned from; None for what is public.
+    """
+
+    model: LogLinearModel
+    declared: Mapping[Hashable, Number | tuple]
+    states: Mapping[Hashable, tuple]
+    within: Mapping[Hashable, Values]
+    privacy: Privacy | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> Prior:
+        """The prior that an argument says.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is none; the message names the argument.
+        """
+        if isinstance(given, str | os.PathLike):
+            given = _read(given)
+        if isinstance(given, Release):
+            given = _learned_from(given)
+        if isinstance(given, LogLinearModel):
+            found = cls(given, {}, {}, {})
+        elif isinstance(given, MarkovNetwork):
+            states = {name: tuple(given.states[name]) for name in given.nodes if name in given.states}
+            numbers = {name: number for name, number in given.numbers.items() if name not in given.within}
+            merged = {name: _as_declared(values.declared) for name, values in given.within.items()}
+            found = cls(given.to_log_linear(), {**states, **numbers, **merged}, states, given.within, given.privacy)
+        elif isinstance(given, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
+            network = given.to_markov_model() if isinstance(given, DiscreteBayesianNetwork) else given
+            model = factors_to_log_linear(network.factors, network.nodes, DEFAULT_MEMORY_LIMIT, "auto")
+            states = {name: tuple(of[name]) for f in network.factors for of in (f.state_names,) for name in f.variables}
+            found = cls(model, states, states, {})
+        else:
+            raise TypeError(f"prior={given!r} is a {type(given).__name__}; pass {_KINDS}")
+        if found.model.inference == "exact" and not found.model.is_possible:
+            raise ValueError("prior gives every record the probability 0; correct its factors")
+        return found
+
+    def check(self, schema: Schema) -> None:
+        """ValueError for a variable whose states cannot be told in those of the schema.
+
+        Numbers may be divided otherwise, and states be in another order; variables that one of the two lacks are
+        left out of account.
+        """
+        sizes = dict(zip(self.model.cliques.variables, self.model.cliques.cardinalities, strict=True))
+        for name in schema:
+            if name not in sizes:
+                continue
+            wanted, own = schema[name], self.declared.get(name)
+            if own is None:
+                fits = not isinstance(wanted, Number) or wanted.divided
+                fits = fits and sizes[name] == schema.cardinality(name)
+            elif isinstance(wanted, Number):
+                fits = isinstance(own, Number) or (wanted.divided and own == schema.states[name])
+            else:
+                fits = not isinstance(own, Number) and set(own) == set(schema.states[name])
+            if not fits:
+                what = f"{sizes[name]} states" if own is None else repr(own)
+                raise ValueError(
+                    f"prior has {what} for the variable {name!r}, the schema has {wanted!r}: rename or merge the "
+                    "prior's states, or remove the variable from it, which leaves it without a prior"
+                )
+        if not any(name in sizes for name in schema):
+            raise ValueError(f"prior has none of the variables {list(schema)}; pass one that has some, or prior=None")
+
+    def tables(self, scopes: Sequence[tuple], release: Release) -> list[np.ndarray]:
+        """What the prior says of sets of variables, in the states of a release.
+
+        Parameters
+        ----------
+        scopes : sequence of tuples of variables
+        release : Release
+            Of a schema that `check` took.
+
+        Returns
+        -------
+        list of ndarray
+            Probabilities, see `tables_of_prior`.
+        """
+        schema, within = release.schema, fine_states(release)
+        known = {name for scope in scopes for name in scope if name in self.model.cliques.position}
+        maps = {name: self._translation(name, schema, within.get(name)) for name in known}
+        found = tables_of_prior(self.model, scopes, schema.cardinalities)
+        for k, scope in enumerate(scopes):
+            for axis, name in enumerate(scope):
+                if maps.get(name) is not None:
+                    found[k] = np.moveaxis(np.tensordot(found[k], maps[name], axes=(axis, 0)), -1, axis)
+        return found
+
+    def _translation(self, name: Hashable, schema: Schema, within: Values | None) -> np.ndarray | None:
+        """P(state of the schema | state of the prior); None where they are the same."""
+        own, theirs = self.states.get(name), schema.states[name]
+        values, number = self.within.get(name), schema.numbers.get(name)
+        declared = self.declared.get(name)
+        if own is None or (own == theirs and (number is not None or (values is None and within is None))):
+            return None
+        if number is not None and isinstance(declared, Number):
+            values = Values(declared) if values is None else values
+            spans = [values.shares(low, high, "both" if closed else "left") for low, high, closed in number.spans()]
+            others = [np.array([state == other for state in own], dtype=float) for other in theirs[len(spans) :]]
+            shares = np.array([*spans, *others]).T
+        else:
+            finer = own if values is None else values.finer
+            split = np.eye(len(own))
+            if values is not None and values.state is not None:
+                split = np.zeros((len(own), len(finer)))
+                split[values.state, np.arange(len(finer))] = values.within
+            coarser = {state: k for k, state in enumerate(theirs)}
+            if within is not None and within.state is not None:
+                coarser = dict(zip(within.finer, within.state.tolist(), strict=True))
+            joined = np.zeros((len(finer), len(theirs)))
+            joined[np.arange(len(finer)), [coarser[state] for state in finer]] = 1.0
+            shares = split @ joined
+        totals = shares.sum(axis=1, keepdims=True)
+        # What has no state any more, such as missing numbers, says nothing about the others.
+        return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), 1.0 / len(theirs))
+
+
+def _as_declared(declared: Number | Sequence) -> Number | tuple:
+    return declared if isinstance(declared, Number) else tuple(declared)
+
+
+def _read(path: str | os.PathLike) -> MarkovNetwork | Release:
+    """The model or the release in a file."""
+    if not os.path.isfile(path):
+        raise ValueError(f"prior={os.fspath(path)!r} is no file; pass that of a model or of a release")
+    try:
+        return MarkovNetwork.load(path)
+    except ValueError as no_model:
+        try:
+            return Release.load(os.fspath(path))
+        except ValueError:
+            raise ValueError(f"prior={os.fspath(path)!r} is neither a model's file nor a release's") from no_model
+
+
+def _learned_from(release: Release) -> MarkovNetwork:
+    """The model that `CollectiveMAP` learns from all tables of a release."""
+    if release.kind != "marginals":
+        raise ValueError(f"prior is a release of kind {release.kind!r}, without tables; pass the model learned from it")
+    graph = nx.Graph()
+    graph.add_nodes_from(name for name in release.schema if any(name in scope for scope in release.scopes))
+    graph.add_edges_from(pair for scope in release.scopes for pair in itertools.combinations(scope, 2))
+    model = collective_map(noisy_marginals(release, tuple(graph.nodes)), inference="auto").model
+    return MarkovNetwork.from_log_linear(model, graph, release.schema, Privacy.of(release), fine_states(release))
