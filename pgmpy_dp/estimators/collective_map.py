@@ -10,7 +10,7 @@ import numpy as np
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior import ParameterPosterior
-from pgmpy_dp.estimators.prior import Prior
+from pgmpy_dp.estimators.prior import given_prior
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.cliques import Cliques
@@ -108,27 +108,18 @@ class CollectiveMAP(BaseMarginalsEstimator):
     variance_shape: float = VARIANCE_SHAPE
     prior: Any = None
 
-    def _prior(self) -> Prior | None:
-        """The prior, read or learned once for each that is passed."""
-        if self.prior is None:
-            return None
-        known = getattr(self, "_prior_read", None)
-        if known is None or known[0] is not self.prior:
-            self._prior_read = known = self.prior, Prior.of(self.prior)
-        return known[1]
-
     def _prior_privacy(self) -> Privacy | None:
-        prior = self._prior()
+        prior = given_prior(self)
         return None if prior is None else prior.privacy
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
-        cliques, prior = super()._checked_cliques(graph, schema, scopes), self._prior()
+        cliques, prior = super()._checked_cliques(graph, schema, scopes), given_prior(self)
         if prior is not None:
             prior.check(schema.subset(name for name in schema if name in graph))
         return cliques
 
     def _learn_from(self, release: Release, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        prior = self._prior()
+        prior = given_prior(self)
         if prior is None:
             return self._learn(noisy, progress)
         return collective_map_with_prior(noisy, prior.tables(noisy.cliques.scopes, release), **self._how(progress))

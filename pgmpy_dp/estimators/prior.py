@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
@@ -15,17 +15,19 @@ from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from pgmpy_dp.estimators.conversion import factors_to_log_linear
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
-from pgmpy_dp.models.collective_prior import tables_of_prior
+from pgmpy_dp.models.collective_prior import prior_potentials, tables_of_prior
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.scope_marginals import largest_clique
 from pgmpy_dp.plans.fine_grids import fine_states
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema
 
-__all__ = ["Prior"]
+__all__ = ["Prior", "given_prior"]
 
 _KINDS = "a MarkovNetwork, pgmpy's Markov or Bayesian network, a LogLinearModel, a Release, or the file of one"
 
@@ -135,6 +137,52 @@ class Prior:
                     found[k] = np.moveaxis(np.tensordot(found[k], maps[name], axes=(axis, 0)), -1, axis)
         return found
 
+    def own_tables(
+        self, release: Release, measured: Sequence[tuple], forbidden: Sequence[tuple], max_clique_cells: int
+    ) -> dict[tuple, np.ndarray]:
+        """The prior's own tables of several variables, for a model to have beside those that were measured.
+
+        Parameters
+        ----------
+        release : Release
+        measured : sequence of scopes
+            What the model has in any case; tables within these are left out.
+        forbidden : sequence of sets of variables
+            No table has all variables of one of these.
+        max_clique_cells : int
+            Of the junction tree of the model, which tables that would exceed it are left out of.
+
+        Returns
+        -------
+        dict of scope to ndarray
+            Probabilities in the states of the release: of up to three variables, pairs in place of larger tables.
+        """
+        schema = release.schema
+        singles = [(name,) for name in schema.variables]
+        layout = Cliques(schema.variables, tuple(schema.cardinalities.values()), (*singles, *measured))
+        held, wanted = [set(scope) for scope in measured], []
+        for scope in self.model.cliques.scopes:
+            known = [name for name in schema.variables if name in scope]
+            wanted += [tuple(known)] if len(known) <= 3 else itertools.combinations(known, 2)
+        for scope in dict.fromkeys(sorted(wanted, key=len, reverse=True)):
+            banned = any(set(names) <= set(scope) for names in forbidden)
+            if len(scope) < 2 or banned or any(set(scope) <= other for other in held):
+                continue
+            if largest_clique(layout, [tuple(layout.position[name] for name in scope)]) <= max_clique_cells:
+                held.append(set(scope))
+                layout = replace(layout, scopes=(*layout.scopes, scope))
+        scopes = list(layout.scopes[len(singles) + len(measured) :])
+        return dict(zip(scopes, self.tables(scopes, release), strict=True))
+
+    def base(self, release: Release, forbidden: Sequence[tuple], max_clique_cells: int) -> LogLinearModel:
+        """The prior as a model in the states of a release, whose junction tree is small enough."""
+        tables = self.own_tables(release, (), forbidden, max_clique_cells)
+        scopes = [(name,) for name in release.schema.variables]
+        singles = dict(zip(scopes, self.tables(scopes, release), strict=True))
+        sizes = tuple(release.schema.cardinalities.values())
+        cliques = Cliques(release.schema.variables, sizes, (*singles, *tables))
+        return LogLinearModel(cliques, prior_potentials(cliques, [*singles.values(), *tables.values()]))
+
     def _translation(self, name: Hashable, schema: Schema, within: Values | None) -> np.ndarray | None:
         """P(state of the schema | state of the prior); None where they are the same."""
         own, theirs = self.states.get(name), schema.states[name]
@@ -162,6 +210,16 @@ class Prior:
         totals = shares.sum(axis=1, keepdims=True)
         # What has no state any more, such as missing numbers, says nothing about the others.
         return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), 1.0 / len(theirs))
+
+
+def given_prior(estimator: Any) -> Prior | None:
+    """An estimator's prior, read or learned once for each that is passed."""
+    if estimator.prior is None:
+        return None
+    known = getattr(estimator, "_prior_read", None)
+    if known is None or known[0] is not estimator.prior:
+        estimator._prior_read = known = estimator.prior, Prior.of(estimator.prior)
+    return known[1]
 
 
 def _as_declared(declared: Number | Sequence) -> Number | tuple:

@@ -132,7 +132,12 @@ def composed(first: Guarantee, second: Guarantee) -> Guarantee:
     if isinstance(first, PureDP) and isinstance(second, PureDP):
         return PureDP(_sum(first.epsilon, second.epsilon))
     if not isinstance(first, ApproxDP) and not isinstance(second, ApproxDP):
-        rho = _sum(*(math.nextafter(pure_to_zcdp(g.epsilon), math.inf) if isinstance(g, PureDP) else g.rho for g in (first, second)))
+        rho = _sum(
+            *(
+                math.nextafter(pure_to_zcdp(g.epsilon), math.inf) if isinstance(g, PureDP) else g.rho
+                for g in (first, second)
+            )
+        )
         eta = _sum(*(g.eta if isinstance(g, ReservedZCDP) else 0.0 for g in (first, second)))
         return ReservedZCDP(rho, eta) if eta else ZCDP(rho)
     (delta, *_) = [g.delta for g in (first, second) if isinstance(g, ApproxDP)]

@@ -10,7 +10,7 @@ different costs time and hardly any accuracy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +23,10 @@ from pgmpy_dp.models.inference import Inference, InferenceUnavailable
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit, maximum_likelihood
+from pgmpy_dp.models.noise_likelihood import log_density
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 
-__all__ = ["collective_map_with_prior", "prior_potentials", "tables_of_prior"]
+__all__ = ["collective_map_with_prior", "prior_potentials", "tables_of_prior", "with_unmeasured"]
 
 _DOUBT = 1e-5
 """Share of the uniform distribution in a prior: what it calls impossible is very unlikely instead."""
@@ -34,6 +35,9 @@ _CONVINCING = 3.0
 """Nats of evidence by which the fit with a prior must be ahead of the one without: a wrong prior is taken for a right
 one with a probability of at most exp(-3), as far as the evidence is exact."""
 
+
+_NOTHING_KNOWN = 1e4
+"""Noise of a table that was not measured, in numbers of records."""
 
 _NEARER = 0.8
 """How much smaller the variance of the deviations from the prior must be than that of interactions without it. Evidence
@@ -48,6 +52,7 @@ def collective_map_with_prior(
     inference: Inference = "exact",
     margin_share: float = 0.5,
     callback: Callable[[], None] | None = None,
+    unmeasured: Mapping[tuple, np.ndarray] | None = None,
     **options: Any,
 ) -> Fit:
     """`collective_map` with deviations counted from a prior model, if the release speaks for that.
@@ -61,6 +66,9 @@ def collective_map_with_prior(
     memory_limit, inference, margin_share, callback
         See `collective_map`. `margin_share` is of the fit without the prior; with it the entropy term is the
         divergence from the prior.
+    unmeasured : mapping of scope to ndarray, optional
+        Tables that the prior has and the release has not: what the release says nothing about follows the prior. If the
+        prior is used the model has these tables too, after those of `noisy`.
     **options
         Further ones of `collective_map`.
 
@@ -85,11 +93,16 @@ def collective_map_with_prior(
     if tables is None:
         return alone
     chosen = alone.details["inference"].method if inference == "auto" else inference
-    base = prior_potentials(noisy.cliques, tables, memory_limit=memory_limit, inference=chosen)
-    around = collective_map(noisy, base=base, margin_share=0.0, **how)
-    gain = around.details["log_evidence"] - alone.details["log_evidence"]
-    weights = [free_share(shape) * size for shape, size in zip(noisy.cliques.shapes, noisy.cliques.sizes, strict=True)]
-    shrunk = np.log(around.details["interaction_variances"] / alone.details["interaction_variances"])
+    grown, unsaid = with_unmeasured(noisy, unmeasured or {})
+    base = prior_potentials(
+        grown.cliques, [*tables, *(unmeasured or {}).values()], memory_limit=memory_limit, inference=chosen
+    )
+    around = collective_map(grown, base=base, margin_share=0.0, **how)
+    gain = around.details["log_evidence"] - unsaid - alone.details["log_evidence"]
+    own = noisy.cliques
+    weights = [free_share(shape) * size for shape, size in zip(own.shapes, own.sizes, strict=True)]
+    learned = around.details["interaction_variances"][: own.n_cliques]
+    shrunk = np.log(learned / alone.details["interaction_variances"])
     scale = math.exp(np.average(shrunk, weights=weights)) if any(weights) else 1.0
     trusted = gain > _CONVINCING and scale < _NEARER
     found = around if trusted else alone
@@ -99,6 +112,35 @@ def collective_map_with_prior(
         n_iter=alone.n_iter + around.n_iter,
         details=found.details | {"prior_gain": gain, "prior_scale": scale},
     )
+
+
+def with_unmeasured(noisy: NoisyMarginals, tables: Mapping[tuple, np.ndarray]) -> tuple[NoisyMarginals, float]:
+    """Noisy tables with some more that nothing is known of, so that a model has them.
+
+    Parameters
+    ----------
+    noisy : NoisyMarginals
+    tables : mapping of scope to ndarray
+        Probabilities, which take the place of counts, with noise of `_NOTHING_KNOWN` times the number of records.
+
+    Returns
+    -------
+    noisy : NoisyMarginals
+        The further tables come last.
+    log_density : float
+        That of the further tables, whatever the model.
+    """
+    if not tables:
+        return noisy, 0.0
+    own, n, scale = noisy.cliques, noisy.n_records, _NOTHING_KNOWN * noisy.n_records
+    cliques = Cliques(own.variables, own.cardinalities, (*own.scopes, *tables))
+    counts = np.concatenate([noisy.counts, *(n * np.ravel(table) for table in tables.values())])
+    scales = np.append(noisy.scale, np.full(len(tables), scale))
+    further = cliques.n_cells - own.n_cells
+    merged = None if noisy.merged_cells is None else np.append(noisy.merged_cells, np.ones(further))
+    grown = NoisyMarginals(cliques, counts, noisy.noise, scales, n, merged)
+    one = log_density(np.zeros(1), np.full(1, 1e-4 * scale**2), noisy.noise, np.full(1, scale))
+    return grown, further * float(one[0])
 
 
 def prior_potentials(

@@ -13,8 +13,12 @@ from typing import Protocol
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.collective_prior import with_unmeasured
+from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scope_marginals import Scope, ScopeMarginals
+from pgmpy_dp.models.tilted import TiltedEngine
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
 __all__ = ["NetworkEstimate", "estimate_network", "pair_marginals"]
@@ -61,7 +65,9 @@ class NetworkEstimate:
         return [self.noisy.n_records * table for table in self.marginals.tables(scopes)]
 
 
-def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = None) -> NetworkEstimate:
+def estimate_network(
+    noisy: NoisyMarginals, previous: NetworkEstimate | None = None, base: LogLinearModel | None = None
+) -> NetworkEstimate:
     """Penalised maximum entropy from noisy tables, one of each variable among them.
 
     Parameters
@@ -70,6 +76,9 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         Repeated tables are merged.
     previous : NetworkEstimate, optional
         Fit to some of the tables, which is started from.
+    base : LogLinearModel, optional
+        A prior, of the same variables, that takes the place of the uniform model. The fit has its tables too, and what
+        the noisy ones do not say follows it.
 
     Returns
     -------
@@ -92,8 +101,12 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
            [35., 35.]])
     """
     noisy = noisy.merged()
+    if base is not None:
+        noisy = _grown(noisy, base)
     cliques, n = noisy.cliques, noisy.n_records
-    engine = SumProduct(cliques)
+    own = SumProduct(cliques)
+    offset = np.zeros(cliques.n_cells) if base is None else _potentials(base, cliques)
+    engine = TiltedEngine(own, offset)
     known = {} if previous is None else dict(_tables(previous))
     zero = [np.zeros(shape) for shape in cliques.shapes]
     start = cliques.join([known.get(scope, empty) for scope, empty in zip(cliques.scopes, zero, strict=True)])
@@ -115,7 +128,28 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         gradient_tol=_GRADIENT_TOL,
         scale=(likely * (1 - likely) + penalty) ** -0.5,
     ).x
-    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta, engine))
+    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta + offset, own))
+
+
+def _grown(noisy: NoisyMarginals, base: LogLinearModel) -> NoisyMarginals:
+    """With the tables of a prior that were not measured."""
+    measured = set(map(frozenset, noisy.cliques.scopes))
+    tables = zip(base.cliques.scopes, base.cliques.split(base.marginals()), strict=True)
+    return with_unmeasured(noisy, {scope: table for scope, table in tables if frozenset(scope) not in measured})[0]
+
+
+def _potentials(base: LogLinearModel, cliques: Cliques) -> np.ndarray:
+    """The log-potentials of a prior in a layout that has all of its tables, with axes in any order."""
+    held = {
+        frozenset(scope): (scope, table)
+        for scope, table in zip(base.cliques.scopes, base.cliques.split(base.theta), strict=True)
+    }
+    tables = [np.zeros(shape) for shape in cliques.shapes]
+    for k, scope in enumerate(cliques.scopes):
+        if frozenset(scope) in held:
+            order, table = held.pop(frozenset(scope))
+            tables[k] = table.transpose([order.index(name) for name in scope])
+    return cliques.join(tables)
 
 
 def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarray]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scope_marginals import Scope, admissible
@@ -37,6 +39,7 @@ def run(
     budget: Budget,
     progress: Callable[[], None] | None = None,
     refit: Refit = estimate_network,
+    around: Callable[[Release], LogLinearModel] | None = None,
 ) -> Release:
     """Release noisy tables of all variables and of pairs chosen one after the other.
 
@@ -50,6 +53,9 @@ def run(
         Called without arguments after each round.
     refit : callable
         From noisy tables and the fit before to a fit: a function of nothing else, hence post-processing.
+    around : callable, optional
+        From the release of single variables to a prior model in its states, which `refit` then gets as ``base``: a
+        function of that release and of what is public or was released before.
 
     Returns
     -------
@@ -122,7 +128,7 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    search = _Search(curator, shares, settings.public(budget), refit)
+    search = _Search(curator, shares, settings.public(budget), refit, around)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
@@ -142,8 +148,15 @@ class _Search:
 
     fit: NetworkEstimate
 
-    def __init__(self, curator: TableCurator, shares: NetworkShares, asked: dict[str, Any], refit: Refit) -> None:
-        self.curator, self.shares, self.asked, self.refit = curator, shares, asked, refit
+    def __init__(
+        self,
+        curator: TableCurator,
+        shares: NetworkShares,
+        asked: dict[str, Any],
+        refit: Refit,
+        around: Callable[[Release], LogLinearModel] | None,
+    ) -> None:
+        self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
         self.names, self.pairs = curator.schema.variables, list(shares.candidates)
         # Pairs that cannot be selected any more, and the last round that could.
         self.unavailable = dict.fromkeys(set(shares.sets.allowed) - set(shares.candidates), 0)
@@ -162,6 +175,8 @@ class _Search:
         rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
+        if self.around is not None:
+            self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
         self.fit = self.refit(self._released(), None)
         sizes = tuple(self.curator.schema.cardinality(name) for name in self.names)
         self.sets = replace(self.shares.sets, sizes=sizes)
