@@ -194,7 +194,8 @@ def test_where_a_graph_may_come_from(folder, how, edges):
 def test_a_prior_is_a_file_of_an_earlier_fit(folder):
     run(f"{FIT} --release tables.npz --edges age-income,job-income")
     for arguments in ("--structure learn", "--edges age-job,age-income"):
-        run(f"fit records.csv --schema schema.json --epsilon 0.01 {arguments} --prior tables.npz --out now.npz --overwrite")
+        how = f"--epsilon 0.01 {arguments} --prior tables.npz --out now.npz --overwrite"
+        run(f"fit records.csv --schema schema.json {how}")
         assert MarkovNetwork.load("now.npz").privacy.prior.guarantee == PureDP(2.0)
     assert "together 2.01-DP for whoever is in both" in run("info now.npz").stdout
     told = run("refit tables.npz --prior now.npz --out again.npz").stdout

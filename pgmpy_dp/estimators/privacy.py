@@ -126,8 +126,10 @@ def composed(first: Guarantee, second: Guarantee) -> Guarantee:
     Examples
     --------
     >>> from pgmpy_dp.private.guarantee import ApproxDP, PureDP, ZCDP
-    >>> print(composed(PureDP(1.0), PureDP(0.5)), composed(PureDP(1.0), ZCDP(0.5)), composed(PureDP(1), ApproxDP(1, 1e-6)))
-    1.5-DP 1-zCDP (2, 1e-06)-DP
+    >>> print(composed(PureDP(1.0), PureDP(0.5)), composed(PureDP(1.0), ZCDP(0.5)))
+    1.5-DP 1-zCDP
+    >>> print(composed(PureDP(1.0), ApproxDP(1.0, 1e-6)))
+    (2, 1e-06)-DP
     """
     if isinstance(first, PureDP) and isinstance(second, PureDP):
         return PureDP(_sum(first.epsilon, second.epsilon))

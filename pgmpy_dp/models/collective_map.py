@@ -31,7 +31,7 @@ _CERTAIN = 20.0
 _CEILINGS = (1.0, 0.3)
 """Ceilings of the variances that are tried otherwise, as shares of what the uniform model's evidence speaks for."""
 
-_PARSIMONY = 1.0
+_PARSIMONY = 2.0
 """Nats by which a variance e times as large must be better: too large costs more than too small."""
 
 _STALLED = 5.0

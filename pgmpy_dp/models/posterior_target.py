@@ -28,9 +28,9 @@ from pgmpy_dp.models.tilted import TiltedEngine
 __all__ = ["Case", "DenseMetric", "IterativeMetric", "Metric", "Target"]
 
 _HIDDEN_SPREAD = 4 / 3
-"""Prior variances of the draws over those that visible cells speak for, of a free direction. With .8 (c = 2.2) models of
-Erdos-Renyi graphs and third-order chains at 1e4 records and epsilon .1 cover .84, with 4/3 (c = 3.6) .88 to .90; with
-1.8 (c = 4.8) weak interactions get 14 % wider intervals. (Ten states each, of which .81 of a table's cells are free.)"""
+"""Prior variances of the draws over those that visible cells speak for, of a free direction. With .8 (c = 2.2) models
+of Erdos-Renyi graphs and third-order chains at 1e4 records and epsilon .1 cover .84, with 4/3 (c = 3.6) .88 to .90;
+with 1.8 (c = 4.8) weak interactions get 14 % wider intervals. (Ten states: .81 of a table's cells are free.)"""
 
 _SAMPLED_RECORDS = 100_000
 """Records drawn for one sampling error where A is not held: its covariance is exact, its shape nearly normal."""
