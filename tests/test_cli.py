@@ -178,6 +178,8 @@ def test_evidence_that_is_none(survey, evidence, message):
         ("--edges-file edges.csv --estimator naive-mle", 2),
         ("--edges age-income,job-income --estimator collective-em", 2),
         ("--edges age-income --adjacency replace_one --n-records 2000", 1),
+        ('--max-order 2 --workload "age,income"', 1),
+        ('--workload "age, income, job = 2.5; age,job"', 3),
     ],
 )
 def test_where_a_graph_may_come_from(folder, how, edges):
@@ -200,6 +202,24 @@ def test_a_prior_is_a_file_of_an_earlier_fit(folder):
     assert "together 2.01-DP for whoever is in both" in run("info now.npz").stdout
     told = run("refit tables.npz --prior now.npz --out again.npz").stdout
     assert "with a prior that is 0.01-DP" in told
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("--workload age", "--workload is 'age': write two variables or more"),
+        ('--workload "age,pay"', "the schema has "),
+        ('--workload "age,job=much"', "a positive weight"),
+        ('--workload "age,job=-1"', "a positive weight"),
+        ("--max-order 2 --structure chow-liu", "--max-order is '2': it is for a graph that learn is to find"),
+        ("--workload age,job --edges age-job", "it is for a graph that learn is to find"),
+        ("--max-order 1", "max_order=1 is too small"),
+    ],
+)
+def test_what_a_search_may_be_told(folder, how, message):
+    told = run(f"{FIT} {how}", 2)
+    assert message in " ".join(told.stderr.split())
+    assert not Path("model.npz").exists()
 
 
 def test_dashes_in_names(tmp_path, monkeypatch):

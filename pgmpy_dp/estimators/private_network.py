@@ -52,9 +52,9 @@ class PrivateNetwork(BaseStructureEstimator):
     max_clique_cells : int
         No clique of the junction tree has more cells: bounds time and memory.
     n_rounds : int, optional
-        In how many rounds the budget would be spent if none were larger than the first. Default: as many as the
-        budget, the number of variables and the estimated number of records ask for. Rounds grow once measurements
-        say little new.
+        On how many tables the budget would be spent if none got more than the first. Default: as many as the
+        budget, the number of variables and the estimated number of records ask for. Shares grow once measurements
+        say nothing new. (A round selects one table, and one for each further 16 variables, before it refits.)
     one_way_share : float in (0, 1)
         Share of the budget for single variables.
     selection_share : float in (0, 1), optional
@@ -106,7 +106,8 @@ class PrivateNetwork(BaseStructureEstimator):
     where it has more variables), or the misfit of the model if that is larger. Of a pair passed over in the last round
     that could choose it: the noisy choice is at most ``s log K`` below the best of K scores in expectation (s the scale
     of its noise), and what it chose was measured, so the pair is wrong by little more than the chosen one plus what
-    measuring it would have added in noise; for large tables that is far too much. docs/structure.md has how often they hold.
+    measuring it would have added in noise; for large tables that is far too much. docs/structure.md has how often they
+    hold.
 
     Method: McKenna, Mullins, Sheldon and Miklau (2022); fit, candidates and shares of the budget are this package's.
 
@@ -266,7 +267,9 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
     schema, n = release.schema, noisy.n_records
     own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
     weight = workload_weights(schema, settings.get("workload", ()))
-    rounds = {record["round"]: k for k, record in enumerate(release.public["rounds"])}  # 0 is none: required tables
+    rounds: dict[int, int] = {}  # 0 is none: required tables
+    for k, record in enumerate(release.public["rounds"]):
+        rounds.setdefault(record["round"], k)  # the first selection of a round had all candidates
     last = dict.fromkeys(map(frozenset, itertools.combinations(schema.variables, 2)), max(rounds, default=0))
     last |= {frozenset(map(decode_label, names)): 0 for names in settings["forbidden"]}
     last |= {frozenset(map(decode_label, pair)): k for *pair, k in release.public["unavailable"]}
