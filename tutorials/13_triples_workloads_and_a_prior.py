@@ -91,8 +91,8 @@ print(last.report_[["round", "variables", "share", "error_before"]].head(5).to_s
 # %% [markdown]
 # ## 4. Fit this year's model, with and without what is known
 #
-# This year's budget is less than a third of it. Four ways to spend it on the same records; each would be the only one in
-# practice (every line here has a ledger of its own).
+# This year's budget is less than a third of it. Four ways to spend it on the same records; each would be the only
+# one in practice (every line here has a ledger of its own).
 #
 # The *prior* is last year's file. The search starts from that model, so that it pays only for what has changed, and
 # the last fit learns deviations from it, as large as the new tables speak for. If these speak against the prior it is

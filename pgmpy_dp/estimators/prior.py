@@ -133,8 +133,9 @@ class Prior:
         found = tables_of_prior(self.model, scopes, schema.cardinalities)
         for k, scope in enumerate(scopes):
             for axis, name in enumerate(scope):
-                if maps.get(name) is not None:
-                    found[k] = np.moveaxis(np.tensordot(found[k], maps[name], axes=(axis, 0)), -1, axis)
+                shares = maps.get(name)
+                if shares is not None:
+                    found[k] = np.moveaxis(np.tensordot(found[k], shares, axes=(axis, 0)), -1, axis)
         return found
 
     def own_tables(
@@ -160,7 +161,8 @@ class Prior:
         schema = release.schema
         singles = [(name,) for name in schema.variables]
         layout = Cliques(schema.variables, tuple(schema.cardinalities.values()), (*singles, *measured))
-        held, wanted = [set(scope) for scope in measured], []
+        held = [set(scope) for scope in measured]
+        wanted: list[tuple] = []
         for scope in self.model.cliques.scopes:
             known = [name for name in schema.variables if name in scope]
             wanted += [tuple(known)] if len(known) <= 3 else itertools.combinations(known, 2)

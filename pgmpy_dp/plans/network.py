@@ -29,7 +29,7 @@ from pgmpy_dp.schema import encode_label
 
 __all__ = ["NetworkSettings", "run"]
 
-Refit = Callable[[NoisyMarginals, NetworkEstimate | None], NetworkEstimate]
+Refit = Callable[..., NetworkEstimate]
 
 
 def run(
