@@ -207,14 +207,14 @@ def tables_of_prior(prior: LogLinearModel, scopes: Sequence[Sequence[Any]], size
     except (InferenceTooLarge, InferenceUnavailable):
         own = dict(zip(singles, prior.marginals_of(singles), strict=True))
         found = {}
-        for scope in wanted:
+        for some in wanted:
             try:
-                found[scope] = prior.marginal(scope)
+                found[some] = prior.marginal(some)
             except (InferenceTooLarge, InferenceUnavailable):
                 table = np.ones(())
-                for name in scope:
+                for name in some:
                     table = np.multiply.outer(table, own[(name,)])
-                found[scope] = table
+                found[some] = table
     tables = []
     for scope, held in zip(scopes, known, strict=True):
         table = found[held] if held else np.ones(())
