@@ -193,6 +193,17 @@ def test_where_a_graph_may_come_from(folder, how, edges):
     assert told["n_records"] == 2000 if "--n-records" in how else 1900 < told["n_records"] < 2100
 
 
+def test_a_prior_is_a_file_of_an_earlier_fit(folder):
+    run(f"{FIT} --release tables.npz --edges age-income,job-income")
+    for arguments in ("--structure learn", "--edges age-job,age-income"):
+        how = f"--epsilon 0.01 {arguments} --prior tables.npz --out now.npz --overwrite"
+        run(f"fit records.csv --schema schema.json {how}")
+        assert MarkovNetwork.load("now.npz").privacy.prior.guarantee == PureDP(2.0)
+    assert "together 2.01-DP for whoever is in both" in run("info now.npz").stdout
+    told = run("refit tables.npz --prior now.npz --out again.npz").stdout
+    assert "with a prior that is 0.01-DP" in told
+
+
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -498,6 +509,8 @@ def test_intervals_that_would_be_texts_are_refused(folder):
         ("--epsilon 1 --edges age-job --structure learn", "--structure is 'learn'"),
         ("--epsilon 1 --edges age-job --edges-file records.csv", "--edges-file is 'records.csv'"),
         ("--epsilon 1 --estimator naive-mle", "--estimator is 'naive-mle'"),
+        ("--epsilon 1 --prior records.csv", "--prior is 'records.csv': prior='records.csv' is neither a model's file"),
+        ("--epsilon 1 --prior model.npz --structure chow-liu", "--prior is 'model.npz': PrivateChowLiu takes none"),
         ("--epsilon 1 --adjacency replace_one", "n_records=None"),
         ("--epsilon 1 --adjacency edge", "edge"),
         ("--epsilon 1 --ledger model.npz", "not a ledger"),

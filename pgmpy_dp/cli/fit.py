@@ -34,6 +34,12 @@ class Parameters(StrEnum):
 EstimatorOption = Annotated[
     Parameters | None, typer.Option("--estimator", help="For a given graph; default collective-map.")
 ]
+PriorOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--prior", help="Model, or noisy tables, to learn deviations from: public, or an earlier fit's (.npz)."
+    ),
+]
 ReleaseOption = Annotated[
     Path | None, typer.Option("--release", help="Keep the noisy tables too (.npz), to learn from them again.")
 ]
@@ -47,6 +53,7 @@ ReleaseOption = Annotated[
     'fit records.csv --schema schema.json --edges "age-job,sex-job" --epsilon 1 --out model.npz',
     "fit survey.csv --delimiter ';' --encoding cp1252 --decimal , --schema schema.json --epsilon 1 --out model.npz",
     'fit records.csv --number "age=0:120 cuts 18,65" --variable "sex=F,M" --strip --epsilon 1 --out model.npz',
+    "fit this_year.csv --schema schema.json --epsilon 0.1 --delta 1e-9 --prior last_year.npz --out model.npz",
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
@@ -81,6 +88,7 @@ def fit(
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     estimator: EstimatorOption = None,
+    prior: PriorOption = None,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     n_records: option.NRecords = None,
     unit: option.Unit = None,
@@ -113,7 +121,7 @@ def fit(
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-    require_writable(overwrite, (data, schema, edges_file, ledger), out=out, release=release)
+    require_writable(overwrite, (data, schema, edges_file, ledger, prior), out=out, release=release)
     declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
     reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
     public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
@@ -131,6 +139,7 @@ def fit(
         learner = _learner(structure, budget, adjacency, **search)
     else:
         learner = _estimator(estimator, budget, adjacency)
+    _take_prior(learner, prior)
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     records = as_written(data, delimiter, encoding, decimal, thousands)
@@ -165,6 +174,7 @@ def refit(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Noisy tables that fit --release kept.")],
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     estimator: EstimatorOption = None,
+    prior: PriorOption = None,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
@@ -177,7 +187,7 @@ def refit(
 
     from pgmpy_dp.private.sensitive import Release
 
-    require_writable(overwrite, (release,), out=out)
+    require_writable(overwrite, (release, prior), out=out)
     tables = Release.load(release)
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
@@ -185,6 +195,7 @@ def refit(
     graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in tables.scopes))
     graph.add_edges_from((u, v) for scope in tables.scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
     learner = _estimator(estimator, None, option.TableAdjacency(tables.adjacency))
+    _take_prior(learner, prior)
     with progress(quiet):
         learner.fit_release(graph, tables)
     learner.model_.save(out)
@@ -192,6 +203,21 @@ def refit(
     show(document, text, as_json)
     for warning in document["warnings"]:
         note(warning, quiet)
+
+
+def _take_prior(learner: Any, prior: Path | None) -> None:
+    """Refuse a prior that cannot be used, before anything is spent."""
+    from pgmpy_dp.estimators.prior import given_prior
+
+    if prior is None:
+        return
+    if "prior" not in learner.get_params():
+        ask_for("--prior", str(prior), f"{type(learner).__name__} takes none; leave --structure and --estimator out")
+    learner.prior = prior
+    try:
+        given_prior(learner)
+    except (ValueError, TypeError) as error:
+        ask_for("--prior", str(prior), str(error))
 
 
 def _without_edges(schema: Schema) -> nx.Graph:

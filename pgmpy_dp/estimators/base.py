@@ -122,6 +122,10 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         """The parameters from noisy tables: a pure function of the release and of this object's options."""
 
+    def _learn_from(self, release: Release, noisy: NoisyMarginals, progress: Progress) -> Fit:
+        """The same from the noisy tables of a release, for a subclass that needs to know the states in them."""
+        return self._learn(noisy, progress)
+
     def fit(
         self,
         model: nx.Graph,
@@ -263,7 +267,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
         noisy = noisy_marginals(release, tuple(graph.nodes))
         with progress_bar(type(self).__name__) as progress:
-            fit = self._learn(noisy, progress)
+            fit = self._learn_from(release, noisy, progress)
         schema = self._schema(release, graph)
         model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
         return {

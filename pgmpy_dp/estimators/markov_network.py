@@ -34,7 +34,9 @@ __all__ = ["MarkovNetwork"]
 
 _FORMAT = "pgmpy_dp.MarkovNetwork"
 _VERSION = 2
-_READABLE = (1, 2)
+_VERSION_WITH_PRIOR = 3
+"""Of models with a prior that has a guarantee of its own, which readers of version 2 would leave out."""
+_READABLE = (1, 2, 3)
 
 
 class MarkovNetwork(DiscreteMarkovNetwork):
@@ -612,7 +614,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         header = {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": _VERSION if self.privacy is None or self.privacy.prior is None else _VERSION_WITH_PRIOR,
             "nodes": [encode_label(name) for name in self.nodes],
             "edges": [[encode_label(u), encode_label(v)] for u, v in self.edges],
             "latents": [encode_label(name) for name in sorted(self.latents, key=repr)],

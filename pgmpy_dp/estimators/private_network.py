@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators.base import budget_bar
+from pgmpy_dp.estimators.prior import given_prior
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.structure import BaseStructureEstimator, edge_strengths, network_on_edges
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -68,11 +69,14 @@ class PrivateNetwork(BaseStructureEstimator):
         What the model will be asked, and how much each of it matters: only tables within these sets are measured,
         and a table's misfit counts by the weights of the sets that it shares two variables or more with, times how
         many it shares. Default: all tables of up to `max_order` variables, alike.
+    prior : MarkovNetwork, DiscreteMarkovNetwork, DiscreteBayesianNetwork, LogLinearModel, Release or path, optional
+        Model that the search starts from, so that what it gets right need not be measured, and that the final fit
+        learns deviations from if the release speaks for it; see `CollectiveMAP` and docs/priors.md.
 
     Attributes
     ----------
     graph_ : UndirectedGraph
-        All variables; an edge for each pair that is in a released table.
+        All variables; an edge for each pair that is in a released table, and for those of a prior that was used.
     model_ : MarkovNetwork
         The graph with its parameters, and with the edges that rules about what is impossible need. (`edge_scores_` and
         `errors_` are of the fit before it obeys them.)
@@ -131,6 +135,7 @@ class PrivateNetwork(BaseStructureEstimator):
     merge_rare: bool = False
     max_order: int = 3
     workload: Any = None
+    prior: Any = None
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
@@ -141,10 +146,19 @@ class PrivateNetwork(BaseStructureEstimator):
 
     def _check_schema(self, schema: Schema) -> None:
         self._settings()
+        prior = given_prior(self)
+        if prior is not None:
+            prior.check(schema)
+
+    def _prior_privacy(self) -> Privacy | None:
+        prior = given_prior(self)
+        return None if prior is None else prior.privacy
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
+        prior, limits = given_prior(self), (self.forbidden_edges or (), self.max_clique_cells)
+        around = None if prior is None else lambda release: prior.base(release, *limits)
         with budget_bar(type(self).__name__) as progress:
-            return network.run(table, self._settings(), budget, progress)
+            return network.run(table, self._settings(), budget, progress, around=around)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
@@ -156,7 +170,9 @@ class PrivateNetwork(BaseStructureEstimator):
         place = {name: k for k, name in enumerate(release.schema.variables)}
         pairs = (pair for scope in measured for pair in itertools.combinations(sorted(scope, key=place.__getitem__), 2))
         edges = list(dict.fromkeys(pairs))
-        graph, model, fitted = network_on_edges(type(self).__name__, release, edges, privacy)
+        prior, limits = given_prior(self), (self.forbidden_edges or (), self.max_clique_cells)
+        beside = (lambda scopes: {}) if prior is None else lambda scopes: prior.own_tables(release, scopes, *limits)
+        graph, model, fitted = network_on_edges(type(self).__name__, release, edges, privacy, prior, beside)
         noisy = noisy_marginals(release, release.schema.variables)
         return {
             "graph_": graph,
@@ -277,7 +293,8 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
     are the noise.
     """
     per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
-    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals())
+    # A model with a prior can have tables, after these, that were not measured.
+    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells])
     found: dict[frozenset, float] = {}
     for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True):
         for kept in itertools.combinations(range(len(scope)), 2):

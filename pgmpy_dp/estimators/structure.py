@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar
@@ -14,10 +15,12 @@ from pgmpy.base import UndirectedGraph
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.estimators.prior import Prior
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.collective_prior import collective_map_with_prior
 from pgmpy_dp.models.inference import require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -99,18 +102,30 @@ class BaseStructureEstimator(BaseGraphEstimator):
 
 
 def network_on_edges(
-    name: str, release: Release, edges: list[tuple], privacy: Privacy
+    name: str,
+    release: Release,
+    edges: list[tuple],
+    privacy: Privacy,
+    prior: Prior | None = None,
+    tables: Callable[[list[tuple]], dict[tuple, np.ndarray]] = lambda measured: {},
 ) -> tuple[UndirectedGraph, MarkovNetwork, LogLinearModel]:
     """The graph of these edges over all variables of a release, and the model that `collective_map` learns on it.
 
-    Tables with other pairs of variables are left out; those of single variables count.
+    Tables with other pairs of variables are left out; those of single variables count. A prior that the release speaks
+    for adds the tables, and their edges, that `tables` says for those that were measured.
     """
     schema = release.schema
     graph = graph_on(schema.variables, edges)
     noisy = noisy_marginals(release, schema.variables)
     noisy = _only(noisy, graph)
     with progress_bar(name) as progress:
-        model = _fitted(noisy, progress)
+        if prior is None:
+            model = _fitted(noisy, progress)
+        else:
+            scopes = list(noisy.cliques.scopes)
+            said, beside = prior.tables(scopes, release), tables([scope for scope in scopes if len(scope) > 1])
+            model = collective_map_with_prior(noisy, said, unmeasured=beside, callback=progress).model
+            graph.add_edges_from(pair for scope in model.cliques.scopes for pair in combinations(scope, 2))
     return graph, MarkovNetwork.from_log_linear(model, graph, schema, privacy, fine_states(release)), model
 
 

@@ -13,9 +13,13 @@ from typing import Protocol
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.collective_prior import with_unmeasured
 from pgmpy_dp.models.growing_tree import GrowingTree
+from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scope_marginals import Scope, ScopeMarginals
+from pgmpy_dp.models.tilted import TiltedEngine
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
 __all__ = ["NetworkEstimate", "estimate_network"]
@@ -73,7 +77,10 @@ class NetworkEstimate:
 
 
 def estimate_network(
-    noisy: NoisyMarginals, previous: NetworkEstimate | None = None, tree: GrowingTree | None = None
+    noisy: NoisyMarginals,
+    previous: NetworkEstimate | None = None,
+    tree: GrowingTree | None = None,
+    base: LogLinearModel | None = None,
 ) -> NetworkEstimate:
     """Penalised maximum entropy from noisy tables, one of each variable among them.
 
@@ -85,6 +92,9 @@ def estimate_network(
         Fit to some of the tables, which is started from.
     tree : GrowingTree, optional
         Takes in what it does not have yet, and is what is computed on. Default: that of the previous fit.
+    base : LogLinearModel, optional
+        A prior, of the same variables, that takes the place of the uniform model. The fit has its tables too, and what
+        the noisy ones do not say follows it.
 
     Returns
     -------
@@ -107,11 +117,16 @@ def estimate_network(
            [35., 35.]])
     """
     noisy = noisy.merged()
+    if base is not None:
+        noisy = _grown(noisy, base)
     cliques, n = noisy.cliques, noisy.n_records
     if tree is None:
         tree = GrowingTree(cliques) if previous is None else previous.tree
-    engine = SumProduct(cliques, memory_limit=_MEMORY_LIMIT, tree=tree.grow(cliques))
-    start = _start(noisy, previous)
+    own = SumProduct(cliques, memory_limit=_MEMORY_LIMIT, tree=tree.grow(cliques))
+    offset = np.zeros(cliques.n_cells) if base is None else _potentials(base, cliques)
+    engine = TiltedEngine(own, offset)
+    # A prior is itself the first guess.
+    start = np.zeros(cliques.n_cells) if base is not None and previous is None else _start(noisy, previous)
     # The floor keeps the penalty from vanishing beside rounding where there is hardly any noise.
     penalty = cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
     mean = noisy.proportions
@@ -130,7 +145,28 @@ def estimate_network(
         gradient_tol=_GRADIENT_TOL,
         scale=(likely * (1 - likely) + penalty) ** -0.5,
     ).x
-    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta, engine), tree)
+    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta + offset, own), tree)
+
+
+def _grown(noisy: NoisyMarginals, base: LogLinearModel) -> NoisyMarginals:
+    """With the tables of a prior that were not measured."""
+    measured = set(map(frozenset, noisy.cliques.scopes))
+    tables = zip(base.cliques.scopes, base.cliques.split(base.marginals()), strict=True)
+    return with_unmeasured(noisy, {scope: table for scope, table in tables if frozenset(scope) not in measured})[0]
+
+
+def _potentials(base: LogLinearModel, cliques: Cliques) -> np.ndarray:
+    """The log-potentials of a prior in a layout that has all of its tables, with axes in any order."""
+    held = {
+        frozenset(scope): (scope, table)
+        for scope, table in zip(base.cliques.scopes, base.cliques.split(base.theta), strict=True)
+    }
+    tables = [np.zeros(shape) for shape in cliques.shapes]
+    for k, scope in enumerate(cliques.scopes):
+        if frozenset(scope) in held:
+            order, table = held.pop(frozenset(scope))
+            tables[k] = table.transpose([order.index(name) for name in scope])
+    return cliques.join(tables)
 
 
 def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:

@@ -8,7 +8,7 @@ not the tables of those records. Two errors lie between it and the release y, bo
 
 so that to second order y given theta is Normal(N mu(theta), C), C = A + W, with A taken at the fit. The interactions
 and main effects of theta (`InteractionSplit`) are normal with the variances c t_g, t_g drawn from its own posterior
-(`draw_variances`) and c = 4.5 for the default prior (`posterior_target` says why). One draw minimises the perturbed
+(`draw_variances`) and c = 3.6 for the default prior (`posterior_target` says why). One draw minimises the perturbed
 objective
 
     F_k(theta) = 1/2 |y + e_k - N mu(theta)|^2_{1/C} + 1/2 |I(theta) - x_k|^2 / (c t_k)

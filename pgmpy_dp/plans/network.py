@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.models.growing_tree import GrowingTree
+from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scope_marginals import Scope
@@ -30,7 +32,7 @@ __all__ = ["NetworkSettings", "run"]
 
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
 
-Refit = Callable[[NoisyMarginals, NetworkEstimate | None, GrowingTree], NetworkEstimate]
+Refit = Callable[..., NetworkEstimate]
 
 
 def run(
@@ -39,6 +41,7 @@ def run(
     budget: Budget,
     progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
+    around: Callable[[Release], LogLinearModel] | None = None,
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
@@ -53,6 +56,9 @@ def run(
     refit : callable
         From noisy tables, the fit before and the junction tree to a fit: a function of nothing else, hence
         post-processing.
+    around : callable, optional
+        From the release of single variables to a prior model in its states, which `refit` then gets as ``base``: a
+        function of that release and of what is public or was released before.
 
     Returns
     -------
@@ -132,7 +138,7 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    search = _Search(curator, shares, settings.public(budget), refit)
+    search = _Search(curator, shares, settings.public(budget), refit, around)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
@@ -152,8 +158,15 @@ class _Search:
 
     fit: NetworkEstimate
 
-    def __init__(self, curator: TableCurator, shares: NetworkShares, asked: dict[str, Any], refit: Refit) -> None:
-        self.curator, self.shares, self.asked, self.refit = curator, shares, asked, refit
+    def __init__(
+        self,
+        curator: TableCurator,
+        shares: NetworkShares,
+        asked: dict[str, Any],
+        refit: Refit,
+        around: Callable[[Release], LogLinearModel] | None,
+    ) -> None:
+        self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
         self.names, self.pairs = curator.schema.variables, list(shares.candidates)
         # Of each pair, the last round that could select it.
         self.last = dict.fromkeys(shares.sets.allowed, 0)
@@ -172,6 +185,8 @@ class _Search:
         rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
+        if self.around is not None:
+            self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
         noisy = self._released()
         self.tree = GrowingTree(with_zeros(noisy.cliques, self.curator.schema.zeros), self.asked["max_clique_cells"])
         self.fit = self.refit(noisy, None, self.tree)
