@@ -144,4 +144,6 @@ class CollectiveMAP(BaseMarginalsEstimator):
         graph.add_nodes_from(self.model_.nodes)
         schema = self._schema(self.release_, graph)
         draws = draws.obeying(schema.subset(graph.nodes).zeros)
-        return ParameterPosterior(draws, schema, graph, self.privacy_)
+        return ParameterPosterior(
+            draws, schema, graph, self.privacy_, self.n_records_, self.n_records_sd_, within=self.model_.within
+        )

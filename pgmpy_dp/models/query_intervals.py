@@ -20,6 +20,8 @@ def query_intervals(
     scope: Scope,
     discrepancy: Discrepancy,
     level: float,
+    *,
+    joint: bool = False,
 ) -> Interval:
     """The model's answer, and an interval that counts what posterior and graph leave open.
 
@@ -35,6 +37,8 @@ def query_intervals(
         Positions of all these variables.
     discrepancy : Discrepancy
     level : float in (0, 1)
+    joint : bool, default False
+        Whether what is known is part of what is asked about, and not a condition.
 
     Returns
     -------
@@ -54,8 +58,9 @@ def query_intervals(
     >>> query_intervals(even, draws, [np.array([1.0, 0.0])], (0, 1), learned, 0.9).upper.round(3)
     array([0.547, 0.547])
     """
-    estimate, asked = conditional(table, weights), table.ndim - len(weights)
-    variances = conditional(draws, weights, batch=1).var(axis=0, ddof=1)
+    asked = table.ndim - len(weights)
+    estimate = conditional(table, weights, joint=joint)
+    variances = conditional(draws, weights, 1, joint=joint).var(axis=0, ddof=1)
     known = table
     for axis, weight in enumerate(weights, asked):
         known = _halved(known, weight, axis)
@@ -65,21 +70,21 @@ def query_intervals(
         for axis, state in enumerate(cell):
             part = _halved(part, np.eye(part.shape[axis])[state], axis)
         slope = np.zeros(part.shape)
-        inside = (..., *[0] * len(weights))
-        total = part[inside].sum()
-        if weights:
-            slope[inside] = -estimate[cell] / total
-            slope[(0,) * part.ndim] = (1 - estimate[cell]) / total
-        else:
-            slope[(0,) * part.ndim] = 1.0
+        slope[(0,) * part.ndim] = 1.0
+        if weights and not joint:
+            inside = (..., *[0] * len(weights))
+            slope[inside] -= estimate[cell]
+            slope /= part[inside].sum()
         shares.append(part)
         gradients.append(slope)
     half = discrepancy.half_widths(scope, shares, gradients, variances.ravel(), level).reshape(estimate.shape)
     return Interval(estimate, np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0))
 
 
-def conditional(table: np.ndarray, weights: Sequence[np.ndarray], batch: int = 0) -> np.ndarray:
+def conditional(table: np.ndarray, weights: Sequence[np.ndarray], batch: int = 0, *, joint: bool = False) -> np.ndarray:
     """Distribution of the first variables of a table, given the last ones; `batch` axes come before all.
+
+    With `joint` it is not divided by the probability of what is known.
 
     Raises
     ------
@@ -91,12 +96,10 @@ def conditional(table: np.ndarray, weights: Sequence[np.ndarray], batch: int = 0
     total = table.sum(axis=tuple(range(batch, table.ndim)), keepdims=True)
     if not total.all():
         raise ImpossibleEvidence("evidence has the probability 0 in the model; ask about what can be")
-    return table / total
+    return table if joint else table / total
 
 
 def _halved(table: np.ndarray, weight: np.ndarray, axis: int) -> np.ndarray:
     """The table with two states along an axis: what the weights take in, and the rest."""
     both = np.stack([weight, 1.0 - weight])
     return np.moveaxis(np.tensordot(both, table, axes=(1, axis)), 0, axis)
-
-
