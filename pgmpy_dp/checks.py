@@ -1,4 +1,4 @@
-"""Checks of what users pass; imports nothing of the package."""
+"""Checks of what users pass, and of what is installed; imports nothing of the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_integer", "checked_number", "exact_fraction", "require_choice", "require_flag"]
+__all__ = ["checked_integer", "checked_number", "exact_fraction", "missing_package", "require_choice", "require_flag"]
+
+
+_INSTALL = {
+    # Without the index pip takes the build for NVIDIA's GPUs, of more than 2 GB.
+    "torch": "pip install torch --index-url https://download.pytorch.org/whl/cpu (for a GPU: pip install torch)",
+    "matplotlib": "pip install matplotlib",
+}
 
 
 def checked_number(name: str, value: object, *, positive: bool, below_one: bool = False) -> float:
@@ -71,3 +78,15 @@ def exact_fraction(value: Any) -> Fraction:
     """
     exact = Fraction(value)
     return Fraction(int(exact.numerator), int(exact.denominator))
+
+
+def missing_package(package: str, what: str, instead: str = "") -> ImportError:
+    """The error of `what` needs `package`: how to install it, or what to do instead.
+
+    Examples
+    --------
+    >>> missing_package("matplotlib", "plots")
+    ImportError('plots need matplotlib, which is not installed: pip install matplotlib')
+    """
+    verb = "need" if what.endswith("s") else "needs"
+    return ImportError(f"{what} {verb} {package}, which is not installed: {_INSTALL[package]}{instead}")

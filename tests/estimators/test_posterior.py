@@ -101,4 +101,6 @@ def test_counts_are_shares_of_the_records_with_the_error_of_both():
     np.testing.assert_allclose(frame["count"], expected, rtol=1e-9)
     assert (frame["count_lower"] < frame["count"]).all() and (frame["count"] < frame["count_upper"]).all()
     wider = posterior.interval(["a"], counts=True)
-    assert ((wider["count_upper"] - wider["count"]) >= estimator.n_records_ * (wider["upper"] - wider["estimate"])).all()
+    assert (
+        (wider["count_upper"] - wider["count"]) >= estimator.n_records_ * (wider["upper"] - wider["estimate"])
+    ).all()
