@@ -178,8 +178,8 @@ class TestMutantsOfPlans:
     def test_one_that_asks_with_other_arguments(self, monkeypatch):
         true = TableCurator.worst_fit
 
-        def worst_fit(curator, scopes, expected, share, offsets=None):
-            return true(curator, scopes, [table + 1e-9 * self.number(curator) for table in expected], share, offsets)
+        def worst_fit(curator, scopes, expected, *rest):
+            return true(curator, scopes, [table + 1e-9 * self.number(curator) for table in expected], *rest)
 
         monkeypatch.setattr(TableCurator, "worst_fit", worst_fit)
         assert "worst_fit: its arguments differ" in found()
