@@ -34,6 +34,7 @@ from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans import marginals
 from pgmpy_dp.plans.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.plans.probes import tables_within
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -190,7 +191,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         Parameters
         ----------
         model : MarkovNetwork, or any undirected graph
-            Its nodes are the variables of the release, its edges lie inside the released tables.
+            Its nodes are the variables of the release, its edges lie inside the released tables. Tables that were drawn
+            at random (the probes of `PrivateNetwork`) are left out where they need further edges.
         release : Release
             As in ``release_``, or read by ``Release.load``.
 
@@ -211,7 +213,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             different = given.matches(release.schema, [name for name in graph if name in given])
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
-        self._checked_cliques(graph, self._schema(release, graph), release.scopes)
+        taken = [release.scopes[c] for c in tables_within(release, graph)]
+        self._checked_cliques(graph, self._schema(release, graph), taken)
         return self._take(release, graph=graph)
 
     def _schema(self, release: Release, graph: nx.Graph) -> Schema:
@@ -261,7 +264,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
 
     def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
-        noisy = noisy_marginals(release, tuple(graph.nodes))
+        noisy = noisy_marginals(release, tuple(graph.nodes), tables=tables_within(release, graph))
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
         schema = self._schema(release, graph)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.estimators.base import Progress, progress_bar
+from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
@@ -21,6 +21,7 @@ from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.inference import require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import fine_states
@@ -28,7 +29,7 @@ from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseStructureEstimator", "edge_strengths", "network_on_edges"]
+__all__ = ["BaseStructureEstimator", "edge_strengths", "edges_of", "network_of_tables"]
 
 
 @dataclass(repr=False, eq=False)
@@ -65,7 +66,9 @@ class BaseStructureEstimator(BaseGraphEstimator):
         super()._check_release(release)
         self._settings()
         covered = {name for scope in release.scopes for name in scope}
-        if any(len(scope) > self._most_in_a_table for scope in release.scopes) or covered != set(release.schema.variables):
+        if any(len(scope) > self._most_in_a_table for scope in release.scopes) or covered != set(
+            release.schema.variables
+        ):
             raise ValueError(
                 f"release has the tables {release.scopes}; this estimator needs tables of single variables and of "
                 "pairs, with every variable of the schema"
@@ -98,20 +101,32 @@ class BaseStructureEstimator(BaseGraphEstimator):
         return self.model_.sample(n, random_state, labels)
 
 
-def network_on_edges(
-    name: str, release: Release, edges: list[tuple], privacy: Privacy
-) -> tuple[UndirectedGraph, MarkovNetwork, LogLinearModel]:
-    """The graph of these edges over all variables of a release, and the model that `collective_map` learns on it.
+def network_of_tables(
+    name: str, release: Release, tables: Sequence[int], privacy: Privacy
+) -> tuple[MarkovNetwork, Fit, NoisyMarginals]:
+    """What `collective_map` learns from some tables of a release, on the graph with all edges inside them.
 
-    Tables with other pairs of variables are left out; those of single variables count.
+    Returns
+    -------
+    model : MarkovNetwork
+    fit : Fit
+        Before it obeys rules about what is impossible.
+    noisy : NoisyMarginals
+        What it was learned from.
     """
     schema = release.schema
-    graph = graph_on(schema.variables, edges)
-    noisy = noisy_marginals(release, schema.variables)
-    noisy = _only(noisy, graph)
+    noisy = noisy_marginals(release, schema.variables, tables=tables)
     with progress_bar(name) as progress:
-        model = _fitted(noisy, progress)
-    return graph, MarkovNetwork.from_log_linear(model, graph, schema, privacy, fine_states(release)), model
+        fit = collective_map(noisy, callback=progress)
+    graph = graph_on(schema.variables, edges_of([release.scopes[c] for c in tables], schema))
+    return MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release)), fit, noisy
+
+
+def edges_of(scopes: Iterable[Sequence[Hashable]], schema: Schema) -> list[tuple]:
+    """All pairs of variables inside some tables, each once, in the order of the schema."""
+    place = {name: k for k, name in enumerate(schema.variables)}
+    pairs = (pair for scope in scopes for pair in combinations(sorted(scope, key=place.__getitem__), 2))
+    return list(dict.fromkeys(pairs))
 
 
 def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, float]:
@@ -127,18 +142,3 @@ def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, flo
         independent = np.outer(table.sum(axis=1), table.sum(axis=0))
         strengths[edge] = float(0.5 * np.abs(table - independent).sum())
     return strengths
-
-
-def _only(noisy: NoisyMarginals, graph: UndirectedGraph) -> NoisyMarginals:
-    """Without the tables that have other pairs than the graph's edges."""
-    cliques = noisy.cliques
-    kept = [c for c, scope in enumerate(cliques.scopes) if all(graph.has_edge(u, v) for u, v in combinations(scope, 2))]
-    if len(kept) == cliques.n_cliques:
-        return noisy
-    counts = cliques.split(noisy.counts)
-    smaller = Cliques(cliques.variables, cliques.cardinalities, tuple(cliques.scopes[c] for c in kept))
-    return NoisyMarginals(smaller, smaller.join([counts[c] for c in kept]), noisy.noise, noisy.scale[kept], noisy.total)
-
-
-def _fitted(noisy: NoisyMarginals, progress: Progress) -> LogLinearModel:
-    return collective_map(noisy, callback=progress).model

@@ -22,6 +22,7 @@ __all__ = ["NetworkEstimate", "estimate_network", "pair_marginals"]
 Pair = tuple[int, int]
 """Positions of two variables, the smaller one first."""
 
+
 class Marginals(Protocol):
     """Probabilities of any sets of variables."""
 

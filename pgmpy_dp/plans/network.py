@@ -19,6 +19,7 @@ from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.plans.network_shares import TUNE, NetworkSettings, NetworkShares, network_shares, select_and_measure
+from pgmpy_dp.plans.probes import draw_probes
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -61,7 +62,7 @@ def run(
         the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
         table's noise). ``public["unavailable"]`` has the pairs that are not forbidden and could not be
         selected to the end, as they would have made a clique too large, each with the number of the last round that
-        could (0: none).
+        could (0: none). ``public["probes"]`` says how many of the last tables were drawn at random.
 
     Raises
     ------
@@ -122,18 +123,19 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    search = _Search(curator, shares, settings.public(budget), refit)
+    search = _Search(curator, shares, settings.public(budget), refit, settings.random_state)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
         share, number = shares.start(search.n_records), 0
-        while curator.left > 0:
+        while (left := curator.left - search.kept) > 0:
             number += 1
-            spent = curator.left if curator.left < 2 * share else share
+            spent = left if left < 2 * share else share
             if not search.measure_worst(number, spent):
                 share *= TUNE["factor"] if isinstance(shares.cost, ZCDP) else 2  # a measurement said little new
             if progress is not None:
                 progress()
+        search.measure_probes()
     return search.release()
 
 
@@ -142,8 +144,16 @@ class _Search:
 
     fit: NetworkEstimate
 
-    def __init__(self, curator: TableCurator, shares: NetworkShares, asked: dict[str, Any], refit: Refit) -> None:
-        self.curator, self.shares, self.asked, self.refit = curator, shares, asked, refit
+    def __init__(
+        self,
+        curator: TableCurator,
+        shares: NetworkShares,
+        asked: dict[str, Any],
+        refit: Refit,
+        seed: int | None,
+    ) -> None:
+        self.curator, self.shares, self.asked, self.refit, self.seed = curator, shares, asked, refit, seed
+        self.probes: list[Scope] = []
         self.names, self.pairs = curator.schema.variables, list(shares.candidates)
         # Pairs that cannot be selected any more, and the last round that could.
         self.unavailable = dict.fromkeys(set(shares.sets.allowed) - set(shares.candidates), 0)
@@ -165,6 +175,8 @@ class _Search:
         self.fit = self.refit(self._released(), None)
         sizes = tuple(self.curator.schema.cardinality(name) for name in self.names)
         self.sets = replace(self.shares.sets, sizes=sizes)
+        rng = np.random.default_rng(None if self.seed is None else [self.seed, len(self.names)])
+        self.probes = draw_probes(self.sets, rng) if self.shares.probes else []
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
@@ -186,6 +198,16 @@ class _Search:
         facts = {"round": number, "share": float(share), "selection_scale": scale, "candidates": len(allowed)}
         self._measure([allowed[place]], measuring, [facts | {"weight": weights[place], "heaviest": max(weights)}])
         return self.rounds[-1]["change"] > TUNE["grow"] * self.rounds[-1]["offset"]
+
+    @property
+    def kept(self) -> Fraction:
+        """What is left for the probes when all rounds are done."""
+        return self.shares.probes if self.probes else Fraction(0)
+
+    def measure_probes(self) -> None:
+        """Tables drawn at random: no round has looked at them."""
+        if self.probes:
+            self.curator.tables(self._named(self.probes), self.curator.left)
 
     def _candidates(self, number: int, share: Fraction) -> list[Scope]:
         """What a round can choose from: what keeps the junction tree small."""
@@ -230,8 +252,10 @@ class _Search:
     def release(self) -> Release:
         """All tables so far, and what there is to say about the search."""
         last = sorted(self.unavailable.items())
+        measured = len(self.curator.arrays) - len(self.names)
         public = {
-            "rounds": self.rounds[: len(self.curator.arrays) - len(self.names)],
+            "rounds": self.rounds[:measured],
+            "probes": max(measured - len(self.rounds), 0),
             "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in last],
             "settings": self.asked,
         }
