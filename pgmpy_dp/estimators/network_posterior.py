@@ -48,9 +48,8 @@ def network_posterior(
     draws = sample_posterior(noisy, fit, rng, n_draws=n_draws).obeying(release.schema.zeros)
     graph = nx.Graph(model.edges)
     graph.add_nodes_from(model.nodes)
+    # A probe's own table keeps its discrepancy: it is measured with a small share, and was not chosen for being wrong.
     discrepancy = _discrepancy(release, rng)
-    if discrepancy is not None:
-        discrepancy = Discrepancy(_measured(noisy), discrepancy.weights)
     assert model.privacy is not None
     return ParameterPosterior(
         draws,
