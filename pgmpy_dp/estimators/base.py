@@ -11,7 +11,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -221,6 +221,11 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             return release.schema
         return release.schema.replaced({}, given.subset(graph.nodes).impossible)
 
+    def _noisy(self, release: Release, graph: nx.Graph) -> NoisyMarginals:
+        """The released tables, with the rules that the model obeys."""
+        zeros = self._schema(release, graph).subset(graph.nodes).zeros
+        return replace(noisy_marginals(release, tuple(graph.nodes)), impossible=tuple(zeros))
+
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
         unknown = [name for name in graph if name not in schema]
@@ -261,7 +266,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
 
     def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
-        noisy = noisy_marginals(release, tuple(graph.nodes))
+        noisy = self._noisy(release, graph)
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
         schema = self._schema(release, graph)

@@ -98,7 +98,8 @@ class ParameterPosterior:
     ) -> list[pd.DataFrame]:
         """Several synthetic data sets of n records, each from a model of its own.
 
-        Run the same analysis on each and combine with
+        The records of each are independent of each other, as the combining rules take them to be. Run the same analysis
+        on each and combine with
         :func:`pgmpy_dp.models.multiple_imputation.combine_synthetic`: the combined variance accounts for the sampling
         of the original records and for the privacy noise, which an analysis of one data set cannot.
 
@@ -115,4 +116,4 @@ class ParameterPosterior:
         if not 1 <= n_sets <= self.draws.n_draws:
             raise ValueError(f"n_sets={n_sets!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         rng = np.random.default_rng(random_state)
-        return [model.sample(n, rng, labels) for model in self.models(n_sets)]
+        return [model.sample(n, rng, labels, method="independent") for model in self.models(n_sets)]

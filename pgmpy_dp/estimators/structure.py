@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from pgmpy_dp.models.inference import require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.sampling import SamplingMethod
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import fine_states
 from pgmpy_dp.plans.marginals import noisy_marginals
@@ -70,7 +72,13 @@ class BaseStructureEstimator(BaseGraphEstimator):
             )
 
     def sample(
-        self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+        self,
+        n: int,
+        random_state: int | np.random.Generator | None = None,
+        labels: bool = False,
+        *,
+        evidence: Mapping[Hashable, Any] | None = None,
+        method: SamplingMethod = "stratified",
     ) -> pd.DataFrame:
         """Synthetic records from `model_`; as private as the model, however many there are.
 
@@ -81,6 +89,10 @@ class BaseStructureEstimator(BaseGraphEstimator):
             Only for repeatable draws; it has no part in privacy.
         labels : bool, default False
             States instead of numbers and days.
+        evidence : dict, optional
+            Records of whom this holds alone; see :meth:`~pgmpy_dp.MarkovNetwork.sample`.
+        method : {"stratified", "independent"}, default "stratified"
+            See there.
 
         Returns
         -------
@@ -93,7 +105,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
             Before `fit` or `fit_release`.
         """
         self.check_is_fitted()
-        return self.model_.sample(n, random_state, labels)
+        return self.model_.sample(n, random_state, labels, evidence=evidence, method=method)
 
 
 def network_on_edges(
@@ -105,7 +117,7 @@ def network_on_edges(
     """
     schema = release.schema
     graph = graph_on(schema.variables, edges)
-    noisy = noisy_marginals(release, schema.variables)
+    noisy = replace(noisy_marginals(release, schema.variables), impossible=tuple(schema.zeros))
     noisy = _only(noisy, {frozenset(edge) for edge in edges})
     with progress_bar(name) as progress:
         model = _fitted(noisy, progress)
@@ -131,7 +143,14 @@ def _only(noisy: NoisyMarginals, pairs: set[frozenset]) -> NoisyMarginals:
         return noisy
     counts = cliques.split(noisy.counts)
     smaller = Cliques(cliques.variables, cliques.cardinalities, tuple(cliques.scopes[c] for c in kept))
-    return NoisyMarginals(smaller, smaller.join([counts[c] for c in kept]), noisy.noise, noisy.scale[kept], noisy.total)
+    merged = None if noisy.merged_cells is None else cliques.split(noisy.merged_cells)
+    return replace(
+        noisy,
+        cliques=smaller,
+        counts=smaller.join([counts[c] for c in kept]),
+        scale=noisy.scale[kept],
+        merged_cells=None if merged is None else smaller.join([merged[c] for c in kept]),
+    )
 
 
 def _fitted(noisy: NoisyMarginals, progress: Progress) -> LogLinearModel:

@@ -21,7 +21,7 @@ from pgmpy_dp.models.inference import (
 )
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation
-from pgmpy_dp.models.sampling import forward_sample
+from pgmpy_dp.models.sampling import SamplingMethod, forward_sample
 
 __all__ = ["LogLinearModel"]
 
@@ -199,13 +199,16 @@ class LogLinearModel:
             total += table[tuple(codes[:, i] for i in scope)]
         return total
 
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw n independent records; shape (n, n_variables), columns as ``cliques.variables``."""
+    def sample(self, n: int, rng: np.random.Generator, method: SamplingMethod = "independent") -> np.ndarray:
+        """Draw n records; shape (n, n_variables), columns as ``cliques.variables``.
+
+        They are independent, or "stratified" as `pgmpy_dp.models.sampling` describes; each has the model's law.
+        """
         self._require_exact("sample")
         with self._lock:
             self._calibrated  # noqa: B018 - the engine keeps the beliefs of its last calibration, which is this one
             assert isinstance(self._engine, SumProduct)
-            return forward_sample(self._engine, n, rng)
+            return forward_sample(self._engine, n, rng, method)
 
     def _require_exact(self, what: str, instead: str = "") -> None:
         if self.inference != "exact":
