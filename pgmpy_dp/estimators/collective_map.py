@@ -139,7 +139,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         self.check_is_fitted()
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
-        noisy = self._noisy(self.release_, graph)
+        noisy = self._noisy(self.release_, self.model_)
         draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         schema = self._schema(self.release_, graph)
         draws = draws.obeying(schema.subset(graph.nodes).zeros)

@@ -527,10 +527,10 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Notes
         -----
         Each record has exactly the model's distribution in both methods, and the order of records says nothing.
-        Stratified ones come closer to the model than chance would have them: so they are not independent of each other,
-        and formulas for standard errors that take them to be give too large ones for what the model says, and too small
-        ones for what the population is like, of which a single synthetic data set knows no more than its model. For the latter
-        there is :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior` and several sets, whose records are independent.
+        Stratified ones come closer to the model than chance would have them, so they are not independent of each other,
+        and what is estimated from them varies less than formulas for random samples say. How far the model is from the
+        population neither tells: for that there is :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior` with several
+        sets, whose records are independent.
 
         Examples
         --------

@@ -258,7 +258,7 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
     are the noise.
     """
     per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
-    misfit = noisy.cliques.split(np.abs(noisy.counts - noisy.n_records * fitted.marginals()))
+    misfit = noisy.cliques.split(np.abs(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells]))
     return {
         frozenset(scope): max(float(table.sum()), table.size * per_scale * float(scale))
         for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True)

@@ -230,10 +230,15 @@ def _penalised(
     impossible: Sequence[Box] = (),
 ) -> Fit:
     def fit(engine: InferenceEngine) -> Fit:
-        # Of what rules leave no record to, no parameter says anything: nothing may pull at it.
-        possible = engine.calibrate(np.zeros(cliques.n_cells))[0] > 0 if impossible else True
+        target = _on_what_is_possible(engine, marginals) if impossible else marginals
         solution = maximize_likelihood(
-            engine, np.where(possible, marginals, 0.0), l2=l2, start=np.zeros(cliques.n_cells), max_iter=max_iter, tol=tol, callback=callback
+            engine,
+            target,
+            l2=l2,
+            start=np.zeros(cliques.n_cells),
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
         )
         return finished_fit(
             engine,
@@ -248,6 +253,23 @@ def _penalised(
         )
 
     return first_sound_fit(cliques, inference, memory_limit, fit, impossible)
+
+
+def _on_what_is_possible(engine: InferenceEngine, marginals: np.ndarray) -> np.ndarray:
+    """With 0 where rules leave no record; what they imply may be more than the cells of their boxes.
+
+    No parameter says anything of such a cell, and without a penalty its share would pull the others' without end.
+    """
+    cliques = engine.cliques
+    possible = engine.calibrate(np.zeros(cliques.n_cells))[0] > 0
+    if np.all(possible | (marginals == 0)):
+        return marginals
+    tables = cliques.split(np.where(possible, marginals, 0.0))
+    sums = [
+        float(old.sum()) / max(float(new.sum()), 1e-9)
+        for old, new in zip(cliques.split(marginals), tables, strict=True)
+    ]
+    return cliques.join([table * ratio for table, ratio in zip(tables, sums, strict=True)])
 
 
 def first_sound_fit(

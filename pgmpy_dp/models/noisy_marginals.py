@@ -172,9 +172,7 @@ class NoisyMarginals:
             scale.append(self.scale[same].min() / math.sqrt(weights.sum()))
         cliques = Cliques(self.cliques.variables, self.cliques.cardinalities, tuple(scopes))
         joined = None if self.merged_cells is None else cliques.join(merged_cells)
-        return replace(
-            self, cliques=cliques, counts=cliques.join(counts), scale=np.array(scale), merged_cells=joined
-        )
+        return replace(self, cliques=cliques, counts=cliques.join(counts), scale=np.array(scale), merged_cells=joined)
 
     def projected_proportions(self) -> np.ndarray:
         """Each table of `proportions` projected on the probability simplex, shape (n_cells,)."""

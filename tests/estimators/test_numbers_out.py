@@ -116,7 +116,10 @@ def test_values_within_merged_states_are_drawn_and_asked_for_by_their_weights(tm
         ({"sex": None}, lambda f: f["sex"].isna()),
         ({"age": 5}, lambda f: f["age"] == 5),
         ({"age": (2, 7)}, lambda f: f["age"].between(2, 7)),
-        ({"age": pd.Interval(2, 7, closed="neither"), "sex": "F"}, lambda f: f["age"].between(3, 6) & (f["sex"] == "F")),
+        (
+            {"age": pd.Interval(2, 7, closed="neither"), "sex": "F"},
+            lambda f: f["age"].between(3, 6) & (f["sex"] == "F"),
+        ),
         ({"age": None}, lambda f: f["age"].isna()),
         ({"age": "[4,6)"}, lambda f: f["age"].between(4, 5)),
         ({"score": "0.25:0.75"}, lambda f: f["score"].between(0.25, 0.75)),
@@ -167,7 +170,10 @@ def test_evidence_of_all_variables_and_of_what_cannot_be():
         with pytest.raises(ValueError, match=next(iter(wrong))):
             model.sample(3, evidence=wrong)
     ruled = network(Schema(dict(SCHEMA), impossible=["age < 4 -> sex = F"]))
-    assert set(ruled.sample(200, 0, evidence={"age": (0, 4)}, labels=True).query("age == '[0,4)'")["sex"]) == {"F", None}
+    assert set(ruled.sample(200, 0, evidence={"age": (0, 4)}, labels=True).query("age == '[0,4)'")["sex"]) == {
+        "F",
+        None,
+    }
     for impossible in ({"age": 2, "sex": "M"}, {**known, "age": 3, "sex": "M"}):
         with pytest.raises(ImpossibleEvidence):
             ruled.sample(3, evidence=impossible)

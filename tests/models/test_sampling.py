@@ -21,7 +21,7 @@ GIVEN = np.array([[7, 5], [2, 10]]) / 12  # c given b
 
 
 class Chosen:
-    """A generator whose choices are said: uniform numbers and permutations, in the order in which they are asked for."""
+    """A generator whose choices are said: uniform numbers and permutations, in the order they are asked for."""
 
     def __init__(self, numbers, permutations):
         self.numbers, self.permutations = iter(numbers), iter(permutations)
