@@ -8,6 +8,7 @@ to a function of ``pgmpy_dp.models``. It keeps the release and what follows from
 from __future__ import annotations
 
 import itertools
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -125,7 +126,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     def fit(
         self,
         model: nx.Graph,
-        data: Any,
+        data: Any = None,
         sample_weight: None = None,
         *,
         unit: Hashable = None,
@@ -135,8 +136,10 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
         Parameters
         ----------
-        model : MarkovNetwork, or any undirected graph
-            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``.
+        model : MarkovNetwork, any undirected graph, or a Bayesian network
+            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``. Of a Bayesian network the
+            moral graph is learned, with a warning if that joins parents; ``cliques=[families]`` measures the tables of
+            its CPDs, and ``model_.to_bayesian_network()`` has CPDs of what was learned.
         data : dataframe or PrivateTable
             Anything narwhals reads. A `PrivateTable` is charged to its own ledger, which several
             fits can share.
@@ -172,6 +175,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 "is not calibrated for; pass sample_weight=None"
             )
         graph = checked_graph(model)
+        if data is None:
+            raise TypeError("data=None: pass the records as the second argument, fit(model, data), or a PrivateTable")
         budget = self._budget()
         schema, table = schema_and_table(self, data, unit, rows_per_unit)
         cliques = self._checked_cliques(graph, schema, self.cliques)
@@ -359,9 +364,18 @@ def schema_and_table(
 
 def checked_graph(model: Any) -> nx.Graph:
     if not isinstance(model, nx.Graph):
-        raise TypeError(f"model={model!r} is a {type(model).__name__}; pass a MarkovNetwork or an undirected graph")
-    if model.is_directed() or model.is_multigraph():
-        raise TypeError(f"model is a {type(model).__name__}; pass an undirected graph without parallel edges")
+        # No part of it is shown: arguments in the wrong order are records.
+        raise TypeError(
+            f"model is a {type(model).__name__}; pass fit(model, data), the model a MarkovNetwork, an undirected graph "
+            "or a Bayesian network; where no graph is known, pgmpy_dp.learn finds one"
+        )
+    if model.is_multigraph():
+        raise TypeError(f"model is a {type(model).__name__}; pass a graph without parallel edges")
+    if model.is_directed() and not nx.is_directed_acyclic_graph(model):
+        raise TypeError(
+            f"model is a {type(model).__name__} with directed cycles, of which there is no Bayesian network; pass an "
+            "undirected graph, such as model.to_undirected()"
+        )
     if len(model) == 0:
         raise ValueError("model has no nodes; add the variables to model")
     loops = list(nx.nodes_with_selfloops(model))
@@ -370,7 +384,30 @@ def checked_graph(model: Any) -> nx.Graph:
     latents = getattr(model, "latents", None)
     if latents:
         raise ValueError(f"model has the latent variables {list(latents)}, of which there are no counts; remove them")
-    return model
+    return _moral(model) if model.is_directed() else model
+
+
+def _moral(model: nx.DiGraph) -> nx.Graph:
+    """The undirected graph of a Bayesian network's families: parents of a common child are joined."""
+    moral = nx.Graph()
+    moral.add_nodes_from(model.nodes)
+    moral.add_edges_from(model.edges)
+    married = [
+        (u, v)
+        for child in model
+        for u, v in itertools.combinations(model.predecessors(child), 2)
+        if not moral.has_edge(u, v)
+    ]
+    moral.add_edges_from(married)
+    if married:
+        warnings.warn(
+            f"model is a directed graph: learned is its moral graph, with {list(dict.fromkeys(married))[:5]} joined as "
+            "parents of a child; pass cliques=[families] to measure the tables of its CPDs, and "
+            "model_.to_bayesian_network() for CPDs of what was learned",
+            UserWarning,
+            stacklevel=4,
+        )
+    return moral
 
 
 def _check_scopes(graph: nx.Graph, scopes: Any) -> None:

@@ -13,10 +13,16 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
-from pgmpy.models import DiscreteMarkovNetwork, JunctionTree
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, JunctionTree
 
 from pgmpy_dp.estimators.columns import as_column, states_of, values_of
-from pgmpy_dp.estimators.conversion import factors_to_log_linear, log_linear_to_factors, to_pgmpy_junction_tree
+from pgmpy_dp.estimators.conversion import (
+    factors_to_log_linear,
+    log_linear_to_factors,
+    to_pgmpy_bayesian_network,
+    to_pgmpy_junction_tree,
+)
+from pgmpy_dp.estimators.display import as_table, states_text
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.belief_propagation import LOG_ZERO
 from pgmpy_dp.models.conditioning import ImpossibleEvidence, conditioned
@@ -103,6 +109,19 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         self.memory_limit = memory_limit
         self.inference = inference
 
+    def __repr__(self) -> str:
+        what = "factors set by hand" if self.privacy is None else str(self.privacy)
+        what = what if self.factors else "no factors"
+        return f"MarkovNetwork({self.number_of_nodes()} nodes, {self.number_of_edges()} edges; {what})"
+
+    def _repr_html_(self) -> str:
+        states = self.states
+        rows = [
+            (name, states_text(states.get(name, ())), ", ".join(sorted(map(str, self.neighbors(name)))) or "none")
+            for name in self.nodes
+        ]
+        return as_table(repr(self), ("variable", "states", "neighbours"), rows)
+
     # -- what pgmpy asks of a model ------------------------------------------------------------
 
     def get_factors(self, node: Hashable | None = None) -> list[DiscreteFactor]:
@@ -176,6 +195,35 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         self.check_model()
         return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
+
+    def to_bayesian_network(self) -> DiscreteBayesianNetwork:
+        """The same distribution as a Bayesian network with CPDs, for what pgmpy does with those alone.
+
+        Returns
+        -------
+        pgmpy.models.DiscreteBayesianNetwork
+            On the graph of the junction tree (this graph with the edges that make it chordal), edges from its root
+            outwards: their direction has no causal meaning. Where a variable's parents never are together, its CPD is
+            uniform. Under the guarantee of this model; `privacy` does not go with it.
+
+        Raises
+        ------
+        ValueError
+            If the factors do not make a model of the graph, see ``check_model``.
+        InferenceUnavailable
+            Under loopy inference.
+
+        Examples
+        --------
+        >>> model = MarkovNetwork([("rain", "wet")])
+        >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+        >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
+        >>> network = model.to_bayesian_network()
+        >>> sorted(network.nodes), len(network.edges), network.check_model()
+        (['rain', 'wet'], 1, True)
+        """
+        self.check_model()
+        return to_pgmpy_bayesian_network(self.to_log_linear(), self.states)
 
     def copy(self) -> MarkovNetwork:
         """Independent copy with factors, latents, schema and the privacy record; pgmpy's own drops all but factors.

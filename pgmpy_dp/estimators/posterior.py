@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from pgmpy_dp.estimators.display import as_table, states_text
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.evidence import state_of
@@ -19,7 +20,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["ParameterPosterior"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ParameterPosterior:
     """What a release says about the population, with its uncertainty from sampling and from privacy noise.
 
@@ -39,6 +40,14 @@ class ParameterPosterior:
     schema: Schema
     graph: nx.Graph
     privacy: Privacy
+
+    def __repr__(self) -> str:
+        of = f"{self.draws.n_draws} draws of a model of {len(self.graph)} variables"
+        return f"ParameterPosterior({of}; {self.privacy}; ask .interval, .sample or .models)"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, states_text(self.schema.states[name])) for name in self.graph]
+        return as_table(repr(self), ("variable", "states"), rows)
 
     def interval(
         self,

@@ -65,8 +65,8 @@ class PrivateNetwork(BaseStructureEstimator):
     graph_ : UndirectedGraph
         All variables; an edge for each pair whose table was released.
     model_ : MarkovNetwork
-        The graph with its parameters, and with the edges that rules about what is impossible need. (`edge_scores_` and
-        `errors_` are of the fit before it obeys them.)
+        The graph with its parameters, and with the edges that rules about what is impossible need.
+        It is fitted under these rules, and `edge_scores_` and `errors_` are of it.
     edge_scores_ : dict of pair to float
         How far the two variables are from independence under the model, in total variation.
     report_ : pandas.DataFrame

@@ -62,7 +62,7 @@ class Interval(NamedTuple):
     upper: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Draws of the parameters, and what they say about the population.
 
@@ -89,6 +89,9 @@ class Posterior:
     method: str
     status: str
     memory_limit: int
+
+    def __repr__(self) -> str:
+        return f"Posterior({self.n_draws} draws of {self.cliques.n_cells} log-potentials by {self.method!r})"
 
     @property
     def n_draws(self) -> int:

@@ -181,7 +181,7 @@ def test_a_model_that_is_too_large_is_said_not_run():
         ({"cliques": "ab"}, TypeError, "cliques='ab' is a str"),
         ({"cliques": ["ab"]}, TypeError, "scopes holds 'ab'"),
         ({"cliques": [("a", "z")]}, ValueError, r"cliques has the variables \['z'\]"),
-        ({"cliques": nx.DiGraph([("a", "b")])}, TypeError, "undirected"),
+        ({"cliques": nx.DiGraph([("a", "b"), ("b", "a")])}, TypeError, "undirected"),
         ({"adjacency": "both"}, ValueError, "adjacency"),
         ({"noise": "gaussian"}, ValueError, "noise='gaussian' cannot give"),
         ({"estimator": PrivateSGD()}, TypeError, "does not learn from noisy tables"),
