@@ -80,6 +80,8 @@ def test_a_session(folder):
     for name in ("synthetic.parquet", "synthetic.tsv.gz"):
         read = pd.read_parquet(name) if name.endswith("parquet") else pd.read_csv(name, sep="\t")
         pd.testing.assert_frame_equal(read.astype(str), synthetic.astype(str))
+    run("sample model.npz --n 50 --out old.csv --evidence age=70 --evidence income=low --method independent")
+    assert pd.read_csv("old.csv")[["age", "income"]].drop_duplicates().to_numpy().tolist() == [[">=65", "low"]]
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +144,10 @@ def test_a_session_with_numbers(survey, tmp_path, monkeypatch):
     read = pd.read_parquet("synthetic.parquet")
     assert [str(kind)[:8] for kind in read.dtypes] == ["datetime", "Int64", str(read["sex"].dtype)[:8], "float64"]
     assert read["height"].astype(str).tolist() == drawn["height"].astype(float).astype(str).tolist()
+    run(f"sample {model} --n 90 --out given.csv --evidence age=33:44 --evidence born=01.01.1955:31.12.1964")
+    given = pd.read_csv("given.csv", dtype=str)
+    assert given["age"].astype(int).between(33, 44).all()
+    assert pd.to_datetime(given["born"], format="%d.%m.%Y").dt.year.between(1955, 1964).all()
     run(f"sample {model} --n 400 --out labels.csv --random-state 1 --labels")
     labels = pd.read_csv("labels.csv")
     assert set(labels["age"].dropna()) == {"[0,30)", "[30,50)", "[50,70)", "[70,120]"}
@@ -296,6 +302,8 @@ def test_what_is_impossible(folder):
     told = json.loads(run("query model.npz --variables income --evidence age=20 --json").stdout)
     assert [row["probability"] for row in told["table"]] == [pytest.approx(1.0), 0.0]
     refused = run("query model.npz --variables job --evidence age=20 --evidence income=high", 2).stderr
+    assert "--evidence is 'age=20, income=high': the model gives it the probability 0" in " ".join(refused.split())
+    refused = run("sample model.npz --n 3 --out no.csv --evidence age=20 --evidence income=high", 2).stderr
     assert "--evidence is 'age=20, income=high': the model gives it the probability 0" in " ".join(refused.split())
     refused = run(f'schema {columns} --impossible "age < 20 -> income = low"', 2).stderr
     assert "cut at 20" in " ".join(refused.split())
@@ -548,6 +556,8 @@ def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, t
         ("sample model.npz --n 3 --out a.xlsx", "--out is 'a.xlsx'"),
         ("sample model.npz --n 3 --out schema.json", "--out"),
         ("sample model.npz --n -3 --out a.csv", "--n"),
+        ("sample model.npz --n 3 --out a.csv --method exact", "--method"),
+        ("sample model.npz --n 3 --out a.csv --evidence wealth=1", "--evidence"),
         ("info nothing.npz", "'nothing.npz': No such file"),
         ("ledger show schema.json", "not a ledger"),
         ("ledger show nothing.json", "'nothing.json': No such file"),

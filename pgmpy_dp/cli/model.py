@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Hashable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +19,27 @@ from pgmpy_dp.cli.files import load_model, require_writable
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+
 __all__ = ["info", "query", "sample"]
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
+Evidence = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evidence",
+        help='What is known: "sex=F"; of numbers and dates "age=37" or a range, "age=30:40"; "age=" is missing. '
+        "May be repeated.",
+    ),
+]
+_IMPOSSIBLE = "the model gives it the probability 0: ask about what can be"
+
+
+class Method(StrEnum):
+    """How synthetic records are drawn together."""
+
+    STRATIFIED = "stratified"
+    INDEPENDENT = "independent"
 
 
 @command(app, "info", "what a model file holds", "info model.npz")
@@ -61,14 +80,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
 def query(
     model: ModelFile,
     variables: Annotated[str, typer.Option("--variables", help="What to ask about, with commas between.")],
-    evidence: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--evidence",
-            help='What is known: "sex=F"; of numbers and dates "age=37" or a range, "age=30:40"; "age=" is missing. '
-            "May be repeated.",
-        ),
-    ] = None,
+    evidence: Evidence = None,
     as_json: option.Json = False,
 ) -> None:
     """The probability of each combination of states of some variables, given others.
@@ -82,27 +94,19 @@ def query(
     network = load_model(model)
     states = {name: list(network.states[name]) for name in network.nodes}
     asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
-    known: dict[Hashable, str | None] = {}
-    given: dict[str, Any] = {}
-    for text in evidence or []:
-        side, value = parse_assignment(text, "--evidence", empty=True)
-        name = variable_named(side, states, "--evidence")
-        if name in known:
-            ask_for("--evidence", text, f"{name} was given a state before")
-        known[name] = value or None
-        try:
-            likely = network.likelihood(name, known[name])
-        except ValueError as error:
-            ask_for("--evidence", text, str(error))
-        # A value is told as the state in which it counts.
-        given[str(name)] = encode_label(states[name][int(likely.argmax())]) if (likely == 1).sum() == 1 else value
+    known = _known(network, evidence)
+    # A value is told as the state in which it counts.
+    given = {}
+    for name, value in known.items():
+        likely = network.likelihood(name, value)
+        given[str(name)] = encode_label(states[name][int(likely.argmax())]) if (likely == 1).sum() == 1 else value or ""
     both = [name for name in asked if name in known]
     if both or len(set(asked)) < len(asked):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
     try:
         table = network.query(asked, known).values
     except ImpossibleEvidence:
-        ask_for("--evidence", ", ".join(evidence or ()), "the model gives it the probability 0: ask about what can be")
+        ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
     cells = list(itertools.product(*(states[name] for name in asked)))
     rows = [
         {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}
@@ -121,7 +125,30 @@ def query(
     show(document, text, as_json)
 
 
-@command(app, "sample", "draw synthetic records", "sample model.npz --n 10000 --out synthetic.csv")
+def _known(network: MarkovNetwork, evidence: list[str] | None) -> dict[Hashable, str | None]:
+    """What is known of each variable; None for missing. A mistake is said in the terms of the option."""
+    states = {name: list(network.states[name]) for name in network.nodes}
+    known: dict[Hashable, str | None] = {}
+    for text in evidence or []:
+        side, value = parse_assignment(text, "--evidence", empty=True)
+        name = variable_named(side, states, "--evidence")
+        if name in known:
+            ask_for("--evidence", text, f"{name} was given a state before")
+        known[name] = value or None
+        try:
+            network.likelihood(name, known[name])
+        except ValueError as error:
+            ask_for("--evidence", text, str(error))
+    return known
+
+
+@command(
+    app,
+    "sample",
+    "draw synthetic records",
+    "sample model.npz --n 10000 --out synthetic.csv",
+    "sample model.npz --n 500 --out young.csv --evidence age=18:30",
+)
 def sample(
     model: ModelFile,
     n: Annotated[int, typer.Option("--n", help="Number of records.", min=0)],
@@ -132,21 +159,35 @@ def sample(
     labels: Annotated[
         bool, typer.Option("--labels", help='States of numbers and dates, "[18,65)", instead of values within them.')
     ] = False,
+    evidence: Evidence = None,
+    method: Annotated[
+        Method,
+        typer.Option("--method", help="Records that are together as like the model as can be, or each by itself."),
+    ] = Method.STRATIFIED,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
     """Draw synthetic records. They are as private as the model, however many there are.
 
+    By default records of each configuration are split by what the model says of them, rounded up or down at random
+    ("stratified"). "independent" ones are a random sample, for what takes records to be one. With --evidence all
+    records are of those of whom it holds.
+
     Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution;
     what is missing is empty. Dates are written as 2020-01-31, or in the format of their variable.
     """
     from pgmpy_dp.estimators.columns import days_as_texts
+    from pgmpy_dp.models.conditioning import ImpossibleEvidence
     from pgmpy_dp.private.files import write_atomically
 
     require_writable(overwrite, (model,), out=out)
     kind = _kind(out)
     network = load_model(model)
-    frame = network.sample(n, random_state, labels)
+    known = _known(network, evidence)
+    try:
+        frame = network.sample(n, random_state, labels, evidence=known, method=method.value)
+    except ImpossibleEvidence:
+        ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
     if kind != ".parquet" and network.schema is not None and not labels:
         frame = days_as_texts(frame, network.schema)
     write_atomically(out, _as_bytes(frame, kind, out.name.lower().endswith(".gz")))

@@ -8,10 +8,11 @@ to a function of ``pgmpy_dp.models``. It keeps the release and what follows from
 from __future__ import annotations
 
 import itertools
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -126,7 +127,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     def fit(
         self,
         model: nx.Graph,
-        data: Any,
+        data: Any = None,
         sample_weight: None = None,
         *,
         unit: Hashable = None,
@@ -136,8 +137,10 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
         Parameters
         ----------
-        model : MarkovNetwork, or any undirected graph
-            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``.
+        model : MarkovNetwork, any undirected graph, or a Bayesian network
+            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``. Of a Bayesian network the
+            moral graph is learned, with a warning if that joins parents; ``cliques=[families]`` measures the tables of
+            its CPDs, and ``model_.to_bayesian_network()`` has CPDs of what was learned.
         data : dataframe or PrivateTable
             Anything narwhals reads. A `PrivateTable` is charged to its own ledger, which several
             fits can share.
@@ -173,6 +176,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 "is not calibrated for; pass sample_weight=None"
             )
         graph = checked_graph(model)
+        if data is None:
+            raise TypeError("data=None: pass the records as the second argument, fit(model, data), or a PrivateTable")
         budget = self._budget()
         schema, table = schema_and_table(self, data, unit, rows_per_unit)
         cliques = self._checked_cliques(graph, schema, self.cliques)
@@ -224,6 +229,12 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             return release.schema
         return release.schema.replaced({}, given.subset(graph.nodes).impossible)
 
+    def _noisy(self, release: Release, graph: nx.Graph) -> NoisyMarginals:
+        """The released tables, with the rules that the model obeys."""
+        zeros = self._schema(release, graph).subset(graph.nodes).zeros
+        noisy = noisy_marginals(release, tuple(graph.nodes), tables=tables_within(release, graph))
+        return replace(noisy, impossible=tuple(zeros))
+
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
         unknown = [name for name in graph if name not in schema]
@@ -264,7 +275,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
 
     def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
-        noisy = noisy_marginals(release, tuple(graph.nodes), tables=tables_within(release, graph))
+        noisy = self._noisy(release, graph)
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn(noisy, progress)
         schema = self._schema(release, graph)
@@ -357,9 +368,18 @@ def schema_and_table(
 
 def checked_graph(model: Any) -> nx.Graph:
     if not isinstance(model, nx.Graph):
-        raise TypeError(f"model={model!r} is a {type(model).__name__}; pass a MarkovNetwork or an undirected graph")
-    if model.is_directed() or model.is_multigraph():
-        raise TypeError(f"model is a {type(model).__name__}; pass an undirected graph without parallel edges")
+        # No part of it is shown: arguments in the wrong order are records.
+        raise TypeError(
+            f"model is a {type(model).__name__}; pass fit(model, data), the model a MarkovNetwork, an undirected graph "
+            "or a Bayesian network; where no graph is known, pgmpy_dp.learn finds one"
+        )
+    if model.is_multigraph():
+        raise TypeError(f"model is a {type(model).__name__}; pass a graph without parallel edges")
+    if model.is_directed() and not nx.is_directed_acyclic_graph(model):
+        raise TypeError(
+            f"model is a {type(model).__name__} with directed cycles, of which there is no Bayesian network; pass an "
+            "undirected graph, such as model.to_undirected()"
+        )
     if len(model) == 0:
         raise ValueError("model has no nodes; add the variables to model")
     loops = list(nx.nodes_with_selfloops(model))
@@ -368,7 +388,30 @@ def checked_graph(model: Any) -> nx.Graph:
     latents = getattr(model, "latents", None)
     if latents:
         raise ValueError(f"model has the latent variables {list(latents)}, of which there are no counts; remove them")
-    return model
+    return _moral(model) if model.is_directed() else model
+
+
+def _moral(model: nx.DiGraph) -> nx.Graph:
+    """The undirected graph of a Bayesian network's families: parents of a common child are joined."""
+    moral = nx.Graph()
+    moral.add_nodes_from(model.nodes)
+    moral.add_edges_from(model.edges)
+    married = [
+        (u, v)
+        for child in model
+        for u, v in itertools.combinations(model.predecessors(child), 2)
+        if not moral.has_edge(u, v)
+    ]
+    moral.add_edges_from(married)
+    if married:
+        warnings.warn(
+            f"model is a directed graph: learned is its moral graph, with {list(dict.fromkeys(married))[:5]} joined as "
+            "parents of a child; pass cliques=[families] to measure the tables of its CPDs, and "
+            "model_.to_bayesian_network() for CPDs of what was learned",
+            UserWarning,
+            stacklevel=4,
+        )
+    return moral
 
 
 def _check_scopes(graph: nx.Graph, scopes: Any) -> None:

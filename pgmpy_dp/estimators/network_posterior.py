@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -44,7 +45,7 @@ def network_posterior(
     if n_draws < 2:
         raise ValueError(f"n_draws={n_draws!r} must be at least 2: intervals rest on the spread of the draws")
     rng = np.random.default_rng(random_state)
-    noisy = noisy_marginals(release, release.schema.variables, tables=tables)
+    noisy = _noisy(release, tables)
     draws = sample_posterior(noisy, fit, rng, n_draws=n_draws).obeying(release.schema.zeros)
     graph = nx.Graph(model.edges)
     graph.add_nodes_from(model.nodes)
@@ -70,7 +71,7 @@ def _discrepancy(release: Release, rng: np.random.Generator) -> Discrepancy | No
     if not probes:
         return None
     names = release.schema.variables
-    noisy = noisy_marginals(release, names, tables=range(probes.start))
+    noisy = _noisy(release, range(probes.start))
     fit = collective_map(noisy)
     draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES)
     found = []
@@ -83,6 +84,11 @@ def _discrepancy(release: Release, rng: np.random.Generator) -> Discrepancy | No
         place = tuple(own.cliques.position[name] for name in scope)
         found.append(Probe(place, shares, variance, draws.query(scope), expected))
     return learn_discrepancy(found, _measured(noisy))
+
+
+def _noisy(release: Release, tables: Sequence[int]) -> NoisyMarginals:
+    noisy = noisy_marginals(release, release.schema.variables, tables=tables)
+    return replace(noisy, impossible=tuple(release.schema.zeros))
 
 
 def _measured(noisy: NoisyMarginals) -> tuple[frozenset[int], ...]:

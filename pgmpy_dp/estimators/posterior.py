@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from pgmpy_dp.estimators.display import as_table, states_text
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.decoding import Values
@@ -25,7 +26,7 @@ from pgmpy_dp.schema import Schema
 __all__ = ["ParameterPosterior"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ParameterPosterior:
     """What a release says about the population, with its uncertainty from sampling and from privacy noise.
 
@@ -59,6 +60,14 @@ class ParameterPosterior:
     model: LogLinearModel | None = None
     discrepancy: Discrepancy | None = None
     within: Mapping[Hashable, Values] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        of = f"{self.draws.n_draws} draws of a model of {len(self.graph)} variables"
+        return f"ParameterPosterior({of}; {self.privacy}; ask .interval, .sample or .models)"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, states_text(self.schema.states[name])) for name in self.graph]
+        return as_table(repr(self), ("variable", "states"), rows)
 
     def interval(
         self,
@@ -147,7 +156,8 @@ class ParameterPosterior:
     ) -> list[pd.DataFrame]:
         """Several synthetic data sets of n records, each from a model of its own.
 
-        Run the same analysis on each and combine with
+        The records of each are independent of each other, as the combining rules take them to be. Run the same analysis
+        on each and combine with
         :func:`pgmpy_dp.models.multiple_imputation.combine_synthetic`: the combined variance accounts for the sampling
         of the original records and for the privacy noise, which an analysis of one data set cannot.
 
@@ -164,4 +174,4 @@ class ParameterPosterior:
         if not 1 <= n_sets <= self.draws.n_draws:
             raise ValueError(f"n_sets={n_sets!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         rng = np.random.default_rng(random_state)
-        return [model.sample(n, rng, labels) for model in self.models(n_sets)]
+        return [model.sample(n, rng, labels, method="independent") for model in self.models(n_sets)]

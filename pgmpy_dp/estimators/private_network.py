@@ -84,7 +84,7 @@ class PrivateNetwork(BaseStructureEstimator):
         All variables; an edge for each pair that is in a table that was chosen or required.
     model_ : MarkovNetwork
         The graph with its parameters, with the edges of probes and with those that rules about what is impossible
-        need. (`edge_scores_` and `errors_` are of the fit before it obeys them.)
+        need. It is fitted under these rules, and `edge_scores_` and `errors_` are of it.
     edge_scores_ : dict of pair to float
         How far the two variables are from independence under the model, in total variation.
     report_ : pandas.DataFrame
@@ -328,7 +328,7 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
     are the noise.
     """
     per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
-    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals())
+    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells])
     found: dict[frozenset, float] = {}
     for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True):
         for kept in itertools.combinations(range(len(scope)), 2):

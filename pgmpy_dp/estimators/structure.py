@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.sampling import SamplingMethod
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import fine_states
 from pgmpy_dp.plans.marginals import noisy_marginals
@@ -75,7 +76,13 @@ class BaseStructureEstimator(BaseGraphEstimator):
             )
 
     def sample(
-        self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+        self,
+        n: int,
+        random_state: int | np.random.Generator | None = None,
+        labels: bool = False,
+        *,
+        evidence: Mapping[Hashable, Any] | None = None,
+        method: SamplingMethod = "stratified",
     ) -> pd.DataFrame:
         """Synthetic records from `model_`; as private as the model, however many there are.
 
@@ -86,6 +93,10 @@ class BaseStructureEstimator(BaseGraphEstimator):
             Only for repeatable draws; it has no part in privacy.
         labels : bool, default False
             States instead of numbers and days.
+        evidence : dict, optional
+            Records of whom this holds alone; see :meth:`~pgmpy_dp.MarkovNetwork.sample`.
+        method : {"stratified", "independent"}, default "stratified"
+            See there.
 
         Returns
         -------
@@ -98,7 +109,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
             Before `fit` or `fit_release`.
         """
         self.check_is_fitted()
-        return self.model_.sample(n, random_state, labels)
+        return self.model_.sample(n, random_state, labels, evidence=evidence, method=method)
 
 
 def network_of_tables(
@@ -116,6 +127,7 @@ def network_of_tables(
     """
     schema = release.schema
     noisy = noisy_marginals(release, schema.variables, tables=tables)
+    noisy = replace(noisy, impossible=tuple(schema.zeros))
     with progress_bar(name) as progress:
         fit = collective_map(noisy, callback=progress)
     graph = graph_on(schema.variables, edges_of([release.scopes[c] for c in tables], schema))

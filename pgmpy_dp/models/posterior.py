@@ -62,7 +62,7 @@ class Interval(NamedTuple):
     upper: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Draws of the parameters, and what they say about the population.
 
@@ -89,6 +89,9 @@ class Posterior:
     method: str
     status: str
     memory_limit: int
+
+    def __repr__(self) -> str:
+        return f"Posterior({self.n_draws} draws of {self.cliques.n_cells} log-potentials by {self.method!r})"
 
     @property
     def n_draws(self) -> int:
@@ -212,7 +215,7 @@ class Posterior:
         if n < 0:
             raise ValueError(f"n must be a number of records, 0 or more, got {n!r}")
         chosen = rng.choice(self.n_draws, size=n_sets, replace=False)
-        return [self.model(int(k)).sample(n, rng) for k in chosen]
+        return [self.model(int(k)).sample(n, rng, "independent") for k in chosen]
 
 
 def sample_posterior(
@@ -291,11 +294,11 @@ def sample_posterior(
         raise ValueError('noisy must carry noise, got noise="none": a posterior given exact tables needs none of this')
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
-    if fit.model.cliques != noisy.cliques:
+    if fit.model.cliques != with_zeros(noisy.cliques, noisy.impossible):
         raise ValueError("fit must be of the same tables as noisy: pass collective_map(noisy)")
-    if not np.isfinite(fit.model.theta).all():
+    if not np.isfinite(fit.details.get("theta", fit.model.theta)).all():
         raise ValueError(
-            "fit must have finite parameters, got a model with structural zeros: pass collective_map(noisy)"
+            "fit must have finite parameters, got a model with structural zeros of its own: pass collective_map(noisy)"
         )
     if n_draws < 1 or n_steps < 1 or max_iter < 1:
         raise ValueError(

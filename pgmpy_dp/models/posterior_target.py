@@ -17,12 +17,12 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 
-from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.collective_objective import CollectiveObjective
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber_variance
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE, draw_variances
+from pgmpy_dp.models.structural_zeros import engine_within
 
 __all__ = ["Case", "DenseMetric", "IterativeMetric", "Metric", "Target"]
 
@@ -59,7 +59,7 @@ class Target:
         objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit)
         self.noisy, self.model = noisy, model
         self.engine, self.split = objective.engine, objective.split
-        self.centre = self.identified(model.theta)
+        self.centre = self.identified(fit.details.get("theta", model.theta))
         evidence = objective.scale_evidence(self.centre)
         # The fit's own prior; other methods' fits have none, and get the default one.
         ratio = _HIDDEN_SPREAD * pseudo_huber_variance(fit.details.get("prior_tail", PRIOR_TAIL))
@@ -156,8 +156,10 @@ class IterativeMetric:
         self._model = target.model
         self._n = noisy.n_records
         self._noise_variance = target.noise_variance
+        self._cliques = noisy.cliques
         # An engine of its own, which stays calibrated at the fit.
-        self._engine = SumProduct(noisy.cliques, memory_limit=target.model.memory_limit)
+        limit = target.model.memory_limit
+        self._engine = engine_within(noisy.cliques, noisy.impossible, memory_limit=limit)
         self._mu, _ = self._engine.calibrate(target.centre)
         information = self._n * self._mu * (1 - self._mu)
         d = noisy.cliques.n_cells
@@ -169,7 +171,7 @@ class IterativeMetric:
 
     def error(self, rng: np.random.Generator) -> np.ndarray:
         n = max(1, min(int(self._n), _SAMPLED_RECORDS))
-        codes, cliques = self._model.sample(n, rng), self._model.cliques
+        codes, cliques = self._model.sample(n, rng), self._cliques
         tables = [
             np.bincount(np.ravel_multi_index(tuple(codes[:, i] for i in scope), shape), minlength=size)
             for scope, shape, size in zip(cliques.indices, cliques.shapes, cliques.sizes, strict=True)
