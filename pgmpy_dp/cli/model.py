@@ -81,9 +81,18 @@ def query(
     model: ModelFile,
     variables: Annotated[str, typer.Option("--variables", help="What to ask about, with commas between.")],
     evidence: Evidence = None,
+    level: Annotated[
+        float, typer.Option("--level", help="Of intervals, which a model has that was written with --draws.")
+    ] = 0.9,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="Numbers of records too; of a model that was written with --draws.")
+    ] = False,
     as_json: option.Json = False,
 ) -> None:
-    """The probability of each combination of states of some variables, given others.
+    """The probability of each combination of states of some variables, given others, with intervals.
+
+    Intervals are for the population that the records were drawn from. The model has them if `fit` or `refit` wrote it
+    with --draws.
 
     A number or a date counts as the interval that it is in. Both ends belong to a range; an interval that it cuts
     through counts by the share of its values. Of one variable of numbers, mean and quartiles are told too.
@@ -112,17 +121,41 @@ def query(
         {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}
         for cell, p in zip(cells, table.ravel(), strict=True)
     ]
+    columns, frame = [], _intervals(network, asked, known, level, counts)
+    if frame is not None:
+        for row, found in zip(rows, frame.iloc[:, len(asked) :].to_dict("records"), strict=True):
+            row |= {part: float(found[part]) for part in found if part != "estimate"}
+        columns = [[f"{100 * level:g} % interval", *(f"{r['lower']:.4f} to {r['upper']:.4f}" for r in rows)]]
+        if counts:
+            told = (f"{r['count']:,.0f} ({r['count_lower']:,.0f} to {r['count_upper']:,.0f})" for r in rows)
+            columns.append(["records", *told])
     document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
+    if frame is not None:
+        document["level"] = level
     condition = "".join(f"{' | ' if k == 0 else ', '}{name}={state}" for k, (name, state) in enumerate(given.items()))
     header = [*map(str, asked), f"P({', '.join(map(str, asked))}{condition})"]
     body = [[*map(str, cell), f"{p:.4f}"] for cell, p in zip(cells, table.ravel(), strict=True)]
-    text = _aligned([header, *body])
+    body = [[*header], *body]
+    text = _aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
     if len(asked) == 1 and asked[0] in network.numbers:
-        told = network.summary(asked[0], known)
-        numbers = {f"{label}": _told(value) for label, value in told.items()}
+        numbers = {f"{label}": _told(value) for label, value in network.summary(asked[0], known).items()}
         document["summary"] = numbers
         text += f"\nWhere it is not missing: {', '.join(f'{k} {v}' for k, v in numbers.items())}"
     show(document, text, as_json)
+
+
+def _intervals(
+    network: MarkovNetwork, asked: list[Hashable], known: dict[Hashable, str | None], level: float, counts: bool
+) -> pd.DataFrame | None:
+    """What the posterior in a model's file says; None where it has none."""
+    if network.posterior is None:
+        if counts:
+            ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
+        return None
+    try:
+        return network.posterior.interval(asked, known, level=level, counts=counts)
+    except ValueError as error:
+        ask_for("--level", str(level), str(error))
 
 
 def _known(network: MarkovNetwork, evidence: list[str] | None) -> dict[Hashable, str | None]:
@@ -164,6 +197,14 @@ def sample(
         Method,
         typer.Option("--method", help="Records that are together as like the model as can be, or each by itself."),
     ] = Method.STRATIFIED,
+    copies: Annotated[
+        int | None,
+        typer.Option(
+            "--copies",
+            help="Several files, name.1.csv and so on, each from a posterior draw of its own (fit --draws).",
+            min=2,
+        ),
+    ] = None,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
@@ -176,23 +217,52 @@ def sample(
     Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution;
     what is missing is empty. Dates are written as 2020-01-31, or in the format of their variable.
     """
+    import numpy as np
+
     from pgmpy_dp.estimators.columns import days_as_texts
     from pgmpy_dp.models.conditioning import ImpossibleEvidence
     from pgmpy_dp.private.files import write_atomically
 
-    require_writable(overwrite, (model,), out=out)
     kind = _kind(out)
+    outs = [out] if copies is None else [_numbered(out, k + 1) for k in range(copies)]
+    for file in outs:
+        require_writable(overwrite, (model,), out=file)
     network = load_model(model)
     known = _known(network, evidence)
+    if copies is not None:
+        networks = _draws(network, copies)
+        method = Method.INDEPENDENT  # what combining rules take them to be
+    else:
+        networks = [network]
+    stream = np.random.default_rng(random_state)
+    for file, drawn in zip(outs, networks, strict=True):
+        try:
+            frame = drawn.sample(n, stream, labels, evidence=known, method=method.value)
+        except ImpossibleEvidence:
+            ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
+        if kind != ".parquet" and network.schema is not None and not labels:
+            frame = days_as_texts(frame, network.schema)
+        write_atomically(file, _as_bytes(frame, kind, file.name.lower().endswith(".gz")))
+    files = str(out) if copies is None else f"{outs[0]} to {outs[-1]}"
+    text = f"Wrote {files}: {n:,} synthetic records of {frame.shape[1]} variables{' each' if copies else ''}"
+    document = {"out": str(out) if copies is None else [str(file) for file in outs], "n": n}
+    show(document | {"variables": list(map(str, frame.columns))}, text, as_json)
+
+
+def _draws(network: MarkovNetwork, copies: int) -> list[MarkovNetwork]:
+    """Models of as many draws as are asked for."""
+    if network.posterior is None:
+        ask_for("--copies", str(copies), "the model has no posterior; write it by fit or refit with --draws 30")
     try:
-        frame = network.sample(n, random_state, labels, evidence=known, method=method.value)
-    except ImpossibleEvidence:
-        ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
-    if kind != ".parquet" and network.schema is not None and not labels:
-        frame = days_as_texts(frame, network.schema)
-    write_atomically(out, _as_bytes(frame, kind, out.name.lower().endswith(".gz")))
-    text = f"Wrote {out}: {n:,} synthetic records of {frame.shape[1]} variables"
-    show({"out": str(out), "n": n, "variables": list(map(str, frame.columns))}, text, as_json)
+        return network.posterior.models(copies)
+    except ValueError as error:
+        ask_for("--copies", str(copies), str(error))
+
+
+def _numbered(out: Path, number: int) -> Path:
+    """``name.1.csv``, ``name.1.csv.gz``."""
+    endings = "".join(out.suffixes[-2:] if out.suffix.lower() == ".gz" else out.suffixes[-1:])
+    return out.with_name(f"{out.name.removesuffix(endings)}.{number}{endings}")
 
 
 def _told(value: Any) -> Any:

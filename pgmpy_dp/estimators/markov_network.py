@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -36,6 +36,9 @@ from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.data.frame import encode, n_rows
 from pgmpy_dp.private.files import write_atomically
 from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
+
+if TYPE_CHECKING:
+    from pgmpy_dp.estimators.posterior import ParameterPosterior
 
 __all__ = ["MarkovNetwork"]
 
@@ -75,6 +78,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         is read, and the order of columns. It counts while it has the model's variables and their states.
     within : mapping of node to Values
         How values are distributed within the states of a variable, where that is not uniform.
+    posterior : ParameterPosterior or None
+        What an estimator's ``posterior()`` gave, if it was assigned: files keep it, for intervals and several synthetic
+        data sets without the release. It is of the factors as they were learned.
 
     Examples
     --------
@@ -106,6 +112,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         self.privacy: Privacy | None = None
         self.schema: Schema | None = None
         self.within: dict[Hashable, Values] = {}
+        self.posterior: ParameterPosterior | None = None
         self.memory_limit = memory_limit
         self.inference = inference
 
@@ -235,6 +242,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
         clone.privacy, clone.schema, clone.within = self.privacy, self.schema, dict(self.within)
+        clone.posterior = self.posterior
         return clone
 
     def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
@@ -306,6 +314,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         learned = getattr(estimator, "model_", None)
         self.inference = getattr(learned, "inference", "exact")
         self.schema, self.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
+        self.posterior = getattr(learned, "posterior", None)
         self.add_edges_from(getattr(learned, "edges", ()))
         return self
 
@@ -730,6 +739,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             ],
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
+        if self.posterior is not None:
+            from pgmpy_dp.estimators.posterior_file import posterior_to_parts
+
+            header["posterior"], parts = posterior_to_parts(self.posterior)
+            arrays |= parts
         content = io.BytesIO()
         np.savez_compressed(content, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
         write_atomically(os.fspath(path), content.getvalue())
@@ -761,6 +775,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
                     "update pgmpy_dp"
                 )
             values = [content[f"factor_{k}"] for k in range(len(header["scopes"]))]
+            parts = {name: content[name] for name in content.files if name.startswith("posterior_")}
         states = {
             decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
             for entry in header["states"]
@@ -781,6 +796,14 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         for entry in header.get("within", ()):
             ((name, declared),) = Schema.from_dict(entry["values"]).items()
             model.within[name] = Values.from_dict(declared, entry)
+        if header.get("posterior") is not None and model.privacy is not None:
+            from pgmpy_dp.estimators.posterior_file import posterior_from_parts
+
+            schema, graph = model._readable(), nx.Graph(model.edges)
+            graph.add_nodes_from(model.nodes)
+            model.posterior = posterior_from_parts(
+                header["posterior"], parts, schema, graph, model.privacy, model.within
+            )
         return model
 
     def _as_names(self, variables: Any) -> list[Hashable]:

@@ -24,6 +24,9 @@ __all__ = ["network_posterior"]
 _DRAWS_OF_PROBES = 20
 """Draws for the variance of a residual, which is the smaller part of it."""
 
+_DENSE = 300
+"""Cells above which a diagonal covariance is quicker, and as good."""
+
 
 def network_posterior(
     release: Release, tables: Sequence[int], fit: Fit, model: MarkovNetwork, n_draws: int, random_state: int | None
@@ -46,7 +49,7 @@ def network_posterior(
         raise ValueError(f"n_draws={n_draws!r} must be at least 2: intervals rest on the spread of the draws")
     rng = np.random.default_rng(random_state)
     noisy = _noisy(release, tables)
-    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws).obeying(release.schema.zeros)
+    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=_DENSE).obeying(release.schema.zeros)
     graph = nx.Graph(model.edges)
     graph.add_nodes_from(model.nodes)
     # A probe's own table keeps its discrepancy: it is measured with a small share, and was not chosen for being wrong.
@@ -73,7 +76,7 @@ def _discrepancy(release: Release, rng: np.random.Generator) -> Discrepancy | No
     names = release.schema.variables
     noisy = _noisy(release, range(probes.start))
     fit = collective_map(noisy)
-    draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES)
+    draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=_DENSE)
     found = []
     for c in probes:
         own = noisy_marginals(release, names, tables=[c])

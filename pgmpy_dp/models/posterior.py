@@ -37,7 +37,7 @@ from pgmpy_dp.models.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.models.posterior_target import Case, DenseMetric, IterativeMetric, Metric, Target
+from pgmpy_dp.models.posterior_target import Case, DenseMetric, DiagonalMetric, Metric, Target
 from pgmpy_dp.models.structural_zeros import forbidden_cells, with_zeros
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
@@ -252,9 +252,8 @@ def sample_posterior(
     max_iter : int
         Iterations of L-BFGS per draw.
     dense_limit : int
-        Up to this number of cells A and the curvature are dense, exact matrices. Above it products with A are
-        directional derivatives, 1/C is applied by conjugate gradients, the sampling error is drawn by drawing
-        records, and the preconditioner is diagonal; only "perturb" works so.
+        Up to this number of cells A and the curvature are dense, exact matrices. Above it the sampling error is drawn
+        by drawing records, and 1/C and the preconditioner are diagonal; only "perturb" works so.
     callback : callable, optional
         Called after each draw.
 
@@ -312,7 +311,7 @@ def sample_posterior(
         )
     memory_limit = fit.model.memory_limit
     target = Target(noisy, fit, n_draws, rng)
-    metric = (DenseMetric if dense else IterativeMetric)(target)
+    metric = (DenseMetric if dense else DiagonalMetric)(target)
     theta = np.empty((n_draws, noisy.cliques.n_cells))
     failures, accepted = 0, 0.0
     step = _tuned_step(target, metric, rng) if method == "hmc" else np.nan
@@ -338,7 +337,7 @@ def sample_posterior(
         theta[k] = target.identified(drawn)
         if callback is not None:
             callback()
-    status = f"{n_draws} draws, {'dense' if dense else 'iterative'} covariance"
+    status = f"{n_draws} draws, {'dense' if dense else 'diagonal'} covariance"
     if method != "laplace":
         status += f", {failures} of the optimisations stopped at {max_iter} iterations"
     if method == "hmc":

