@@ -84,6 +84,33 @@ def test_a_session(folder):
     assert pd.read_csv("old.csv")[["age", "income"]].drop_duplicates().to_numpy().tolist() == [[">=65", "low"]]
 
 
+def test_draws_give_intervals_counts_and_copies(folder):
+    run(f"{FIT} --release release.npz")
+    told = run("query model.npz --variables income --counts", code=2)
+    assert "--draws 30" in told.stderr
+    run("sample model.npz --n 5 --out few.csv --copies 2", code=2)
+    run("refit release.npz --draws 2 --estimator naive-mle --out other.npz", code=2)
+    run("refit release.npz --draws 20 --out drawn.npz")
+    table = run("query drawn.npz --variables income --evidence age=70 --counts --level 0.8").stdout.splitlines()
+    assert "80 % interval" in table[0]
+    assert table[0].split()[-1] == "records"
+    rows = json.loads(run("query drawn.npz --variables income --evidence age=70 --counts --json").stdout)["table"]
+    assert list(rows[0]) == ["income", "probability", "lower", "upper", "count", "count_lower", "count_upper"]
+    for row in rows:
+        assert row["lower"] <= row["probability"] <= row["upper"]
+        assert row["count_lower"] <= row["count"] <= row["count_upper"]
+    # The interval of the file is that of the estimator, up to draws being kept as float32.
+    kept = MarkovNetwork.load("drawn.npz").posterior
+    assert kept.discrepancy is not None
+    again = kept.interval(["income"], {"age": 70})
+    assert (again["lower"] < again["estimate"]).all()
+    run("sample drawn.npz --n 40 --out few.csv --copies 3 --random-state 1")
+    copies = [pd.read_csv(f"few.{k}.csv") for k in (1, 2, 3)]
+    assert [len(copy) for copy in copies] == [40, 40, 40]
+    assert not copies[0].equals(copies[1])
+    assert run("query drawn.npz --variables income --level 1.5", code=2).stderr
+
+
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory):
     """A model of numbers and days, learned from a file."""

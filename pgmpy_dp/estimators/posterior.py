@@ -102,6 +102,8 @@ class ParameterPosterior:
         """
         if isinstance(variables, str):
             raise ValueError(f"variables={variables!r} must be a list of variables; pass [{variables!r}]")
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
         names, given = list(variables), dict(evidence or {})
         unknown = [name for name in (*names, *given) if name not in self.graph]
         if unknown or not names:
