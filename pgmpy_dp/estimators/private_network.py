@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans import network
 from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.plans.network_shares import MOST_IN_A_SET, workload_weights
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -30,9 +31,9 @@ __all__ = ["PrivateNetwork", "learn"]
 class PrivateNetwork(BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
-    Tables of single variables are released first. Then, round by round, the pair of variables that the model so far
-    gets most wrong is selected and its table released, until the budget is spent. The final model is learned from all
-    tables as `CollectiveMAP` does; records drawn from it are synthetic data.
+    Tables of single variables are released first. Then, round by round, the pair or triple of variables that the
+    model so far gets most wrong is selected and its table released, until the budget is spent. The final model is
+    learned from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
 
     Parameters
     ----------
@@ -42,40 +43,49 @@ class PrivateNetwork(BaseStructureEstimator):
     state_names
     adjacency
     n_records
-    required_edges : list of pairs of variables, optional
-        Edges that the graph has in any case; public knowledge, which costs nothing.
-    forbidden_edges : list of pairs of variables, optional
-        Edges that it must not have.
+    required_edges : list of pairs of variables, or of sets of several, optional
+        Edges that the graph has in any case, tables that are measured in any case: public knowledge, which costs
+        nothing. Of a set of several variables the graph has all edges.
+    forbidden_edges : list of pairs of variables, or of sets of several, optional
+        No table that has all variables of one of these is measured; so the graph has none of the pairs among them.
     max_clique_cells : int
         No clique of the junction tree has more cells: bounds time and memory.
     n_rounds : int, optional
-        In how many rounds the budget would be spent if none were larger than the first; default 4 times the number of
-        variables (2 times for a pure budget). Rounds grow once measurements say little new.
+        In how many rounds the budget would be spent if none were larger than the first. Default: as many as the
+        budget, the number of variables and the estimated number of records ask for. Rounds grow once measurements
+        say little new.
     one_way_share : float in (0, 1)
         Share of the budget for single variables.
-    selection_share : float in (0, 1)
-        Share of each round for choosing the pair.
+    selection_share : float in (0, 1), optional
+        Share of each round for choosing the table. Default: more where there is more to choose from and less budget.
     merge_rare : bool
         Whether the rare states of a categorical variable become one state in tables of pairs. Neighbouring cells of
         numbers that the schema does not divide do so in any case.
     random_state
+    max_order : int
+        Variables of the largest tables that are measured; 2 for pairs only.
+    workload : mapping of sets of variables to positive numbers, or list of such sets, optional
+        What the model will be asked, and how much each of it matters: only tables within these sets are measured,
+        and a table's misfit counts by the weights of the sets that it shares two variables or more with, times how
+        many it shares. Default: all tables of up to `max_order` variables, alike.
 
     Attributes
     ----------
     graph_ : UndirectedGraph
-        All variables; an edge for each pair whose table was released.
+        All variables; an edge for each pair that is in a released table.
     model_ : MarkovNetwork
         The graph with its parameters, and with the edges that rules about what is impossible need. (`edge_scores_` and
         `errors_` are of the fit before it obeys them.)
     edge_scores_ : dict of pair to float
         How far the two variables are from independence under the model, in total variation.
     report_ : pandas.DataFrame
-        What was measured when: one row per release of a pair's table, with its share of the budget, the scale of its
-        noise, and how wrong the model was about it before, in total variation.
+        What was measured when: one row per release of a table of several variables, with these, its share of the
+        budget, the scale of its noise, and how wrong the model was about it before, in total variation.
     errors_ : pandas.DataFrame
-        For each pair of variables, whether it was measured, and an estimated bound on the error (total variation) of
-        its table, largest first. Before all others come, with nan, pairs of which nothing is known: not measured, and
-        forbidden or too large (`max_clique_cells`) to be selected in any round.
+        For each pair of variables, whether it was measured (alone or in a larger table), and an estimated bound on
+        the error (total variation) of its table, largest first. Before all others come, with nan, pairs of which
+        nothing is known: not measured, and forbidden, outside the workload or too large (`max_clique_cells`) to be
+        selected in any round.
     release_ : Release
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
@@ -88,13 +98,14 @@ class PrivateNetwork(BaseStructureEstimator):
     Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.network`, which has the
     proof; the rest is post-processing. The budget is charged whole, as one entry, before anything is counted.
 
-    `errors_` estimates bounds, and guarantees none. Of a measured pair: the noise in its tables, or the misfit of the
-    model if that is larger. Of a pair passed over in the last round that could choose it: the noisy choice is at most
-    ``s log K`` below the best of K scores in expectation (s the scale of its noise), and what it chose was measured, so
-    the pair is wrong by little more than the chosen one plus what measuring it would have added in noise; for large
-    tables that is far too much. docs/structure.md has how often they hold.
+    `errors_` estimates bounds, and guarantees none. Of a measured pair: the noise in its tables (in the table's sums,
+    where it has more variables), or the misfit of the model if that is larger. Of a pair passed over in the last round
+    that could choose it: the noisy choice is at most ``s log K`` below the best of K scores in expectation (s the scale
+    of its noise), and what it chose was measured, so the pair is wrong by little more than the chosen one plus what
+    measuring it would have added in noise; for large tables that is far too much. docs/structure.md has how often they
+    hold.
 
-    Method: McKenna, Mullins, Sheldon and Miklau (2022), for pairs; fit and shares of the budget are this package's.
+    Method: McKenna, Mullins, Sheldon and Miklau (2022); fit, candidates and shares of the budget are this package's.
 
     Examples
     --------
@@ -115,14 +126,17 @@ class PrivateNetwork(BaseStructureEstimator):
     max_clique_cells: int = 50_000
     n_rounds: int | None = None
     one_way_share: float = 0.1
-    selection_share: float = 0.1
+    selection_share: float | None = None
     random_state: int | None = None
     merge_rare: bool = False
+    max_order: int = 3
+    workload: Any = None
+
+    _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
     def _settings(self) -> network.NetworkSettings:
-        how = self._given(
-            "max_clique_cells", "n_rounds", "one_way_share", "selection_share", "random_state", "merge_rare"
-        )
+        shares = ("n_rounds", "one_way_share", "selection_share")
+        how = self._given("max_clique_cells", *shares, "random_state", "merge_rare", "max_order", "workload")
         return network.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
 
     def _check_schema(self, schema: Schema) -> None:
@@ -138,7 +152,9 @@ class PrivateNetwork(BaseStructureEstimator):
             raise ValueError("release has no rounds: it is not one of PrivateNetwork; learn from it with CollectiveMAP")
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        pairs = [scope for scope in release.scopes if len(scope) == 2]
+        measured = [scope for scope in release.scopes if len(scope) > 1]
+        place = {name: k for k, name in enumerate(release.schema.variables)}
+        pairs = (pair for scope in measured for pair in itertools.combinations(sorted(scope, key=place.get), 2))
         edges = list(dict.fromkeys(pairs))
         graph, model, fitted = network_on_edges(type(self).__name__, release, edges, privacy)
         noisy = noisy_marginals(release, release.schema.variables)
@@ -146,7 +162,7 @@ class PrivateNetwork(BaseStructureEstimator):
             "graph_": graph,
             "model_": model,
             "edge_scores_": edge_strengths(fitted, edges),
-            "report_": _report(release, pairs, noisy.n_records),
+            "report_": _report(release, measured, noisy.n_records),
             "errors_": _errors(release, noisy, fitted),
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
@@ -209,42 +225,43 @@ def learn(
     return estimator.fit(df, unit=unit, rows_per_unit=rows_per_unit)
 
 
-def _report(release: Release, pairs: list[tuple], n_records: float) -> pd.DataFrame:
-    """One row per measurement of a pair."""
+def _report(release: Release, measured: list[tuple], n_records: float) -> pd.DataFrame:
+    """One row per measurement of several variables."""
     rounds = release.public["rounds"]
-    measured = [item for item, scope in zip(release.noise, release.scopes, strict=True) if len(scope) == 2]
+    noises = [item for item, scope in zip(release.noise, release.scopes, strict=True) if len(scope) > 1]
     rows = [
         {
             "round": record["round"],
-            "first": first,
-            "second": second,
+            "variables": scope,
             "share": record["share"],
             "noise_scale": noise.scale if noise is not None else math.nan,
             "candidates": record["candidates"],
             "error_before": max(record["misfit"] - record["offset"], 0.0) / (2.0 * n_records),
             "change": record["change"] / (2.0 * n_records),
-            "repeated": (first, second) in pairs[:k],
+            "repeated": scope in measured[:k],
         }
-        for k, ((first, second), record, noise) in enumerate(zip(pairs, rounds, measured, strict=True))
+        for k, (scope, record, noise) in enumerate(zip(measured, rounds, noises, strict=True))
     ]
-    columns = ["round", "first", "second", "share", "noise_scale", "candidates", "error_before", "change", "repeated"]
+    columns = ["round", "variables", "share", "noise_scale", "candidates", "error_before", "change", "repeated"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> pd.DataFrame:
-    """The bound of each pair: from its own table, or from having been passed over in the last round it was in."""
+    """The bound of each pair: from its tables, or from having been passed over in the last round it was in."""
     schema, n = release.schema, noisy.n_records
-    own = _errors_of_measured(noisy, fitted)
+    own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
+    weight = workload_weights(schema, settings.get("workload", ()))
     rounds = {record["round"]: k for k, record in enumerate(release.public["rounds"])}  # 0 is none: required tables
     last = dict.fromkeys(map(frozenset, itertools.combinations(schema.variables, 2)), max(rounds, default=0))
-    last |= {frozenset(map(decode_label, pair)): 0 for pair in release.public["settings"]["forbidden"]}
+    last |= {frozenset(map(decode_label, names)): 0 for names in settings["forbidden"]}
     last |= {frozenset(map(decode_label, pair)): k for *pair, k in release.public["unavailable"]}
     rows = []
     for pair in itertools.combinations(schema.variables, 2):
         cells = schema.cardinality(pair[0]) * schema.cardinality(pair[1])
         bounds = [own[frozenset(pair)]] if frozenset(pair) in own else []
-        if last[frozenset(pair)]:
-            bounds.append(_error_when_passed_over(release, rounds[last[frozenset(pair)]], cells))
+        if last[frozenset(pair)] and weight(pair) > 0:
+            passed = rounds[last[frozenset(pair)]]
+            bounds.append(_error_when_passed_over(release, passed, cells, weight(pair)))
         bound = min(min(bounds) / (2.0 * n), 1.0) if bounds else math.nan
         rows.append((*pair, cells, frozenset(pair) in own, bound))
     frame = pd.DataFrame(rows, columns=["first", "second", "cells", "measured", "error_bound"])
@@ -252,23 +269,29 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
 
 
 def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[frozenset, float]:
-    """l1 error, in records, of the model's tables of measured pairs.
+    """l1 error, in records, of the model's tables of measured pairs; the least, of pairs in several tables.
 
     If the model follows the noise, its error is the noise; if it does not fit, it is the misfit; if it is right, both
     are the noise.
     """
     per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
-    misfit = noisy.cliques.split(np.abs(noisy.counts - noisy.n_records * fitted.marginals()))
-    return {
-        frozenset(scope): max(float(table.sum()), table.size * per_scale * float(scale))
-        for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True)
-        if len(scope) == 2
-    }
+    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals())
+    found: dict[frozenset, float] = {}
+    for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True):
+        for kept in itertools.combinations(range(len(scope)), 2):
+            others = tuple(axis for axis in range(len(scope)) if axis not in kept)
+            own = np.abs(table.sum(axis=others))
+            # A cell of the sum has the noise of as many cells as were added up.
+            noise = own.size * per_scale * float(scale) * math.sqrt(table.size / own.size)
+            pair = frozenset(scope[axis] for axis in kept)
+            found[pair] = min(max(float(own.sum()), noise), found.get(pair, math.inf))
+    return found
 
 
-def _error_when_passed_over(release: Release, measurement: int, cells: int) -> float:
+def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:
     """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
     record = release.public["rounds"][measurement]
     table = release.values[len(release.schema.variables) + measurement]
-    chosen = record["misfit"] - record["offset"] + record["selection_scale"] * math.log(record["candidates"])
-    return max(chosen, 0.0) + cells * record["offset"] / table.size
+    chosen = (record["misfit"] - record["offset"]) * record.get("weight", 1.0)
+    chosen += record["selection_scale"] * math.log(record["candidates"]) * record.get("heaviest", 1.0)
+    return max(chosen, 0.0) / weight + cells * record["offset"] / table.size

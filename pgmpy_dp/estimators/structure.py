@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +41,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
     _examples = TABLE_EXAMPLES
+    _most_in_a_table: ClassVar[int] = 2
 
     epsilon: float | None = None
     delta: float = 0.0
@@ -62,8 +64,8 @@ class BaseStructureEstimator(BaseGraphEstimator):
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
         self._settings()
-        covered = {name for scope in release.scopes for name in scope}
-        if any(len(scope) > 2 for scope in release.scopes) or covered != set(release.schema.variables):
+        covered, most = {name for scope in release.scopes for name in scope}, max(map(len, release.scopes))
+        if most > self._most_in_a_table or covered != set(release.schema.variables):
             raise ValueError(
                 f"release has the tables {release.scopes}; this estimator needs tables of single variables and of "
                 "pairs, with every variable of the schema"
@@ -101,32 +103,36 @@ def network_on_edges(
 ) -> tuple[UndirectedGraph, MarkovNetwork, LogLinearModel]:
     """The graph of these edges over all variables of a release, and the model that `collective_map` learns on it.
 
-    Tables of other pairs are left out; those of single variables count.
+    Tables with other pairs of variables are left out; those of single variables count.
     """
     schema = release.schema
     graph = graph_on(schema.variables, edges)
     noisy = noisy_marginals(release, schema.variables)
-    noisy = _only(noisy, {frozenset(edge) for edge in edges})
+    noisy = _only(noisy, graph)
     with progress_bar(name) as progress:
         model = _fitted(noisy, progress)
     return graph, MarkovNetwork.from_log_linear(model, graph, schema, privacy, fine_states(release)), model
 
 
 def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, float]:
-    """Total variation distance of each pair's distribution under the model, which has its table, from independence."""
-    tables = dict(zip(model.cliques.scopes, model.cliques.split(model.marginals()), strict=True))
+    """Total variation distance of each pair's distribution under the model, which has a table of it, from independence.
+
+    The table may be one of more variables.
+    """
+    tables = list(zip(model.cliques.scopes, model.cliques.split(model.marginals()), strict=True))
     strengths = {}
     for edge in edges:
-        table = tables[edge]
+        scope, larger = min((item for item in tables if set(edge) <= set(item[0])), key=lambda item: item[1].size)
+        table = larger.sum(axis=tuple(axis for axis, name in enumerate(scope) if name not in edge))
         independent = np.outer(table.sum(axis=1), table.sum(axis=0))
         strengths[edge] = float(0.5 * np.abs(table - independent).sum())
     return strengths
 
 
-def _only(noisy: NoisyMarginals, pairs: set[frozenset]) -> NoisyMarginals:
-    """Without the tables of other pairs."""
+def _only(noisy: NoisyMarginals, graph: UndirectedGraph) -> NoisyMarginals:
+    """Without the tables that have other pairs than the graph's edges."""
     cliques = noisy.cliques
-    kept = [c for c, scope in enumerate(cliques.scopes) if len(scope) == 1 or frozenset(scope) in pairs]
+    kept = [c for c, scope in enumerate(cliques.scopes) if all(graph.has_edge(u, v) for u, v in combinations(scope, 2))]
     if len(kept) == cliques.n_cliques:
         return noisy
     counts = cliques.split(noisy.counts)

@@ -1,27 +1,34 @@
 """The distribution that a growing set of noisy tables speaks for, refitted after each new one.
 
-Learning a structure asks again and again what all pairs of variables look like under the tables measured so far. The
+Learning a structure asks again and again what small sets of variables look like under the tables measured so far. The
 answers here are quick and good enough to choose by; what is learned in the end is fitted anew by `collective_map`.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.junction_tree import build_junction_tree
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
-__all__ = ["NetworkEstimate", "admissible_pairs", "estimate_network", "largest_clique", "pair_marginals"]
+__all__ = ["NetworkEstimate", "estimate_network", "pair_marginals"]
 
 Pair = tuple[int, int]
 """Positions of two variables, the smaller one first."""
+
+
+class Marginals(Protocol):
+    """Probabilities of any sets of variables."""
+
+    def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
+        """Of each set, axes in its order."""
+
 
 _MAX_ITER = 100
 _GRADIENT_TOL = 1e-3  # of the preconditioned gradient, where 1 is a standard deviation of what the tables determine
@@ -37,17 +44,21 @@ class NetworkEstimate:
         The tables, repeated ones merged.
     theta : ndarray of shape (n_cells,)
         Log-potentials of the tables of `noisy`.
-    pairs : dict of pair to ndarray
-        Probabilities of all pairs of variables, axes in the order of the pair.
+    marginals : ScopeMarginals
+        Of the fitted model.
     """
 
     noisy: NoisyMarginals
     theta: np.ndarray
-    pairs: dict[Pair, np.ndarray]
+    marginals: Marginals
 
-    def expected_counts(self, pair: Pair) -> np.ndarray:
-        """Expected records in each cell of the table of a pair."""
-        return self.noisy.n_records * self.pairs[pair]
+    def expected_counts(self, scope: Scope) -> np.ndarray:
+        """Expected records in each cell of the table of some variables, axes in their order."""
+        return self.expected_tables([scope])[0]
+
+    def expected_tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
+        """Expected records in each cell of several tables."""
+        return [self.noisy.n_records * table for table in self.marginals.tables(scopes)]
 
 
 def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = None) -> NetworkEstimate:
@@ -76,9 +87,9 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
     --------
     >>> cliques = Cliques(("a", "b"), (2, 2), (("a",), ("b",)))
     >>> noisy = NoisyMarginals(cliques, np.array([30.0, 70.0, 50.0, 50.0]), "gaussian", np.array([0.1, 0.1]))
-    >>> estimate_network(noisy).pairs[0, 1].round(2)
-    array([[0.15, 0.15],
-           [0.35, 0.35]])
+    >>> estimate_network(noisy).expected_counts((0, 1)).round()
+    array([[15., 15.],
+           [35., 35.]])
     """
     noisy = noisy.merged()
     cliques, n = noisy.cliques, noisy.n_records
@@ -104,7 +115,7 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         gradient_tol=_GRADIENT_TOL,
         scale=(likely * (1 - likely) + penalty) ** -0.5,
     ).x
-    return NetworkEstimate(noisy, theta, pair_marginals(engine, theta))
+    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta, engine))
 
 
 def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarray]:
@@ -155,41 +166,6 @@ def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarr
             table = np.maximum(covariance[j] + np.outer(margins[own[i]], margins[own[j]]), 0.0)
             found[min(i, j), max(i, j)] = table if i < j else table.T
     return found
-
-
-def admissible_pairs(cliques: Cliques, pairs: Iterable[Pair], max_cells: int) -> list[Pair]:
-    """Pairs that a model can be given a table of while no clique of its junction tree exceeds `max_cells` cells.
-
-    Parameters
-    ----------
-    cliques : Cliques
-        The model, whose own junction tree is within the limit.
-    pairs : iterable of pair
-    max_cells : int
-
-    Examples
-    --------
-    >>> chain = Cliques(("a", "b", "c"), (2, 2, 2), (("a", "b"), ("b", "c")))
-    >>> admissible_pairs(chain, [(0, 1), (0, 2)], 4), admissible_pairs(chain, [(0, 1), (0, 2)], 8)
-    ([(0, 1)], [(0, 1), (0, 2)])
-    """
-    tree = build_junction_tree(cliques)
-    within = {pair for clique in tree.cliques for pair in itertools.combinations(sorted(clique), 2)}
-    largest, sizes = max(tree.n_cells(clique) for clique in tree.cliques), cliques.cardinalities
-
-    def fits(pair: Pair) -> bool:
-        # With one of the two variables put into every clique it is a junction tree of the grown model: quick to see.
-        if pair in within or largest * min(sizes[pair[0]], sizes[pair[1]]) <= max_cells:
-            return True
-        return largest_clique(cliques, [pair]) <= max_cells
-
-    return [pair for pair in pairs if fits(pair)]
-
-
-def largest_clique(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> int:
-    """Cells of the largest clique of the junction tree that covers the model and some further sets of variables."""
-    tree = build_junction_tree(cliques, extra)
-    return max(tree.n_cells(clique) for clique in tree.cliques)
 
 
 def _tables(estimate: NetworkEstimate) -> Iterable[tuple[tuple, np.ndarray]]:

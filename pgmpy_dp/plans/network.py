@@ -6,17 +6,19 @@ The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM") for pairs of va
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.models.network_estimate import NetworkEstimate, Pair, admissible_pairs, estimate_network
+from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.scope_marginals import Scope, admissible
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
+from pgmpy_dp.plans.network_shares import TUNE, NetworkSettings, NetworkShares, network_shares, select_and_measure
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -124,28 +126,34 @@ def run(
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
-        share, number = shares.first_round, 0
+        share, number = shares.start(search.n_records), 0
         while curator.left > 0:
             number += 1
             spent = curator.left if curator.left < 2 * share else share
             if not search.measure_worst(number, spent):
-                share *= 4 if isinstance(shares.cost, ZCDP) else 2  # a measurement said nothing new
+                share *= TUNE["factor"] if isinstance(shares.cost, ZCDP) else 2  # a measurement said little new
             if progress is not None:
                 progress()
     return search.release()
 
 
 class _Search:
-    """The course of a search: what was released, the fit to it, and which pairs are left to choose from."""
+    """The course of a search: what was released, the fit to it, and which sets are left to choose from."""
 
     fit: NetworkEstimate
 
     def __init__(self, curator: TableCurator, shares: NetworkShares, asked: dict[str, Any], refit: Refit) -> None:
         self.curator, self.shares, self.asked, self.refit = curator, shares, asked, refit
-        self.names, self.candidates = curator.schema.variables, list(shares.candidates)
+        self.names, self.pairs = curator.schema.variables, list(shares.candidates)
         # Pairs that cannot be selected any more, and the last round that could.
-        self.unavailable = dict.fromkeys(set(shares.allowed) - set(shares.candidates), 0)
+        self.unavailable = dict.fromkeys(set(shares.sets.allowed) - set(shares.candidates), 0)
         self.rounds: list[dict[str, Any]] = []
+        self.verdicts: dict[Scope, bool] = {}  # whether the model, as it is, can be given a table
+
+    @property
+    def n_records(self) -> float:
+        """The public number of records, or what the tables so far say."""
+        return self.fit.noisy.n_records
 
     def measure_variables(self, merge_rare: bool) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
@@ -155,52 +163,69 @@ class _Search:
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
         self.fit = self.refit(self._released(), None)
+        sizes = tuple(self.curator.schema.cardinality(name) for name in self.names)
+        self.sets = replace(self.shares.sets, sizes=sizes)
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
-        if pairs := self.shares.required:
+        if scopes := self.shares.required:
             share, n = self.shares.each_required, len(self.shares.required)
-            self._measure(pairs, share * n, round=0, share=float(share), selection_scale=None, candidates=n)
+            facts = {"round": 0, "share": float(share), "selection_scale": None, "candidates": n}
+            self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
 
     def measure_worst(self, number: int, share: Fraction) -> bool:
-        """One round: select a pair, measure it, refit. Whether that changed its table by more than noise would."""
+        """One round: select a set, measure it, refit. Whether that changed its table by more than noise would."""
         shares = self.shares
-        # What was too large once stays so: the model only grows.
-        grown = with_zeros(self.fit.noisy.cliques, self.curator.schema.zeros)
-        # They fit with the most states that numbers can merge into; with fewer, trees might be found that are larger.
-        allowed = admissible_pairs(grown, self.candidates, self.asked["max_clique_cells"]) or self.candidates
-        self.unavailable |= dict.fromkeys(set(self.candidates) - set(allowed), number - 1)
-        self.candidates = allowed
-        measuring, selecting = share * (1 - shares.selection), share * shares.selection
+        allowed = self._candidates(number, share)
+        selecting = share * shares.selecting(share, self.n_records, len(allowed))
+        measuring = share - selecting
         noise, scale = shares.expected_noise(measuring), misfit_scale(shares.adjacency, shares.cost, selecting)
-        expected = [self.fit.expected_counts(pair) for pair in allowed]
-        offsets = [table.size * noise for table in expected]
-        chosen = allowed[self.curator.worst_fit(self._named(allowed), expected, selecting, offsets)]
+        expected = self.fit.expected_tables(allowed)
+        offsets, weights = [table.size * noise for table in expected], [self.sets.weight(scope) for scope in allowed]
+        place = self.curator.worst_fit(self._named(allowed), expected, selecting, offsets, weights)
         facts = {"round": number, "share": float(share), "selection_scale": scale, "candidates": len(allowed)}
-        self._measure([chosen], measuring, **facts)
-        return self.rounds[-1]["change"] > self.rounds[-1]["offset"]
+        self._measure([allowed[place]], measuring, [facts | {"weight": weights[place], "heaviest": max(weights)}])
+        return self.rounds[-1]["change"] > TUNE["grow"] * self.rounds[-1]["offset"]
 
-    def _measure(self, pairs: Sequence[Pair], spent: Fraction, **facts: Any) -> None:
-        """Release the tables of pairs, note what they say, refit, note what that changed."""
-        before, offset = self.fit, self.shares.expected_noise(spent, len(pairs))
-        expected = [before.expected_counts(pair) for pair in pairs]
+    def _candidates(self, number: int, share: Fraction) -> list[Scope]:
+        """What a round can choose from: what keeps the junction tree small."""
+        # Noise that is expected to exceed the number of records hides whatever the table says.
+        most = self.n_records / self.shares.expected_noise(share)
+        larger = self.sets.larger(self.fit.noisy.cliques.indices, most)
+        unknown = [scope for scope in (*self.pairs, *larger) if scope not in self.verdicts]
+        grown = with_zeros(self.fit.noisy.cliques, self.curator.schema.zeros)
+        self.verdicts |= dict.fromkeys(unknown, False)
+        self.verdicts |= dict.fromkeys(admissible(grown, unknown, self.asked["max_clique_cells"]), True)
+        # They fit with the most states that numbers can merge into; with fewer, trees might be found that are larger.
+        pairs = [pair for pair in self.pairs if self.verdicts[pair]] or self.pairs
+        self.unavailable |= dict.fromkeys(set(self.pairs) - set(pairs), number - 1)
+        self.pairs = pairs
+        return [*pairs, *(scope for scope in larger if self.verdicts[scope])]
+
+    def _measure(self, scopes: Sequence[Scope], spent: Fraction, facts: Sequence[dict[str, Any]]) -> None:
+        """Release the tables of some sets, note what they say, refit, note what that changed."""
+        before, offset = self.fit, self.shares.expected_noise(spent, len(scopes))
+        expected = before.expected_tables(scopes)
         # Noted before and filled in after, so that a release has an entry for each table wherever it is interrupted.
         self.rounds += [
-            {**facts, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
-            for table in expected
+            {**known, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
+            for known, table in zip(facts, expected, strict=True)
         ]
-        values, records = self.curator.tables(self._named(pairs), spent), self.rounds[-len(pairs) :]
+        values, records = self.curator.tables(self._named(scopes), spent), self.rounds[-len(scopes) :]
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
         self.fit = self.refit(self._released(), before)
-        for pair, table, record in zip(pairs, expected, records, strict=True):
-            record["change"] = float(np.abs(self.fit.expected_counts(pair) - table).sum())
+        if len(self.fit.noisy.cliques.scopes) > len(before.noisy.cliques.scopes):
+            # What was too large once stays so: the model only grows.
+            self.verdicts = {scope: False for scope, fits in self.verdicts.items() if not fits}
+        for table, after, record in zip(expected, self.fit.expected_tables(scopes), records, strict=True):
+            record["change"] = float(np.abs(after - table).sum())
 
     def _released(self) -> NoisyMarginals:
         return noisy_marginals(self.curator.release("marginals", {}), self.names, merge=False)
 
-    def _named(self, pairs: Sequence[Pair]) -> list[tuple]:
-        return [tuple(self.names[i] for i in pair) for pair in pairs]
+    def _named(self, scopes: Sequence[Scope]) -> list[tuple]:
+        return [tuple(self.names[i] for i in scope) for scope in scopes]
 
     def release(self) -> Release:
         """All tables so far, and what there is to say about the search."""

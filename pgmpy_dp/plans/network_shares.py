@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Iterable
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.network_estimate import Pair, admissible_pairs, largest_clique
+from pgmpy_dp.models.scope_marginals import Scope, admissible, largest_clique
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import largest_sizes
-from pgmpy_dp.plans.public_graph import checked_graph, edge_positions, encoded_graph
+from pgmpy_dp.plans.network_candidates import Candidates
+from pgmpy_dp.plans.public_graph import checked_graph, encoded_graph, set_positions
 from pgmpy_dp.plans.settings import SeededSettings, by, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -20,20 +22,31 @@ from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.tables import misfit_scale, table_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Schema, decode_label, encode_label
 
 __all__ = [
     "NetworkShares",
+    "MOST_IN_A_SET",
     "NetworkSettings",
-    "checked_pairs",
+    "checked_sets",
+    "checked_workload",
     "network_shares",
     "one_way_weights",
     "select_and_measure",
 ]
 
-Edges = tuple[tuple[Hashable, Hashable], ...]
+Edges = tuple[tuple[Hashable, ...], ...]
+Workload = tuple[tuple[tuple[Hashable, ...], float], ...]
 
 _MOST_CELLS = 10**8  # of all tables of pairs together, 8 bytes each
+MOST_IN_A_SET = 8
+MOST_SELECTION = Fraction(2, 5)
+TUNE = {
+    "grow": 1.0,
+    "factor": 4,
+    "rounds": lambda p, strength, cost: 4 * p,
+    "selection": lambda off, cost: 0.1,
+}
 
 
 @dataclass(frozen=True)
@@ -42,42 +55,50 @@ class NetworkSettings(SeededSettings):
 
     Parameters
     ----------
-    required : sequence of pairs of variable names
+    required : sequence of sets of variable names
         Tables that are measured whatever the records say.
-    forbidden : sequence of pairs of variable names
-        Tables that are never measured.
+    forbidden : sequence of sets of variable names
+        No table that has all variables of one of these is ever measured.
     max_clique_cells : int, default 50,000
         No clique of the junction tree of all measured tables has more cells.
     n_rounds : int, optional
-        In how many rounds the budget would be spent if no round were larger than the first. Default: 4 times the number
-        of variables for zCDP, 2 times for a pure budget.
+        In how many rounds the budget would be spent if no round were larger than the first. Default: as many as
+        :meth:`NetworkShares.start` says.
     one_way_share : float in (0, 1), default 0.1
         Share of the budget for the tables of single variables.
-    selection_share : float in (0, 1), default 0.1
-        Share of each round for selecting its pair; the rest measures it.
+    selection_share : float in (0, 1), optional
+        Share of each round for selecting its table; the rest measures it. Default: what
+        :meth:`NetworkShares.selecting` says.
     merge_rare : bool, default False
         Whether the states of a categorical variable whose noisy counts are small become one in tables of pairs.
+    max_order : int, default 3
+        Variables of the largest tables that are selected.
+    workload : mapping of sets of variable names to positive numbers, or sequence of such sets, optional
+        What the model is to answer, and how much each of it matters. Default: all tables alike.
     """
 
-    required: Edges = field(default=(), metadata=by(lambda name, pairs: checked_pairs(f"{name}_edges", pairs)))
-    forbidden: Edges = field(default=(), metadata=by(lambda name, pairs: checked_pairs(f"{name}_edges", pairs)))
+    required: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
+    forbidden: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
     max_clique_cells: int = field(default=50_000, metadata=whole(4))
     n_rounds: int | None = field(default=None, metadata=whole(1))
     one_way_share: float = field(default=0.1, metadata=share())
-    selection_share: float = field(default=0.1, metadata=share())
+    selection_share: float | None = field(default=None, metadata=share())
     merge_rare: bool = False
+    max_order: int = field(default=3, metadata=whole(2, MOST_IN_A_SET))
+    workload: Workload = field(default=(), metadata=by(lambda name, sets: checked_workload(name, sets)))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        both = {frozenset(pair) for pair in self.required} & {frozenset(pair) for pair in self.forbidden}
+        both = [wanted for wanted in self.required if any(set(banned) <= set(wanted) for banned in self.forbidden)]
         if both:
-            raise ValueError(f"required_edges and forbidden_edges both have {sorted(map(tuple, both), key=repr)}")
+            raise ValueError(f"required_edges and forbidden_edges both have {sorted(both, key=repr)}")
 
     def public(self, budget: Budget, *names: str) -> dict[str, Any]:
         """What a release says of the budget and of all that was asked."""
-        names = names or ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "merge_rare")
-        pairs = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
-        return super().public(budget, *names) | pairs
+        own = ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "merge_rare", "max_order")
+        sets = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
+        workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in self.workload]
+        return super().public(budget, *(names or own)) | sets | {"workload": workload}
 
 
 @dataclass(frozen=True)
@@ -90,38 +111,65 @@ class NetworkShares:
         What everything together costs; its type decides the noise.
     sizes : tuple of int
         States of each variable in its table: of a number that is not divided, cells of its fine grid.
-    required, candidates, allowed : tuple of pair of int
-        Positions of the pairs measured first, of those that rounds select from, and of all that are not forbidden.
+    sets : Candidates
+        What can be measured at all.
+    required, candidates : tuple of tuple of int
+        Positions of the sets measured first, and of the pairs that rounds select from, beside larger sets.
     one_way : Fraction
         For all tables of single variables.
     each_required : Fraction
         For each required table.
     first_round : Fraction
-        For the first round, 0 if there is nothing to select from. The rounds get all that is left.
+        For the first round at least, 0 if there is nothing to select from. The rounds get all that is left.
+    n_rounds : int or None
+        What was asked for.
     selection : Fraction
-        Part of a round's share.
+        Part of a round's share, at most.
+    fixed : bool
+        Whether it is always that part.
     """
 
     adjacency: Adjacency
     cost: PureDP | ZCDP
     sizes: tuple[int, ...]
-    required: tuple[Pair, ...]
-    candidates: tuple[Pair, ...]
-    allowed: tuple[Pair, ...]
+    sets: Candidates
+    required: tuple[Scope, ...]
+    candidates: tuple[Scope, ...]
     one_way: Fraction
     each_required: Fraction
     first_round: Fraction
+    n_rounds: int | None
     selection: Fraction
+    fixed: bool
 
     @property
     def rounds(self) -> Fraction:
         """What the rounds have together."""
         return 1 - self.one_way - len(self.required) * self.each_required if self.candidates else Fraction(0)
 
+    def start(self, n_records: float) -> Fraction:
+        """Share of the first round, when there are about so many records."""
+        if self.n_rounds is not None or not self.first_round:
+            return self.first_round
+        return self.rounds / TUNE["rounds"](len(self.sizes), self.strength(n_records), self.cost)
+
+    def strength(self, n_records: float) -> float:
+        """Records over the noise of a cell that a table would have if it got the whole budget."""
+        return n_records / self.expected_noise(Fraction(1))
+
+    def selecting(self, share: Fraction, n_records: float, n_candidates: int) -> Fraction:
+        """Part of a round's share that selects, of about so many records and of so many candidates."""
+        if self.fixed:
+            return self.selection
+        # Of the whole share: how far the choice would be from the best, in expectation.
+        off = math.log(n_candidates + 1) * misfit_scale(self.adjacency, self.cost, share) / n_records
+        wanted = TUNE["selection"](off, self.cost)
+        return Fraction(min(max(round(1000 * wanted), 1), round(1000 * float(self.selection))), 1000)
+
     @property
     def pair_noise(self) -> float:
-        """Expected absolute value of the noise in a cell of the first tables of pairs; 1 where there are none."""
-        share = self.first_round * (1 - self.selection) or self.each_required
+        """Expected absolute value of the noise in a cell of tables of pairs; 1 where there are none."""
+        share = self.rounds / _usual_rounds(self.cost, len(self.sizes)) * Fraction(9, 10) or self.each_required
         return self.expected_noise(share) if share else 1.0
 
     @property
@@ -149,11 +197,12 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
     Raises
     ------
     ValueError
-        For edges between unknown variables, required tables whose junction tree is too large, more cells than fit
+        For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
     required = _positions(schema, "required_edges", settings.required)
-    forbidden = set(_positions(schema, "forbidden_edges", settings.forbidden))
+    forbidden = _positions(schema, "forbidden_edges", settings.forbidden)
+    wanted = _positions(schema, "workload", [names for names, _ in settings.workload])
     fine, most = schema.fine(), largest_sizes(schema)
     sizes, zeros = [most[name] for name in schema.variables], fine.zeros
     single = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
@@ -166,44 +215,60 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
             f"tree, more than max_clique_cells={settings.max_clique_cells}; require fewer edges, leave out rules, or "
             "raise max_clique_cells"
         )
-    pairs = [pair for pair in itertools.combinations(range(len(sizes)), 2) if pair not in forbidden]
-    candidates = tuple(pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= settings.max_clique_cells)
+    sets = Candidates(
+        tuple(sizes),
+        settings.max_order,
+        settings.max_clique_cells,
+        tuple(map(frozenset, forbidden)),
+        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, settings.workload, strict=True)},
+    )
+    candidates = sets.pairs
     if zeros:
-        candidates = tuple(admissible_pairs(cliques, candidates, settings.max_clique_cells))
-    total = sum(sizes[i] * sizes[j] for i, j in candidates)
+        candidates = tuple(admissible(cliques, candidates, settings.max_clique_cells))
+    total = sum(map(sets.cells, candidates))
     if total > _MOST_CELLS:
         raise ValueError(
             f"the tables of all {len(candidates)} pairs have {total} cells together, more than {_MOST_CELLS}; use "
             "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
         )
     cost = cost_of(budget)
-    n_rounds = settings.n_rounds or (4 if isinstance(cost, ZCDP) else 2) * len(sizes)
+    n_rounds = settings.n_rounds or _most_rounds(cost, len(sizes))
     one_way = Fraction(settings.one_way_share) if candidates else Fraction(1)
     rest = 1 - one_way
     if set(candidates) <= set(required):  # a public graph: nothing to look for
         each, first, candidates = rest / max(len(required), 1), Fraction(0), ()
     else:
         # Required tables get what a round has, but leave half of the budget to look for others.
-        each = min(rest / n_rounds, rest / (2 * len(required))) if required else Fraction(0)
+        usual = settings.n_rounds or _usual_rounds(cost, len(sizes))
+        each = min(rest / usual, rest / (2 * len(required))) if required else Fraction(0)
         first = (rest - len(required) * each) / n_rounds
-    selection = Fraction(settings.selection_share)
     made = NetworkShares(
         adjacency,
         cost,
         tuple(fine.cardinality(name) for name in schema.variables),
+        sets,
         tuple(required),
         candidates,
-        tuple(pairs),
         one_way,
         each,
         first,
-        selection,
+        settings.n_rounds,
+        Fraction(settings.selection_share or MOST_SELECTION),
+        settings.selection_share is not None,
     )
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
-    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - selection)) if share]
+    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
     if first:
-        misfit_scale(adjacency, cost, first * selection)
+        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else Fraction(1, 1000)))
     return made
+
+
+def _usual_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:
+    return (4 if isinstance(cost, ZCDP) else 2) * n_variables
+
+
+def _most_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:
+    return 8 * _usual_rounds(cost, n_variables)
 
 
 def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
@@ -221,13 +286,33 @@ def select_and_measure(cost: PureDP | ZCDP) -> str:
     return "exponential_noisy_max+discrete_laplace"
 
 
-def checked_pairs(argument: str, pairs: Any) -> Edges:
-    """Edges as pairs of different names, each once; TypeError or ValueError naming the argument otherwise."""
+def checked_sets(argument: str, sets: Any) -> Edges:
+    """Sets of two to eight names, each once; TypeError or ValueError naming the argument otherwise."""
     found: dict[frozenset, tuple] = {}
-    for pair in checked_graph(() if pairs is None else pairs, argument, sizes=(2,)):
-        found.setdefault(frozenset(pair), pair)
+    for names in checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1))):
+        found.setdefault(frozenset(names), names)
     return tuple(found.values())
 
 
-def _positions(schema: Schema, argument: str, pairs: Edges) -> list[Pair]:
-    return [(min(pair), max(pair)) for pair in edge_positions(schema, pairs, argument)]
+def checked_workload(argument: str, sets: Any) -> Workload:
+    """Sets of names with a positive weight each, 1 where none is given."""
+    weights = list(sets.values()) if isinstance(sets, Mapping) else None
+    named = checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1)))
+    found: dict[frozenset, tuple[tuple, float]] = {}
+    for k, names in enumerate(named):
+        weight = 1.0 if weights is None else checked_number(f"{argument}[{names!r}]", weights[k], positive=True)
+        _, before = found.get(frozenset(names), (names, 0.0))
+        found[frozenset(names)] = names, before + weight
+    return tuple(found.values())
+
+
+def workload_weights(schema: Schema, encoded: Iterable[tuple[list, float]]) -> Callable[[Iterable[Hashable]], float]:
+    """The weight of a set of names under the workload that a release was made for."""
+    released = [([decode_label(name) for name in wanted], float(weight)) for wanted, weight in encoded]
+    scopes = _positions(schema, "workload", [names for names, _ in released])
+    sets = Candidates((), 2, 0, (), {frozenset(s): w for s, (_, w) in zip(scopes, released, strict=True)})
+    return lambda names: sets.weight([schema.variables.index(name) for name in names])
+
+
+def _positions(schema: Schema, argument: str, sets: Iterable[tuple[Hashable, ...]]) -> list[Scope]:
+    return [tuple(sorted(places)) for places in set_positions(schema, sets, argument)]

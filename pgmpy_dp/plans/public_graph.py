@@ -11,7 +11,7 @@ from pgmpy_dp.plans.settings import by
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = ["GRAPH", "checked_graph", "edge_positions", "encoded_graph", "released_edges"]
+__all__ = ["GRAPH", "checked_graph", "edge_positions", "encoded_graph", "released_edges", "set_positions"]
 
 
 def checked_graph(graph: Any, argument: str = "graph", sizes: tuple[int, ...] = (1, 2)) -> tuple[tuple, ...]:
@@ -33,12 +33,15 @@ def checked_graph(graph: Any, argument: str = "graph", sizes: tuple[int, ...] = 
             f"{argument}={graph!r} is a {type(graph).__name__}; pass a networkx.Graph or pairs of variable names"
         )
     items = []
+    wanted = "an edge is a pair of different"
+    if max(sizes) > 2:
+        wanted = f"pass pairs or sets of up to {max(sizes)} different"
     for item in graph:
         if isinstance(item, str | bytes) or not isinstance(item, Iterable):
             raise TypeError(f"{argument} holds {item!r}, a {type(item).__name__}; pass pairs of variable names")
         names = tuple(item)
         if len(names) not in sizes or len(set(names)) != len(names):
-            raise ValueError(f"{argument} holds {names!r}; an edge is a pair of different variable names")
+            raise ValueError(f"{argument} holds {names!r}; {wanted} variable names")
         items.append(names)
     return tuple(items)
 
@@ -50,15 +53,20 @@ def edge_positions(
     schema: Schema, graph: Iterable[Iterable[Hashable]], argument: str = "graph"
 ) -> list[tuple[int, int]]:
     """Edges as pairs of positions; ValueError for names that the schema does not declare."""
+    return [(item[0], item[1]) for item in set_positions(schema, graph, argument) if len(item) == 2]
+
+
+def set_positions(schema: Schema, sets: Iterable[Iterable[Hashable]], argument: str) -> list[tuple[int, ...]]:
+    """Sets of names as positions; ValueError for names that the schema does not declare."""
     position = {name: j for j, name in enumerate(schema.variables)}
-    named = [tuple(item) for item in graph]
+    named = [tuple(item) for item in sets]
     unknown = sorted({repr(name) for item in named for name in item if name not in position})
     if unknown:
         raise ValueError(
             f"{argument} has the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
             f"add them to the schema (with their states), or remove them from {argument}"
         )
-    return [(position[item[0]], position[item[1]]) for item in named if len(item) == 2]
+    return [tuple(position[name] for name in item) for item in named]
 
 
 def encoded_graph(graph: Iterable[Iterable[Hashable]] | None) -> list[list[Any]] | None:

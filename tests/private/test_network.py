@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.plans import network
 from pgmpy_dp.plans.network import NetworkSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
@@ -20,7 +22,7 @@ from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
-from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.private.sensitive import Release, Sensitive
 from tests.private import audit
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
@@ -122,8 +124,15 @@ class TestCost:
         ("settings", "error", "message"),
         [
             ({"required": "ab"}, TypeError, "required_edges='ab'"),
-            ({"required": [("a", "a")]}, ValueError, "pair of different"),
-            ({"required": [("a", "b", "c")]}, ValueError, "pair of different"),
+            ({"required": [("a", "a")]}, ValueError, "sets of up to 8 different"),
+            ({"required": [("a",)]}, ValueError, "sets of up to 8 different"),
+            ({"forbidden": [tuple("abcdefghi")]}, ValueError, "sets of up to 8 different"),
+            ({"required": [("a", "b", "c")], "forbidden": [("c", "a")]}, ValueError, "both have"),
+            ({"max_order": 1}, ValueError, "max_order=1"),
+            ({"max_order": 9}, ValueError, "max_order=9"),
+            ({"workload": {("a", "b"): 0.0}}, ValueError, r"workload\[\('a', 'b'\)\]=0"),
+            ({"workload": {"ab": 1.0}}, TypeError, "workload holds 'ab'"),
+            ({"workload": [("a",)]}, ValueError, "workload holds"),
             ({"forbidden": ["ab"]}, TypeError, "forbidden_edges holds 'ab'"),
             ({"required": [("a", "b")], "forbidden": [("b", "a")]}, ValueError, "both have"),
             ({"max_clique_cells": 3}, ValueError, "max_clique_cells=3"),
@@ -140,8 +149,34 @@ class TestCost:
 
 class TestChoices:
     def test_the_strongest_pairs_come_first(self):
-        release = run(private(), NetworkSettings(n_rounds=2), Budget(rho=100.0))
+        release = run(private(), NetworkSettings(n_rounds=2, max_order=2), Budget(rho=100.0))
         assert release.scopes[4:6] == (("a", "b"), ("c", "d"))
+
+    @pytest.mark.parametrize("budget", [Budget(rho=10.0), Budget(epsilon=30.0)], ids=str)
+    def test_triples_that_no_pair_tells_of_are_found(self, budget):
+        rng = np.random.default_rng(1)
+        a, c, d = rng.integers(0, 2, (3, 2000))
+        data = pd.DataFrame({"a": a, "b": np.where(rng.random(2000) < 0.9, a ^ c, 2), "c": c, "d": d})
+        release = run(private(data), NetworkSettings(n_rounds=4), budget)
+        assert release.scopes[4] == ("a", "b", "c")
+        pairs = run(private(data), NetworkSettings(n_rounds=4, max_order=2), budget)
+        assert max(map(len, pairs.scopes)) == 2
+
+    def test_forbidden_sets_are_never_measured(self):
+        banned = [("c", "a"), ("b", "c", "d")]
+        release = run(private(), NetworkSettings(forbidden=banned, max_order=4), Budget(rho=100.0))
+        assert len(release.scopes) > 4
+        for names in banned:
+            assert not any(set(names) <= set(scope) for scope in release.scopes)
+
+    def test_a_workload_decides_what_is_measured(self):
+        release = run(private(), NetworkSettings(workload=[("a", "d", "c")]), Budget(rho=1.0))
+        assert all(set(scope) <= {"a", "c", "d"} for scope in release.scopes[4:])
+        assert ["b"] not in release.public["settings"]["workload"]
+        # The misfit of c and d is a third of that of a and b.
+        for weight, first in ((1.0, ("a", "b")), (10.0, ("c", "d"))):
+            settings = NetworkSettings(n_rounds=4, workload={("a", "b"): 1.0, ("c", "d"): weight})
+            assert run(private(), settings, Budget(rho=10.0)).scopes[4] == first
 
     def test_rounds_grow_once_nothing_new_is_found(self):
         release = run(private(), NetworkSettings(), Budget(rho=1.0))
@@ -183,7 +218,7 @@ class TestChoices:
         states = {name: [0, 1] for name in data}
         for limit, most in ((4, 5), (8, 9), (64, 15)):
             release = run(private(data, states=states), NetworkSettings(max_clique_cells=limit), Budget(rho=50.0))
-            edges = {scope for scope in release.scopes if len(scope) == 2}
+            edges = {pair for scope in release.scopes for pair in itertools.combinations(sorted(scope), 2)}
             assert len(edges) <= most  # of a tree; of a 2-tree; all
             assert len(edges) >= 5
 
@@ -250,7 +285,12 @@ EXPECTED = {
 
 def fixed(noisy, before):
     """A public fit: what is chosen then says the most about the exact scores."""
-    return NetworkEstimate(noisy.merged(), np.zeros(noisy.cliques.n_cells), {p: t / 2 for p, t in EXPECTED.items()})
+    return Expecting(noisy.merged(), np.zeros(noisy.cliques.n_cells), None)
+
+
+class Expecting(NetworkEstimate):
+    def expected_tables(self, scopes):
+        return [EXPECTED[scope] for scope in scopes]
 
 
 def exact_tables(data):
@@ -312,6 +352,47 @@ def selection_law(scores, scale, gumbel):
             density = density * -np.expm1(-(t - other) / scale)
         chances.append(np.trapezoid(density, t))
     return np.log(chances)
+
+
+class TestWeights:
+    tables = [np.array([0, 5]), np.array([[3, 0], [1, 10**12]]), np.array([7])]
+    expected = [np.array([2.4, 1.0]), np.zeros((2, 2)), np.array([-1e30])]
+
+    def scores(self, tables, weights, offsets=None):
+        made = [Sensitive(table, Adjacency.ADD_REMOVE, 1.0, 1.0, 1.0) for table in tables]
+        return misfit_scores(made, self.expected, offsets, weights)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_score_is_the_weighted_distance_rounded_down(self, seed):
+        rng = np.random.default_rng(seed)
+        weights = rng.random(3) ** 4 + 1e-300
+        parts = [max(int(weight / weights.max() * 1024), 1) for weight in weights]
+        limit = (1 << 60) // 4
+        distances = [6, 10**12 + 4, limit + 7]
+        exact = self.scores(self.tables, weights.tolist())
+        assert exact.value.tolist() == [d * part // 1024 for d, part in zip(distances, parts, strict=True)]
+        assert exact.linf == 1.0
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_no_weighted_score_moves_by_more_than_the_record(self, seed):
+        rng = np.random.default_rng(seed)
+        weights, offsets = rng.random(3).tolist(), (100 * rng.normal(size=3)).tolist()
+        before = self.scores(self.tables, weights, offsets).value
+        for sign in (-1, 1):
+            for table in self.tables:
+                for cell in np.ndindex(table.shape):
+                    table[cell] += sign
+                    assert np.abs(self.scores(self.tables, weights, offsets).value - before).max() <= 1
+                    table[cell] -= sign
+
+    @pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0, 1.0], [1.0, np.nan, 1.0], [1.0, np.inf, 1.0]])
+    def test_others_are_refused(self, weights):
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            self.scores(self.tables, weights)
+        curator = tables.TableCurator(private(), Budget(rho=1.0), what="", columns=[])
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            curator.worst_fit([("a",), ("c",), ("d",)], [np.zeros(2)] * 3, 0.5, weights=weights)
+        assert curator.left == 1
 
 
 @pytest.mark.slow  # replay holds sensitivities, scales and shares

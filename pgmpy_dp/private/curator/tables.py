@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
@@ -283,6 +284,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         expected: Sequence[np.ndarray],
         share: Fraction | float,
         offsets: Sequence[float] | None = None,
+        weights: Sequence[float] | None = None,
     ) -> int:
         """Position of the scope whose table is about the furthest from what a model expects.
 
@@ -295,7 +297,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             to integers; NaN counts as 0.
         share : Fraction or float
         offsets : sequence of float, optional
-            Subtracted from the scores; default 0.
+            Subtracted from the distances; default 0.
+        weights : sequence of float, optional
+            Positive: how much each table's distance counts. Only their ratios matter, and those in steps of 1/1024 of
+            the largest. Default: equally.
 
         Returns
         -------
@@ -306,13 +311,14 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         BudgetExceeded
             If less than the share is left; nothing is spent.
         TypeError, ValueError
-            For unknown variables and tables of other shapes; nothing is spent.
+            For unknown variables, tables of other shapes and weights that are not positive; nothing is spent.
 
         Notes
         -----
         Privacy
-            *Sensitivity.* The score ``norm1(n - round(m)) - floor(offset)`` moves by at most 1 under ``add_remove``, 2
-            under ``replace_one`` (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`).
+            *Sensitivity.* The score ``floor(w norm1(n - round(m))) - floor(w offset)`` of a scope with the weight w,
+            of which the largest is 1, moves by at most 1 under ``add_remove``, 2 under ``replace_one``
+            (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`).
 
             *Guarantee.* The share s of the cost: Gumbel noise of scale ``D/sqrt(2 s rho)``, or exponential noise of
             scale ``2 D/(s epsilon)``, D being 1 or 2 (:mod:`pgmpy_dp.private.noise.selection`).
@@ -330,16 +336,20 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         floors = np.zeros(len(checked)) if offsets is None else np.asarray(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
+        weights = None if weights is None else [float(weight) for weight in weights]
+        if weights is not None and not (len(weights) == len(checked) and all(0 < w < math.inf for w in weights)):
+            raise ValueError(f"weights={weights!r} must be {len(checked)} positive finite numbers, one per scope")
         grid = share_grid(self._data)
         selection_scale(grid * table_sensitivity(self.adjacency)[0], self.cost, checked_share(share))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
             missing = [scope for scope in dict.fromkeys(checked) if scope not in self._kept]
             self._kept.update(zip(missing, self._exact(missing), strict=True))
-            scores = misfit_scores(self._exact(checked), [grid * table for table in public], (grid * floors).tolist())
+            scaled = [grid * table for table in public]
+            scores = misfit_scores(self._exact(checked), scaled, (grid * floors).tolist(), weights)
             return NoisyMax.of(scores, cost, s)
 
-        arguments = {"scopes": checked, "expected": public, "offsets": floors, **self._places}
+        arguments = {"scopes": checked, "expected": public, "offsets": floors, "weights": weights, **self._places}
         return self._answer("worst_fit", arguments, share, mechanism)
 
     def split(self, n_parts: int) -> AbstractContextManager[list[TableCurator]]:

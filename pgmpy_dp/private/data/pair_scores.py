@@ -12,12 +12,16 @@ from pgmpy_dp.private.sensitive import Sensitive
 __all__ = ["misfit_scores"]
 
 _LARGEST = 1 << 60  # sums of absolute differences and offsets stay within 64 bits
+_WHOLE = 1 << 10  # parts of the largest weight
 
 
 def misfit_scores(
-    tables: Sequence[Sensitive], expected: Sequence[np.ndarray], offsets: Sequence[float] | None = None
+    tables: Sequence[Sensitive],
+    expected: Sequence[np.ndarray],
+    offsets: Sequence[float] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> Sensitive:
-    """Scores ``norm1(n_e - round(m_e)) - floor(offset_e)``, one per table, exact in integers.
+    """Scores ``floor(w_e norm1(n_e - round(m_e))) - floor(w_e offset_e)``, one per table, exact in integers.
 
     Parameters
     ----------
@@ -27,6 +31,9 @@ def misfit_scores(
         Public tables m_e of the same shapes: functions of released values and public arguments. NaN counts as 0.
     offsets : sequence of float, optional
         Public finite numbers; default 0.
+    weights : sequence of float, optional
+        Public positive numbers, of which only the ratios matter: w_e is the weight over the largest one, rounded down
+        to a multiple of 1/1024, and at least 1/1024. Default: 1.
 
     Returns
     -------
@@ -36,29 +43,47 @@ def misfit_scores(
     Raises
     ------
     ValueError
-        For public tables of other shapes.
+        For public tables of other shapes, and weights that are not one positive finite number per table.
 
     Notes
     -----
     Privacy: m_e is public, and is rounded to integers (and clipped to what 64 bits hold) before any record comes in.
     So with the same m_e on both sides, ``abs(norm1(n - m) - norm1(n' - m)) <= norm1(n - n')`` holds exactly, by the
-    triangle inequality in integer arithmetic: a score moves by at most the l1 sensitivity of its table, 1 under
+    triangle inequality in integer arithmetic: a norm x moves by at most the l1 sensitivity D of its table, 1 under
     ``add_remove`` and 2 under ``replace_one``. A difference of floats would only do so up to rounding, which depends on
-    the records. Offsets are the same on both sides and do not matter.
+    the records.
+
+    A weight is g/G with whole numbers ``1 <= g <= G = 1024``, and ``f(x) = floor(x g/G)`` is computed as
+    ``(x // G) g + ((x % G) g) // G``, exactly and without an overflow, for x g/G is the first term plus (x % G) g/G.
+    For whole numbers ``x <= x' <= x + D``: f does not fall, and ``f(x') <= f(x + D) = floor(x g/G + D g/G) <=
+    floor(x g/G + D) = f(x) + D``. So a weighted score moves by at most D too, whatever the weights. Offsets are the
+    same on both sides and do not matter.
     """
     shapes = [(table.value.shape, np.shape(m)) for table, m in zip(tables, expected, strict=True)]
     if any(own != other for own, other in shapes):  # one of more cells would count a table several times
         raise ValueError(f"expected tables have the shapes {[b for _, b in shapes]}, not {[a for a, _ in shapes]}")
+    parts = _parts(weights, len(tables))
     ends = np.cumsum([table.value.size for table in tables])
     limit = _LARGEST // int(max(table.value.size for table in tables))
     # All tables in one array: there may be thousands of small ones.
     public = np.nan_to_num(np.concatenate([np.ravel(m) for m in expected]).astype(np.float64), nan=0.0)
     rounded = np.rint(np.clip(public, -limit, limit)).astype(np.int64)
     exact = np.concatenate([table.value.ravel() for table in tables])
-    scores = np.add.reduceat(np.abs(exact - rounded), np.concatenate([[0], ends[:-1]]))
+    norms = np.add.reduceat(np.abs(exact - rounded), np.concatenate([[0], ends[:-1]]))
+    scores = (norms // _WHOLE) * parts + ((norms % _WHOLE) * parts) // _WHOLE
     if offsets is not None:
-        floors = np.floor(np.clip(np.asarray(offsets, dtype=np.float64), -_LARGEST, _LARGEST))
-        scores = scores - floors.astype(np.int64)
+        weighted = np.asarray(offsets, dtype=np.float64) * (parts / _WHOLE)
+        scores = scores - np.floor(np.clip(weighted, -_LARGEST, _LARGEST)).astype(np.int64)
     l1, linf = math.fsum(table.l1 for table in tables), max(table.l1 for table in tables)
     # The l1 sensitivities are small whole numbers, whose sum is exact; it bounds the l2 norm too.
     return Sensitive(scores, tables[0].adjacency, l1, l1, linf)
+
+
+def _parts(weights: Sequence[float] | None, count: int) -> np.ndarray:
+    """Each weight in parts of the largest: whole numbers from 1 to 1024."""
+    if weights is None:
+        return np.full(count, _WHOLE)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (count,) or not np.isfinite(given).all() or not (given > 0).all():
+        raise ValueError(f"weights={weights!r} must be {count} positive finite numbers, one per table")
+    return np.clip(np.floor(given / given.max() * _WHOLE), 1, _WHOLE).astype(np.int64)
