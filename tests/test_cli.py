@@ -211,6 +211,8 @@ def test_evidence_that_is_none(survey, evidence, message):
         ("--edges-file edges.csv --estimator naive-mle", 2),
         ("--edges age-income,job-income --estimator collective-em", 2),
         ("--edges age-income --adjacency replace_one --n-records 2000", 1),
+        ('--max-order 2 --workload "age,income"', 1),
+        ('--workload "age, income, job = 2.5; age,job"', 3),
     ],
 )
 def test_where_a_graph_may_come_from(folder, how, edges):
@@ -222,6 +224,24 @@ def test_where_a_graph_may_come_from(folder, how, edges):
     assert model.number_of_edges() == edges
     assert model.privacy.guarantee.epsilon == 2.0
     assert told["n_records"] == 2000 if "--n-records" in how else 1900 < told["n_records"] < 2100
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("--workload age", "--workload is 'age': write two variables or more"),
+        ('--workload "age,pay"', "the schema has "),
+        ('--workload "age,job=much"', "a positive weight"),
+        ('--workload "age,job=-1"', "a positive weight"),
+        ("--max-order 2 --structure chow-liu", "--max-order is '2': it is for a graph that learn is to find"),
+        ("--workload age,job --edges age-job", "it is for a graph that learn is to find"),
+        ("--max-order 1", "max_order=1 is too small"),
+    ],
+)
+def test_what_a_search_may_be_told(folder, how, message):
+    told = run(f"{FIT} {how}", 2)
+    assert message in " ".join(told.stderr.split())
+    assert not Path("model.npz").exists()
 
 
 def test_dashes_in_names(tmp_path, monkeypatch):

@@ -102,7 +102,7 @@ network = learn(table, budget)
 print(f"Learned {network.graph_.number_of_edges()} edges: {network.privacy_}")
 print(f"Estimated number of records: {network.n_records_:,.0f} +- {network.n_records_sd_:,.0f}")
 print("\nWhat was measured when, and how wrong the model was about it before (total variation)")
-print(network.report_[["first", "second", "noise_scale", "error_before"]].head(8).to_string())
+print(network.report_[["variables", "noise_scale", "error_before"]].head(8).to_string())
 print("\nThe pairs about which the model may be most wrong")
 print(network.errors_.head(3).to_string())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Hashable, Iterable
 from pathlib import Path
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Schema
 
-__all__ = ["as_written", "given_graph", "parse_assignment", "parse_states", "variable_named", "whose"]
+__all__ = [
+    *("as_written", "given_graph", "given_workload", "parse_assignment", "parse_states", "variable_named", "whose"),
+]
 
 
 _QUOTED = re.compile('"(?:[^"]|"")*"')
@@ -103,6 +106,32 @@ def given_graph(schema: Schema, edges: str | None, edges_file: Path | None) -> n
     graph.add_nodes_from(schema.variables)
     graph.add_edges_from(pairs)
     return graph
+
+
+def given_workload(schema: Schema, text: str | None) -> dict[tuple[Hashable, ...], float] | None:
+    """Sets of variables with weights, of --workload; None where it was not passed."""
+    if text is None:
+        return None
+    names, found = {str(name): name for name in schema.variables}, {}
+    for item in filter(str.strip, text.split(";")):
+        chosen, sign, weight = item.rpartition("=")
+        if not sign:
+            chosen, weight = item, "1"
+        fields = [field.strip() for field in chosen.split(",")]
+        try:
+            value = float(weight)
+        except ValueError:
+            value = 0.0
+        if (
+            not set(fields) <= set(names)
+            or len(set(fields)) != len(fields)
+            or len(fields) < 2
+            or not 0 < value < math.inf
+        ):
+            what = "write two variables or more with commas between and, if you like, = and a positive weight"
+            ask_for("--workload", item.strip(), f"{what}; the schema has {', '.join(names)}")
+        found[tuple(names[field] for field in fields)] = value
+    return found
 
 
 def _joined(text: str, schema: Schema) -> tuple[Hashable, Hashable]:

@@ -10,7 +10,7 @@ import typer
 
 from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import as_written, given_graph, whose
+from pgmpy_dp.cli.arguments import as_written, given_graph, given_workload, whose
 from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
@@ -80,6 +80,13 @@ def fit(
         option.Structure | None,
         typer.Option("--structure", help="How to find the graph if none is given; default learn."),
     ] = None,
+    max_order: Annotated[
+        int | None, typer.Option("--max-order", help="Variables of the largest tables that learn measures; default 3.")
+    ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option("--workload", help='What the model of learn will be asked, e.g. "age,job=2; age,sex".'),
+    ] = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     estimator: EstimatorOption = None,
@@ -125,7 +132,15 @@ def fit(
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
     if graph is None and structure == option.Structure.INDEPENDENT:
         graph = _without_edges(public)
-    learner = _learner(structure, budget, adjacency) if graph is None else _estimator(estimator, budget, adjacency)
+    search = {"max_order": max_order, "workload": given_workload(public, workload)}
+    search = {name: value for name, value in search.items() if value is not None}
+    if search and (graph is not None or structure not in (None, option.Structure.LEARN)):
+        name = next(iter(search))
+        ask_for(f"--{name.replace('_', '-')}", str(search[name]), "it is for a graph that learn is to find")
+    if graph is None:
+        learner = _learner(structure, budget, adjacency, **search)
+    else:
+        learner = _estimator(estimator, budget, adjacency)
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     _require_posterior(learner, draws)
@@ -221,12 +236,14 @@ def _without_edges(schema: Schema) -> nx.Graph:
     return graph
 
 
-def _learner(structure: option.Structure | None, budget: Budget, adjacency: option.TableAdjacency) -> Any:
+def _learner(
+    structure: option.Structure | None, budget: Budget, adjacency: option.TableAdjacency, **search: Any
+) -> Any:
     """An estimator of graph and parameters."""
     from pgmpy_dp.estimators import PrivateChowLiu, PrivateNetwork
 
     kind = PrivateChowLiu if structure == option.Structure.CHOW_LIU else PrivateNetwork
-    return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency))
+    return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency), **search)
 
 
 def _estimator(which: Parameters | None, budget: Budget | None, adjacency: option.TableAdjacency) -> Any:

@@ -37,8 +37,8 @@ class PrivateNetwork(BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
     Tables of single variables are released first. Then, round by round, the pair or triple of variables that the
-    model so far gets most wrong is selected and its table released, until the budget is spent. The final model is learned
-    from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
+    model so far gets most wrong is selected and its table released, until the budget is spent. The final model is
+    learned from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
 
     Parameters
     ----------
@@ -92,8 +92,9 @@ class PrivateNetwork(BaseStructureEstimator):
         budget, the scale of its noise, and how wrong the model was about it before, in total variation.
     errors_ : pandas.DataFrame
         For each pair of variables, whether it was measured (alone or in a larger table), and an estimated bound on
-        the error (total variation) of its table, largest first. Before all others come, with nan, pairs of which nothing is known: not measured, and
-        forbidden or too large (`max_clique_cells`) to be selected in any round.
+        the error (total variation) of its table, largest first. Before all others come, with nan, pairs of which
+        nothing is known: not measured, and forbidden, outside the workload or too large (`max_clique_cells`) to be
+        selected in any round.
     release_ : Release
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
@@ -107,10 +108,11 @@ class PrivateNetwork(BaseStructureEstimator):
     proof; the rest is post-processing. The budget is charged whole, as one entry, before anything is counted.
 
     `errors_` estimates bounds, and guarantees none. Of a measured pair: the noise in its tables (in the table's sums,
-    where it has more variables), or the misfit of the model if that is larger. Of a pair passed over in the last round that could choose it: the noisy choice is at most
-    ``s log K`` below the best of K scores in expectation (s the scale of its noise), and what it chose was measured, so
-    the pair is wrong by little more than the chosen one plus what measuring it would have added in noise; for large
-    tables that is far too much. docs/structure.md has how often they hold.
+    where it has more variables), or the misfit of the model if that is larger. Of a pair passed over in the last round
+    that could choose it: the noisy choice is at most ``s log K`` below the best of K scores in expectation (s the scale
+    of its noise), and what it chose was measured, so the pair is wrong by little more than the chosen one plus what
+    measuring it would have added in noise; for large tables that is far too much. docs/structure.md has how often they
+    hold.
 
     Method: McKenna, Mullins, Sheldon and Miklau (2022); fit, candidates and shares of the budget are this package's.
 

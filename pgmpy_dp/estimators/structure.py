@@ -66,10 +66,8 @@ class BaseStructureEstimator(BaseGraphEstimator):
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
         self._settings()
-        covered = {name for scope in release.scopes for name in scope}
-        if any(len(scope) > self._most_in_a_table for scope in release.scopes) or covered != set(
-            release.schema.variables
-        ):
+        covered, most = {name for scope in release.scopes for name in scope}, max(map(len, release.scopes))
+        if most > self._most_in_a_table or covered != set(release.schema.variables):
             raise ValueError(
                 f"release has the tables {release.scopes}; this estimator needs tables of single variables and of "
                 "pairs, with every variable of the schema"

@@ -89,9 +89,9 @@ class Candidates:
 
         Notes
         -----
-        Of each order all sets (of the workload), if there are at most 5,000; else those that contain a measured pair, if there are at
-        most so many; else those that are connected by measured pairs. The smallest come first, and no more than 5,000
-        of them and 10**7 cells.
+        Of each order all sets (of the workload), if there are at most 5,000; else those that contain a measured pair,
+        if there are at most so many; else those that are connected by measured pairs. The smallest come first, and no
+        more than 5,000 of them and 10**7 cells.
         """
         edges = {pair for scope in measured for pair in itertools.combinations(sorted(scope), 2)}
         most = min(self.max_cells, most_cells)

@@ -151,6 +151,9 @@ _FITS = {
     "CollectiveEM": partial(_parameters, CollectiveEM),
     "PrivateNetwork": partial(_structure, PrivateNetwork, n_rounds=4),
     "PrivateNetwork, required": partial(_structure, PrivateNetwork, n_rounds=3, required_edges=[("a", "c")]),
+    "PrivateNetwork, workload": partial(
+        _structure, PrivateNetwork, n_rounds=3, workload={("a", "b"): 0.3, ("b", "c", "a"): 1.0}
+    ),
     "PrivateChowLiu, selection": partial(_structure, PrivateChowLiu, method="selection"),
     "PrivateChowLiu, tables": partial(_structure, PrivateChowLiu, method="tables"),
 }

@@ -21,6 +21,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import base, tables
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax
 from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.data import pair_scores
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.sensitive import Sensitive
@@ -97,6 +98,11 @@ class TestMutantsOfTheBoundary:
         half = lambda cls, scores, cost, share: NoisyMax(scores, true(cls, scores, cost, share).scale / 2, cost)  # noqa: E731
         monkeypatch.setattr(NoisyMax, "of", classmethod(half))
         assert "worst_fit: noise of scale" in found()
+
+    def test_weights_above_one(self, monkeypatch):
+        true = pair_scores._parts
+        monkeypatch.setattr(pair_scores, "_parts", lambda weights, count: 3 * true(weights, count))
+        assert "worst_fit: exact statistics moved by 3" in found()
 
     def test_a_share_that_is_not_debited(self, monkeypatch):
         true = base.Curator._debit

@@ -40,7 +40,8 @@ def test_impossible_states_of_separators_do_no_harm():
     theta = np.random.default_rng(0).normal(size=chain.n_cells)
     theta[[1, 4]] = -np.inf  # b is never in its second state
     model = LogLinearModel(chain, theta)
-    for scope, table in zip([(0, 2, 3), (0, 1, 2)], ScopeMarginals(chain, theta).tables([(0, 2, 3), (0, 1, 2)])):
+    scopes = [(0, 2, 3), (0, 1, 2)]
+    for scope, table in zip(scopes, ScopeMarginals(chain, theta).tables(scopes), strict=True):
         np.testing.assert_allclose(table, model.marginal([chain.variables[i] for i in scope]), rtol=0, atol=1e-12)
 
 

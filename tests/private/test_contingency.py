@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from pgmpy import config
 
 from pgmpy_dp import Budget
 from pgmpy_dp.private.data import contingency
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import count, count_all
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 
 pytest.importorskip("torch")
@@ -47,3 +49,16 @@ def test_of_private_data(torch_backend, monkeypatch):
     table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y"]}, ledger=Budget(epsilon=1.0))
     [counts] = contingency_tables(table, [["b", "a"]])
     assert counts.value.tolist() == [[1, 0], [0, 2]] and used
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 300])
+def test_many_tables_at_once_are_those_counted_one_by_one(n, monkeypatch):
+    monkeypatch.setattr(contingency, "_ROWS_AS_BITS", 128)
+    sizes = [2, 3, 1, 2, 5, 300]
+    codes = np.random.default_rng(n).integers(0, sizes, (n, len(sizes))).astype(np.uint16)
+    scopes = [scope for order in (1, 2, 3) for scope in itertools.permutations(range(len(sizes)), order)]
+    for scope, table in zip(scopes, count_all(codes, sizes, scopes), strict=True):
+        expected = count(codes, sizes, scope)
+        assert table.dtype == np.int64
+        assert table.shape == expected.shape
+        np.testing.assert_array_equal(table, expected)

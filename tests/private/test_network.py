@@ -13,6 +13,7 @@ from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.plans import network
 from pgmpy_dp.plans.network import NetworkSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import tables
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
@@ -21,7 +22,7 @@ from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
-from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.private.sensitive import Release, Sensitive
 from tests.private import audit
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
@@ -351,6 +352,47 @@ def selection_law(scores, scale, gumbel):
             density = density * -np.expm1(-(t - other) / scale)
         chances.append(np.trapezoid(density, t))
     return np.log(chances)
+
+
+class TestWeights:
+    tables = [np.array([0, 5]), np.array([[3, 0], [1, 10**12]]), np.array([7])]
+    expected = [np.array([2.4, 1.0]), np.zeros((2, 2)), np.array([-1e30])]
+
+    def scores(self, tables, weights, offsets=None):
+        made = [Sensitive(table, Adjacency.ADD_REMOVE, 1.0, 1.0, 1.0) for table in tables]
+        return misfit_scores(made, self.expected, offsets, weights)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_score_is_the_weighted_distance_rounded_down(self, seed):
+        rng = np.random.default_rng(seed)
+        weights = rng.random(3) ** 4 + 1e-300
+        parts = [max(int(weight / weights.max() * 1024), 1) for weight in weights]
+        limit = (1 << 60) // 4
+        distances = [6, 10**12 + 4, limit + 7]
+        exact = self.scores(self.tables, weights.tolist())
+        assert exact.value.tolist() == [d * part // 1024 for d, part in zip(distances, parts, strict=True)]
+        assert exact.linf == 1.0
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_no_weighted_score_moves_by_more_than_the_record(self, seed):
+        rng = np.random.default_rng(seed)
+        weights, offsets = rng.random(3).tolist(), (100 * rng.normal(size=3)).tolist()
+        before = self.scores(self.tables, weights, offsets).value
+        for sign in (-1, 1):
+            for table in self.tables:
+                for cell in np.ndindex(table.shape):
+                    table[cell] += sign
+                    assert np.abs(self.scores(self.tables, weights, offsets).value - before).max() <= 1
+                    table[cell] -= sign
+
+    @pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0, 1.0], [1.0, np.nan, 1.0], [1.0, np.inf, 1.0]])
+    def test_others_are_refused(self, weights):
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            self.scores(self.tables, weights)
+        curator = tables.TableCurator(private(), Budget(rho=1.0), what="", columns=[])
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            curator.worst_fit([("a",), ("c",), ("d",)], [np.zeros(2)] * 3, 0.5, weights=weights)
+        assert curator.left == 1
 
 
 @pytest.mark.slow  # replay holds sensitivities, scales and shares

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from pgmpy import config
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = ["add_counts", "count", "match_sensitivity", "table_sensitivity"]
+__all__ = ["add_counts", "count", "count_all", "match_sensitivity", "table_sensitivity"]
 
 _ROWS_ON_DEVICE = 1 << 24
+_CELLS_BY_BITS = 64  # of a table of three variables that is counted on bits: a cell takes a 64th of a pass
+_ROWS_AS_BITS = 1 << 20  # at a time
+_FEW = 32  # tables, below which making the bits is not worth it
 
 
 def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
@@ -83,6 +87,74 @@ def count(
         index *= cardinalities[j]
         index += codes[:, j]
     return np.bincount(index, weights, minlength=cells).astype(np.int64, copy=False).reshape(shape)
+
+
+def count_all(codes: np.ndarray, cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    """As :func:`count` for each of some scopes, quicker where many of them are pairs and triples with few states.
+
+    Of these, each state of each variable is written as bits, one for each record, once; a cell is the number of bits
+    that its states have in common. All of it is counted in whole numbers.
+
+    Parameters
+    ----------
+    codes, cardinalities
+        As for :func:`count`.
+    scopes : sequence of sequences of int
+
+    Returns
+    -------
+    list of ndarray of int64
+
+    Examples
+    --------
+    >>> [table.tolist() for table in count_all(np.array([[0, 1], [1, 1], [0, 1]]), [2, 2], [(0,), (1, 0)])]
+    [[2, 1], [[0, 0], [2, 1]]]
+    """
+    small = {
+        tuple(scope)
+        for scope in scopes
+        if len(scope) in (2, 3) and math.prod(cardinalities[j] for j in scope) <= _CELLS_BY_BITS
+    }
+    if len(small) < _FEW or config.get_backend() == "torch":
+        return [count(codes, cardinalities, scope) for scope in scopes]
+    starts = range(0, len(codes), _ROWS_AS_BITS)
+    parts = [_by_bits(codes[k : k + _ROWS_AS_BITS], cardinalities, small) for k in starts]
+    found = {scope: sum(part[scope] for part in parts) for scope in small} if parts else {}
+    return [found[tuple(scope)] if tuple(scope) in found else count(codes, cardinalities, scope) for scope in scopes]
+
+
+def _by_bits(
+    codes: np.ndarray, cardinalities: Sequence[int], scopes: Collection[tuple[int, ...]]
+) -> dict[tuple[int, ...], np.ndarray]:
+    """Tables of two and three variables; sets that begin alike are counted together."""
+    needed = sorted({j for scope in scopes for j in scope})
+    words = -(-len(codes) // 64)
+    # Beyond the last record all bits are 0, so that nothing is counted there.
+    bits = np.zeros((sum(cardinalities[j] for j in needed), words * 8), dtype=np.uint8)
+    first, row = {}, 0
+    for j in needed:
+        first[j] = row
+        for state in range(cardinalities[j]):
+            packed = np.packbits(codes[:, j] == state)
+            bits[row, : len(packed)] = packed
+            row += 1
+    states = bits.view(np.uint64)
+    last: dict[tuple[int, ...], list[int]] = {}
+    for scope in scopes:
+        last.setdefault(scope[:-1], []).append(scope[-1])
+    found = {}
+    for start, ends in last.items():
+        rows = np.concatenate([np.arange(first[j], first[j] + cardinalities[j]) for j in ends])
+        chosen, heads = states[rows], itertools.product(*(range(first[j], first[j] + cardinalities[j]) for j in start))
+        cells = [
+            np.bitwise_count(chosen & np.bitwise_and.reduce(states[list(head)])).sum(axis=1, dtype=np.int64)
+            for head in heads
+        ]
+        tables = np.stack(cells).reshape(*(cardinalities[j] for j in start), -1)
+        ends_at = np.cumsum([cardinalities[j] for j in ends])
+        for j, table in zip(ends, np.split(tables, ends_at[:-1], axis=-1), strict=True):
+            found[(*start, j)] = np.ascontiguousarray(table)
+    return found
 
 
 def _count_on_device(codes: np.ndarray, shape: tuple[int, ...], columns: Sequence[int]) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import UnitBudget
-from pgmpy_dp.private.data.contingency import count, match_sensitivity, table_sensitivity
+from pgmpy_dp.private.data.contingency import count_all, match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.frame import encode_and_match, read_cells
 from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
@@ -296,7 +296,7 @@ def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]
     columns = [[position[v] for v in scope] for scope in scopes]
     records = table._records
     if isinstance(records, np.ndarray):
-        counts = [count(records, cardinalities, scope) for scope in columns]
+        counts = count_all(records, cardinalities, columns)
     else:
         counts = records.counts(columns)
     grid = share_grid(table)
