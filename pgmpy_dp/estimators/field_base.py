@@ -142,6 +142,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         graph = self._regressions().graph
+        assert self.width is not None  # checked with the release
         fit = field_of(
             release,
             self._family,
