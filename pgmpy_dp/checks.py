@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_integer", "checked_number", "exact_fraction", "missing_package", "require_choice", "require_flag"]
+__all__ = [
+    "checked_integer",
+    "checked_number",
+    "exact_fraction",
+    "missing_package",
+    "require_choice",
+    "require_flag",
+    "require_given",
+]
 
 
 _INSTALL = {
@@ -56,6 +64,15 @@ def require_choice(name: str, value: object, allowed: Sequence[str]) -> None:
     """ValueError naming the argument for a value that is none of some texts."""
     if value not in allowed:
         raise ValueError(f"{name}={value!r} is not supported; use one of {tuple(allowed)}")
+
+
+def require_given(name: str, value: object, what: str) -> None:
+    """ValueError for a public number that was not given, with what it is."""
+    if value is None:
+        raise ValueError(
+            f"{name}=None: pass {what}, from what is publicly known; never one computed from the records, which would "
+            "not be private"
+        )
 
 
 def require_flag(name: str, value: object) -> None:

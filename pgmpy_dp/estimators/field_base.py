@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.checks import checked_integer, require_choice, require_flag
+from pgmpy_dp.checks import checked_integer, require_choice, require_flag, require_given
 from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
@@ -32,10 +32,16 @@ from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["FIELD_MEMORY_LIMIT", "BaseFieldEstimator"]
+__all__ = ["FIELD_MEMORY_LIMIT", "WIDTH", "BaseFieldEstimator"]
 
 FIELD_MEMORY_LIMIT = 2**28
 """Bytes that exact inference may take in `model_`: enough for about 22 binary variables that all interact."""
+
+WIDTH = (
+    "the public bound on how strongly one variable can depend on the others (the largest sum of its absolute "
+    "interactions and field; a larger bound needs more records)"
+)
+"""What the argument `width` is, for who left it out."""
 
 _METHODS = ("auto", "moments", "frank-wolfe", "gradient")
 _DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
@@ -95,12 +101,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
-        if self.width is None:
-            raise ValueError(
-                "width=None: pass the public bound on how strongly one variable can depend on the others (the largest "
-                "sum of absolute interactions and field of a variable, 1 to 3 for most tables; larger needs more "
-                "records); never a bound computed from the records, which would not be private"
-            )
+        require_given("width", self.width, WIDTH)
         require_choice("method", self.method, _METHODS)
         schema.require_discrete(argument="state_names")
         if len(schema) < 2:
@@ -142,6 +143,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         graph = self._regressions().graph
+        assert self.width is not None  # checked with the release
         fit = field_of(
             release,
             self._family,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pgmpy_dp.checks import require_choice
+from pgmpy_dp.checks import require_choice, require_given
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
@@ -286,11 +286,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
 
     def _settings(self) -> MixtureSettings:
         require_choice("method", self.method, _METHODS)
-        if self.n_components is None:
-            raise ValueError(
-                "n_components=None: pass the number of components, at least 1, from what is publicly known; a number "
-                "found by looking at the records would not be private"
-            )
+        require_given("n_components", self.n_components, "the number of components, at least 1")
         if self.method == "sdp" and (self.separation is None or self.scale is None):
             raise ValueError(
                 f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "

@@ -15,12 +15,14 @@ from pgmpy.models import DiscreteBayesianNetwork
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, Schema, VariableElimination, preview
 from pgmpy_dp.estimators import (
     CollectiveMAP,
+    EdgeVoting,
     NaiveMLE,
     PrivateBinaryMRF,
     PrivateBlockModel,
     PrivateGaussianMixture,
     PrivateIsing,
     PrivatePairwise,
+    StableStructure,
 )
 from pgmpy_dp.models.block_models import planted_labels, sample_block_model
 from pgmpy_dp.models.conditioning import ImpossibleEvidence
@@ -152,10 +154,10 @@ def test_weights_of_fields_have_names():
     )
 
 
-@pytest.mark.parametrize("kind", [PrivateIsing, PrivatePairwise, PrivateBinaryMRF])
+@pytest.mark.parametrize("kind", [PrivateIsing, PrivatePairwise, PrivateBinaryMRF, EdgeVoting, StableStructure])
 def test_a_missing_width_is_explained_before_anything_is_spent(kind):
     with pytest.raises(ValueError, match="width=None: pass the public bound on how strongly"):
-        kind(epsilon=1.0, state_names=STATES).fit(DATA)
+        kind(epsilon=1.0, delta=1e-6, state_names=STATES).fit(DATA)
 
 
 def test_fit_predict():
