@@ -43,6 +43,9 @@ class DataSet:
     sha256: dict[str, str]
 
 
+_PLANTS = (("train", 17_412), ("valid", 2_321), ("test", 3_482))
+_ACCIDENTS = (("train", 12_758), ("valid", 1_700), ("test", 2_551))
+
 NOT_SHIPPED = {
     "Colon": DataSet(
         "python -m benchmarks.gaussian",
@@ -92,6 +95,82 @@ NOT_SHIPPED = {
         {
             "email_eu_core_nodes.csv": "e3bb9a05e02456fe30675be6f0d1d3e91470bc365cacd9f9eaddf430a3513f2a",
             "email_eu_core_edges.csv": "332a83b57e97aa6b157ecfe13e40eb69227893fd88f9899d333913ba2d90bb35",
+        },
+    ),
+    "Mushrooms": DataSet(
+        "python -m benchmarks.compare",
+        "J. Schlimmer (1987), Mushroom, UCI Machine Learning Repository; mushrooms.csv in the GitHub repository "
+        "gburlew/mushrooms (392567a)",
+        {
+            "mushrooms.csv.gz": "CSV, compressed by gzip. First line: cap-shape,...,habitat,class (UCI's names); then "
+            "8,124 lines of UCI's letters"
+        },
+        {"mushrooms.csv.gz": "3730c299b51ce21faf014b4302b195463b88c2465ac7a34f903915e42a24873f"},
+    ),
+    "Senate votes": DataSet(
+        "python -m benchmarks.compare",
+        "J. Lewis, K. Poole, H. Rosenthal et al., Voteview, <https://voteview.com/data>, S114_votes.csv",
+        {
+            "senate114_votes.csv.gz": "CSV, compressed by gzip. First line: rollnumber,s<icpsr>,... of the 100 "
+            "senators; then 502 roll calls: 1 (cast codes 1 to 3), 0 (4 to 6), -1 (7 to 9), -2 (no record)"
+        },
+        {"senate114_votes.csv.gz": "a3b7a045d024442e7703aabbce5925d8801f690ffa13280ff620f45048761367"},
+    ),
+    "NLTCS": DataSet(
+        "python -m benchmarks.compare",
+        "National Long Term Care Survey (1982 to 1994), 2^16 table of disabilities, StatLib; clean/nltcs.csv in the "
+        "GitHub repository ryan112358/hd-datasets (8e69757)",
+        {"nltcs.csv": "CSV. First line: eating,...,telephoning (16 names); then 21,574 lines of 0 and 1"},
+        {"nltcs.csv": "1b8f091c6e6ab2635cc96d4f19bd39a892fc48e488b0304e92077b4e67f1f89c"},
+    ),
+    "American Community Survey": DataSet(
+        "python -m benchmarks.compare",
+        "IPUMS USA, extract of NIST's 2020 Differential Privacy Temporal Map Challenge; clean/temporal-match2.zip in "
+        "the GitHub repository ryan112358/hd-datasets (8e69757)",
+        {
+            "temporal-match2.zip": "the archive as it is there: temporal-match2.csv, 170,254 records of 35 columns as "
+            "state numbers"
+        },
+        {"temporal-match2.zip": "b1b9f81395e7c8f6c1ed8edc017b67c4ce66393fc537b43e93086ad234dd6d2f"},
+    ),
+    "Chicago taxi trips": DataSet(
+        "python -m benchmarks.compare",
+        "City of Chicago, as of NIST's 2020 Differential Privacy Temporal Map Challenge; clean/nist-taxi.zip in the "
+        "GitHub repository ryan112358/hd-datasets (8e69757)",
+        {"nist-taxi.zip": "the archive as it is there: nist-taxi.csv, 226,051 records of 10 columns as state numbers"},
+        {"nist-taxi.zip": "5347205eeca4a474bcb4ad82fca1abd097dec098bbd96997213d3c319364ebd0"},
+    ),
+    "MSNBC, all users": DataSet(
+        "python -m benchmarks.compare",
+        "D. Heckerman (1999), MSNBC.com Anonymous Web Data, UCI; "
+        "examples/prediction/category_prediction/msnbc990928.zip in the GitHub repository numenta/nupic-legacy "
+        "(7281482)",
+        {"msnbc990928.zip": "the archive as it is there: msnbc990928.seq, 989,818 lines of pages"},
+        {"msnbc990928.zip": "af10d7be592f66d008026ce2cfd8b7a0259ff1fee36b2d8d9773379c9775c451"},
+    ),
+    "Plants": DataSet(
+        "python -m benchmarks.compare",
+        "USDA plants database (W. Hamalainen, 2008, UCI), as in D. Lowd and J. Davis, ICDM 2010; datasets/plants in "
+        "the GitHub repository UCLA-StarAI/Density-Estimation-Datasets (37d53c1)",
+        {f"plants.{part}.data": f"CSV without a first line: {n} lines of 69 numbers, 0 or 1" for part, n in _PLANTS},
+        {
+            "plants.train.data": "1fb1219ff94068d12a563f9e81f8889a1885f41e867884cff608669300c6848f",
+            "plants.valid.data": "47834ed318b2d74f48e4b083226ef47fd446d41986012ceae19d230574821b34",
+            "plants.test.data": "95f53c033cd1d86467aec2610dc5bfe014534206c2da4919f73bcab246ab8755",
+        },
+    ),
+    "Accidents": DataSet(
+        "python -m benchmarks.compare",
+        "K. Geurts et al. (2003), Belgian traffic accidents (FIMI), as in J. Van Haaren and J. Davis, AAAI 2012; "
+        "datasets/accidents in the GitHub repository UCLA-StarAI/Density-Estimation-Datasets (37d53c1)",
+        {
+            f"accidents.{part}.data": f"CSV without a first line: {n} lines of 111 numbers, 0 or 1"
+            for part, n in _ACCIDENTS
+        },
+        {
+            "accidents.train.data": "a76648cf00772c275b4277b21d858e235e3c6d3c5ef30beeb4958189b6bed21c",
+            "accidents.valid.data": "fd3a80a0f411f157cf3772a057d26980bb166cb89b10cafb818a53f1ec30d46d",
+            "accidents.test.data": "df3f1b6c035bf3e306a7d7127320e479d2546ce14a5d6d3043e6be0925b8b414",
         },
     ),
 }

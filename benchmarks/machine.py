@@ -12,7 +12,7 @@ __all__ = ["describe_machine", "peak_rss", "reset_peak_rss", "resident", "single
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def single_thread(core: int | None = None) -> None:
+def single_thread(core: int | None = None, *, pinned: bool = True) -> None:
     """Hold this process, numpy's BLAS and JAX to one thread on one core.
 
     Call before numpy or jax is imported: both read their settings once.
@@ -21,13 +21,16 @@ def single_thread(core: int | None = None) -> None:
     ----------
     core : int, optional
         The core to run on; default the last one this process may use.
+    pinned : bool
+        Without it, only the settings: for measures of processor time on a machine that others use too. Processes that
+        this one starts inherit them.
     """
     for name in _THREAD_VARIABLES:
         os.environ[name] = "1"
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["JAX_PLATFORMS"] = "cpu"
     # XLA keeps a thread pool of its own whatever its flags say; the affinity mask is what binds it.
-    if hasattr(os, "sched_setaffinity"):
+    if pinned and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0)) if core is None else core})
 
 

@@ -44,6 +44,15 @@ ReleaseOption = Annotated[
     Path | None, typer.Option("--release", help="Keep the noisy tables too (.npz), to learn from them again.")
 ]
 
+DrawsOption = Annotated[
+    int,
+    typer.Option(
+        "--draws",
+        help="Posterior draws that the model keeps, for example 30: for the intervals of query, and sample --copies.",
+        min=0,
+    ),
+]
+
 
 @command(
     app,
@@ -98,6 +107,7 @@ def fit(
     budget_delta: option.BudgetDelta = 0.0,
     budget_rho: option.BudgetRho = None,
     release: ReleaseOption = None,
+    draws: DrawsOption = 0,
     delimiter: option.Delimiter = None,
     encoding: option.Encoding = None,
     decimal: option.Decimal = None,
@@ -142,6 +152,7 @@ def fit(
     _take_prior(learner, prior)
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
+    _require_posterior(learner, draws)
     records = as_written(data, delimiter, encoding, decimal, thousands)
     who = whose(unit, rows_per_unit)
     public = public.subset(in_their_order(records, public))  # samples have the columns as the file has them
@@ -152,7 +163,7 @@ def fit(
             learner.fit(table) if graph is None else learner.fit(graph, table)
             if release is not None:
                 learner.release_.save(release)
-            learner.model_.save(out)
+            _save(learner, out, draws)
         document, found = _summary(learner, out, release)
         document["budget"] = budget.guarantee.to_dict()
         if budget.guarantee != learner.privacy_.guarantee:
@@ -175,30 +186,42 @@ def refit(
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     estimator: EstimatorOption = None,
     prior: PriorOption = None,
+    draws: DrawsOption = 0,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
     """Learn a model again from noisy tables, without the records and at no further cost.
 
-    The graph is that of the tables: an edge for each pair of variables that is in one of them.
+    Without --estimator a network that fit learned is learned as fit does. Else the graph is that of the tables: an edge
+    for each pair of variables that is in one that was chosen.
     """
     import networkx as nx
 
+    from pgmpy_dp.estimators import PrivateNetwork
+    from pgmpy_dp.plans.probes import probe_tables
     from pgmpy_dp.private.sensitive import Release
 
     require_writable(overwrite, (release, prior), out=out)
     tables = Release.load(release)
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
-    graph = nx.Graph()
-    graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in tables.scopes))
-    graph.add_edges_from((u, v) for scope in tables.scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
-    learner = _estimator(estimator, None, option.TableAdjacency(tables.adjacency))
+    adjacency = option.TableAdjacency(tables.adjacency)
+    learner: Any
+    arguments: tuple
+    if estimator is None and "rounds" in tables.public:
+        learner, arguments = PrivateNetwork(adjacency=str(adjacency)), (tables,)
+    else:
+        scopes = tables.scopes[: probe_tables(tables).start]
+        graph = nx.Graph()
+        graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in scopes))
+        graph.add_edges_from((u, v) for scope in scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
+        learner, arguments = _estimator(estimator, None, adjacency), (graph, tables)
     _take_prior(learner, prior)
+    _require_posterior(learner, draws)
     with progress(quiet):
-        learner.fit_release(graph, tables)
-    learner.model_.save(out)
+        learner.fit_release(*arguments)
+        _save(learner, out, draws)
     document, text = _summary(learner, out, None)
     show(document, text, as_json)
     for warning in document["warnings"]:
@@ -218,6 +241,19 @@ def _take_prior(learner: Any, prior: Path | None) -> None:
         given_prior(learner)
     except (ValueError, TypeError) as error:
         ask_for("--prior", str(prior), str(error))
+
+
+def _require_posterior(learner: Any, draws: int) -> None:
+    if draws == 1 or (draws and not hasattr(learner, "posterior")):
+        ask_for("--draws", str(draws), "use 2 or more, with collective-map or with the structure that learn finds")
+
+
+def _save(learner: Any, out: Path, draws: int) -> None:
+    """The model first, so that it is there if drawing is interrupted."""
+    learner.model_.save(out)
+    if draws:
+        learner.model_.posterior = learner.posterior(draws)
+        learner.model_.save(out)
 
 
 def _without_edges(schema: Schema) -> nx.Graph:

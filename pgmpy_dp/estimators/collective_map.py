@@ -21,7 +21,6 @@ from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior import sample_posterior
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE
-from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -171,10 +170,12 @@ class CollectiveMAP(BaseMarginalsEstimator):
         ['rain', 'estimate', 'lower', 'upper']
         """
         self.check_is_fitted()
-        noisy = noisy_marginals(self.release_, tuple(self.model_.nodes))
-        draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
+        noisy = self._noisy(self.release_, self.model_)
+        draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         schema = self._schema(self.release_, graph)
         draws = draws.obeying(schema.subset(graph.nodes).zeros)
-        return ParameterPosterior(draws, schema, graph, self.privacy_)
+        return ParameterPosterior(
+            draws, schema, graph, self.privacy_, self.n_records_, self.n_records_sd_, within=self.model_.within
+        )

@@ -175,7 +175,7 @@ def collective_map(
             stalled=solution.n_iter < max_iter and solution.gradient_norm > _STALLED,
         )
 
-    return first_sound_fit(noisy.cliques, inference, memory_limit, fit)
+    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
 
 
 def _first_round(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber, pseudo_huber_curvature
 from pgmpy_dp.models.inference import InferenceEngine
 from pgmpy_dp.models.interactions import InteractionSplit
@@ -21,6 +20,7 @@ from pgmpy_dp.models.scale_evidence import (
     pooled_variance,
     posterior_variances,
 )
+from pgmpy_dp.models.structural_zeros import engine_within
 
 __all__ = ["CollectiveObjective", "free_share"]
 
@@ -79,7 +79,8 @@ class CollectiveObjective:
         variance_shape: float = VARIANCE_SHAPE,
     ) -> None:
         self.noisy = noisy
-        self.engine = SumProduct(noisy.cliques, memory_limit=memory_limit) if engine is None else engine
+        within = noisy.impossible
+        self.engine = engine_within(noisy.cliques, within, memory_limit=memory_limit) if engine is None else engine
         self.split = InteractionSplit(noisy.cliques)
         self.rho, self.w = entropy_share, margin_share
         self.tail, self.shape = prior_tail, variance_shape

@@ -137,7 +137,7 @@ def with_unmeasured(noisy: NoisyMarginals, tables: Mapping[tuple, np.ndarray]) -
     scales = np.append(noisy.scale, np.full(len(tables), scale))
     further = cliques.n_cells - own.n_cells
     merged = None if noisy.merged_cells is None else np.append(noisy.merged_cells, np.ones(further))
-    grown = NoisyMarginals(cliques, counts, noisy.noise, scales, n, merged)
+    grown = replace(noisy, cliques=cliques, counts=counts, scale=scales, total=n, merged_cells=merged)
     one = log_density(np.zeros(1), np.full(1, 1e-4 * scale**2), noisy.noise, np.full(1, scale))
     return grown, further * float(one[0])
 

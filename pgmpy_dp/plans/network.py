@@ -22,6 +22,7 @@ from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
+from pgmpy_dp.plans.probes import draw_probes
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -71,7 +72,8 @@ def run(
         refitted, table) and ``offset`` (the expected l1 norm of the table's noise); where candidates are so many that
         each selection of a round has a part of them, ``parts``. ``public["unavailable"]`` has the pairs that are
         permitted and could not be selected in the last round, as they would have made a clique too large, each with the
-        number of the last round that could (0: none).
+        number of the last round that could (0: none). ``public["probes"]`` says how many of the last tables were drawn
+        at random.
 
     Raises
     ------
@@ -138,18 +140,19 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    search = _Search(curator, shares, settings.public(budget), refit, around)
+    search = _Search(curator, shares, settings.public(budget), refit, around, settings.random_state)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
         share, number = shares.start(search.n_records), 0  # of one table
-        while curator.left > 0:
+        while (left := curator.left - search.kept) > 0:
             number += 1
             spent = share * shares.in_a_round
-            if not search.measure_worst(number, curator.left if curator.left < 2 * spent else spent):
+            if not search.measure_worst(number, left if left < 2 * spent else spent):
                 share *= 2  # the measurements said nothing new
             if progress is not None:
                 progress(float(1 - curator.left))
+        search.measure_probes()
     return search.release()
 
 
@@ -165,8 +168,10 @@ class _Search:
         asked: dict[str, Any],
         refit: Refit,
         around: Callable[[Release], LogLinearModel] | None,
+        seed: int | None,
     ) -> None:
         self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
+        self.seed, self.probes = seed, list[Scope]()
         self.names, self.pairs = curator.schema.variables, list(shares.candidates)
         # Of each pair, the last round that could select it.
         self.last = dict.fromkeys(shares.sets.allowed, 0)
@@ -191,6 +196,8 @@ class _Search:
         self.tree = GrowingTree(with_zeros(noisy.cliques, self.curator.schema.zeros), self.asked["max_clique_cells"])
         self.fit = self.refit(noisy, None, self.tree)
         self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
+        rng = np.random.default_rng(None if self.seed is None else [self.seed, len(self.names)])
+        self.probes = draw_probes(self.sets, rng) if self.shares.probes else []
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
@@ -244,6 +251,16 @@ class _Search:
         free = [place for place in places.tolist() if all(len(one.intersection(allowed[place])) < 2 for one in taken)]
         return np.array(free, dtype=np.int64)[self.tree.admits([allowed[place] for place in free], 0)]
 
+    @property
+    def kept(self) -> Fraction:
+        """What is left for the probes when all rounds are done."""
+        return self.shares.probes if self.probes else Fraction(0)
+
+    def measure_probes(self) -> None:
+        """Tables drawn at random: no round has looked at them."""
+        if self.probes:
+            self.curator.tables(self._named(self.probes), self.curator.left)
+
     def _candidates(self, number: int, share: Fraction) -> list[Scope]:
         """What a round can choose from: what keeps the junction tree small."""
         # Noise that is expected to exceed the number of records hides whatever the table says.
@@ -282,8 +299,10 @@ class _Search:
     def release(self) -> Release:
         """All tables so far, and what there is to say about the search."""
         gone = sorted(item for item in self.last.items() if item[1] < self.number)
+        measured = len(self.curator.arrays) - len(self.names)
         public = {
-            "rounds": self.rounds[: len(self.curator.arrays) - len(self.names)],
+            "rounds": self.rounds[:measured],
+            "probes": max(measured - len(self.rounds), 0),
             "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in gone],
             "settings": self.asked,
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.plans import network, network_candidates
-from pgmpy_dp.plans.network import NetworkSettings, run
+from pgmpy_dp.plans.network import run
 from pgmpy_dp.plans.network_candidates import Candidates
 from pgmpy_dp.plans.network_shares import network_shares
 from pgmpy_dp.private.accounting import approx_to_zcdp
@@ -28,6 +29,8 @@ from pgmpy_dp.private.sensitive import Release, Sensitive
 from pgmpy_dp.schema import Schema
 from tests.private import audit
 
+# Probes have tests of their own, test_probes.py.
+NetworkSettings = partial(network.NetworkSettings, probe_share=0.0)
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
 BUDGETS = [Budget(epsilon=1.0), Budget(rho=0.3), Budget(epsilon=1.0, delta=1e-6)]
 
@@ -65,7 +68,9 @@ def total_cost(release, adjacency):
 class TestCost:
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-    @pytest.mark.parametrize("settings", [{}, {"required": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50}], ids=str)
+    @pytest.mark.parametrize(
+        "settings", [{}, {"required": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50, "probe_share": 0.1}], ids=str
+    )
     def test_published_scales_cost_the_budget_and_no_more(self, adjacency, budget, settings):
         release = run(private(adjacency=adjacency), NetworkSettings(**settings), budget)
         if budget.rho is None and not budget.delta:

@@ -1,0 +1,229 @@
+"""One run of another package's method, in an environment of its own: a script that imports nothing of this package.
+
+    PYTHON compare_peers.py METHOD INPUT.npz OUTPUT.npz
+
+`benchmarks.compare` calls it and has what to install (`PEERS`). Every method is called as its authors publish it:
+nothing of it is changed, and settings are its defaults unless its function here says otherwise. Input: ``codes``
+(n, d), ``cardinalities`` (d,), ``epsilon``, ``delta``, ``rho`` (what (epsilon, delta) is in zCDP), ``seed``; for "mbi"
+the noisy tables of `learn`. Output: ``synthetic`` records; the model's tables (``scopes``, as JSON, of variables by
+number) and their log-potentials ``theta``; ``seconds`` of processor time, from the records to the synthetic ones,
+compilation included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import math
+import sys
+import time
+import warnings
+
+import numpy as np
+
+TRIPLES = 3
+MAX_CELLS = 10_000
+"""Of a table in AIM's workload, as in its own script."""
+
+
+def main() -> None:
+    method, source, result = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    given = dict(np.load(source))
+    with contextlib.redirect_stdout(io.StringIO()):  # they print a lot
+        np.savez(result, **METHODS[method](given))
+
+
+def aim(given: dict, degree: int) -> dict:
+    """AIM of private-pgm's mechanisms/aim.py; its workload is all sets of `degree` variables."""
+    from aim import AIM
+
+    data = _data_frame_set(given)
+    np.random.seed(int(given["seed"]))  # noqa: NPY002 - what it draws from
+    workload = [(cl, 1.0) for cl in itertools.combinations(data.domain, degree) if data.domain.size(cl) <= MAX_CELLS]
+    start = time.process_time()
+    model, synthetic = AIM(float(given["epsilon"]), float(given["delta"])).run(data, workload, len(given["codes"]))
+    return _result(given, synthetic.df.to_numpy(), start, model.potentials)
+
+
+def mst(given: dict) -> dict:
+    """MST of private-pgm's mechanisms/mst.py; its model and its merged states are caught where they are made."""
+    import mst as published
+
+    data = _data_frame_set(given)
+    np.random.seed(int(given["seed"]))  # noqa: NPY002 - what it draws from
+    caught: dict = {"models": []}
+    fit, merge = published.estimation.mirror_descent, published.transform_data
+
+    def fitted(*arguments, **options):
+        caught["models"].append(fit(*arguments, **options))
+        return caught["models"][-1]
+
+    def merged(data, supports):
+        caught["supports"] = supports
+        return merge(data, supports)
+
+    published.estimation.mirror_descent, published.transform_data = fitted, merged
+    start = time.process_time()
+    synthetic = published.MST(data, float(given["epsilon"]), float(given["delta"]))
+    supports = {_number(name): np.asarray(kept) for name, kept in caught["supports"].items()}
+    return _result(given, synthetic.df.to_numpy(), start, caught["models"][-1].potentials, supports)
+
+
+def swift(given: dict) -> dict:
+    """dpsynth's SWIFT within its DiscreteConfig, in float64, as mbi recommends for many records."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_enable_compilation_cache", False)
+    import mbi
+    from dpsynth.discrete_mechanisms.discrete import DiscreteConfig
+    from dpsynth.discrete_mechanisms.swift import SWIFTConfig
+
+    names, codes = _names(given), given["codes"]
+    domain = mbi.Domain(names, tuple(int(k) for k in given["cardinalities"]))
+    data = mbi.Dataset({name: codes[:, i] for i, name in enumerate(names)}, domain)
+    start = time.process_time()
+    mechanism = DiscreteConfig(mechanism=SWIFTConfig()).configure(zcdp_rho=float(given["rho"]))
+    found = mechanism(np.random.default_rng(int(given["seed"])), data)
+    records = found.synthetic_data.to_dict()
+    return _result(given, np.column_stack([records[name] for name in names]), start, found.model.potentials)
+
+
+def opendp(given: dict, algorithm: str) -> dict:
+    """OpenDP's AIM (all tables of up to three variables) or MST, from opendp.extras.mbi; its noise has no seed."""
+    import opendp.prelude as dp
+    import polars as pl
+
+    dp.enable_features("contrib")
+    names, codes = _names(given), given["codes"].astype(np.int64)
+    frame = pl.LazyFrame({name: codes[:, i] for i, name in enumerate(names)})
+    keys = {name: list(range(int(k))) for name, k in zip(names, given["cardinalities"], strict=True)}
+    # Of few binary digits: with others its own sums of parts come out larger than the whole, and it refuses.
+    mantissa, exponent = math.frexp(float(given["rho"]))
+    rho = math.ldexp(math.floor(mantissa * 2**10) / 2**10, exponent)
+    start = time.process_time()
+    context = dp.Context.compositor(
+        data=frame, privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(rho=rho)
+    )
+    table = (
+        context.query(rho=rho)
+        .select(*names)
+        .contingency_table(keys=keys, algorithm=getattr(dp.mbi, algorithm)())
+        .release()
+    )
+    records = table.synthesize(len(codes)).select(names).to_numpy()
+    # A null state that it adds for records outside of the keys holds none of ours.
+    order = {name: {key: k for k, key in enumerate(table.keys[name])} for name in names}
+    assert all(order[name].get(k) == k for name, known in keys.items() for k in known)
+    return _result(given, records, start, table.model.potentials)
+
+
+def privbayes(given: dict) -> dict:
+    """dpmm's PrivBayes."""
+    import pandas as pd
+    from dpmm.models.priv_bayes import PrivBayesGM
+
+    names = _names(given)
+    frame = pd.DataFrame(given["codes"].astype(np.int64), columns=names)
+    domain = {name: int(k) for name, k in zip(names, given["cardinalities"], strict=True)}
+    start = time.process_time()
+    model = PrivBayesGM(
+        domain=domain,
+        epsilon=float(given["epsilon"]),
+        delta=float(given["delta"]),
+        random_state=np.random.RandomState(int(given["seed"])),
+        n_jobs=1,
+    )
+    model.fit(frame)
+    synthetic = model.generate(n_records=len(frame))[list(names)].to_numpy()
+    made = model.generator
+    supports = {_number(name): np.asarray(kept) for name, kept in made.compressor.supports.items()}
+    return _result(given, synthetic, start, made.model.potentials, supports)
+
+
+def mbi(given: dict) -> dict:
+    """mbi's mirror descent (squared loss, 1,000 iterations, noise declared) on the tables that `learn` released."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_enable_compilation_cache", False)
+    import mbi as published
+
+    names = _names(given)
+    domain = published.Domain(names, tuple(int(k) for k in given["cardinalities"]))
+    scopes = json.loads(str(given["release_scopes"]))
+    sizes = [int(np.prod([given["cardinalities"][i] for i in scope])) for scope in scopes]
+    tables = np.split(given["release_counts"], np.cumsum(sizes)[:-1])
+    measurements = [
+        published.LinearMeasurement(table, tuple(names[i] for i in scope), stddev=float(deviation))
+        for table, scope, deviation in zip(tables, scopes, given["release_deviations"], strict=True)
+    ]
+    start = time.process_time()
+    model = published.estimation.MirrorDescent().estimate(domain, measurements, iters=1000)
+    records = model.synthetic_data(len(given["codes"])).to_dict()
+    return _result(given, np.column_stack([records[name] for name in names]), start, model.potentials)
+
+
+METHODS = {
+    "aim-pairs": lambda given: aim(given, 2),
+    "aim-triples": lambda given: aim(given, TRIPLES),
+    "mst": mst,
+    "swift": swift,
+    "opendp-aim": lambda given: opendp(given, "AIM"),
+    "opendp-mst": lambda given: opendp(given, "MST"),
+    "privbayes": privbayes,
+    "mbi": mbi,
+}
+
+
+def _names(given: dict) -> tuple[str, ...]:
+    return tuple(f"v{i:04d}" for i in range(len(given["cardinalities"])))  # their order is that of the variables
+
+
+def _number(name: str) -> int:
+    return int(name[1:])
+
+
+def _data_frame_set(given: dict):
+    """The records as the version of mbi takes them whose mechanisms these are."""
+    import pandas as pd
+    from mbi import Dataset, Domain
+
+    names = _names(given)
+    frame = pd.DataFrame(given["codes"].astype(np.int64), columns=names)
+    return Dataset(frame, Domain(names, tuple(int(k) for k in given["cardinalities"])))
+
+
+def _result(given: dict, synthetic: np.ndarray, start: float, potentials, supports: dict | None = None) -> dict:
+    """What `main` writes; `supports` says for each variable which states are not merged to one, the last."""
+    seconds = time.process_time() - start
+    scopes, tables = [], []
+    supports = {i: kept for i, kept in (supports or {}).items() if not kept.all()}
+    for clique in potentials.cliques if hasattr(potentials, "cliques") else potentials:
+        factor = potentials[clique]
+        attributes = factor.domain.attrs if hasattr(factor.domain, "attrs") else factor.domain.attributes
+        scope = [_number(name) for name in attributes]
+        table = np.asarray(factor.values, dtype=np.float64).reshape(tuple(factor.domain.shape))
+        for axis, i in enumerate(scope):
+            if i in supports:
+                place = np.where(supports[i], np.cumsum(supports[i]) - 1, supports[i].sum())
+                table = np.take(table, place, axis=axis)
+        scopes.append(scope)
+        tables.append(table.ravel())
+    for i, kept in supports.items():  # merged states are equally likely
+        scopes.append([i])
+        tables.append(np.where(kept, 0.0, -np.log((~kept).sum())))
+    theta = np.maximum(np.concatenate(tables), -1e6)
+    return {
+        "synthetic": np.asarray(synthetic).astype(np.int32),
+        "scopes": json.dumps(scopes),
+        "theta": theta,
+        "seconds": seconds,
+    }
+
+
+if __name__ == "__main__":
+    main()

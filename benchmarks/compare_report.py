@@ -1,0 +1,228 @@
+"""From the runs of `benchmarks.compare` to its page, and to the means that the documentation quotes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.compare_tables import TABLES
+from benchmarks.report import markdown_table
+
+__all__ = ["LABELS", "MEASURES", "means", "overview", "ratios", "write"]
+
+LABELS = {
+    "learn": "`learn`",
+    "learn-pure": "`learn`, pure epsilon",
+    "chow-liu": "`PrivateChowLiu`",
+    "independent": "independent tables",
+    "mbi": "mbi on `learn`'s tables",
+    "mst": "MST (private-pgm)",
+    "aim-pairs": "AIM, pairs (private-pgm)",
+    "aim-triples": "AIM, triples (private-pgm)",
+    "swift": "SWIFT (dpsynth)",
+    "opendp-mst": "MST (OpenDP)",
+    "opendp-aim": "AIM (OpenDP)",
+    "privbayes": "PrivBayes (dpmm)",
+    "exact-independent": "not private: independent",
+    "real": "not private: the records",
+}
+MEASURES = (
+    "pairs", "triples", "nats", "median_nats", "records_pairs", "records_triples", "auc", "seconds", "megabytes",
+)  # fmt: skip
+_ENDS = {"time": "more than {minutes:g} min", "memory": "too much memory", "failed": "failed", "absent": "absent"}
+RIVALS = ("mst", "aim-pairs", "aim-triples", "swift", "opendp-mst", "opendp-aim", "privbayes", "mbi", "independent")
+
+
+def means(rows: Iterable[dict]) -> list[dict]:
+    """One row for each table, method and epsilon: means over seeds of the latest runs, and how they ended."""
+    latest = {(row["table"], row["method"], row["epsilon"], row["seed"]): row for row in rows}
+    groups: dict[tuple, list[dict]] = {}
+    for (table, method, epsilon, _), row in latest.items():
+        groups.setdefault((table, method, epsilon), []).append(row)
+    found = []
+    for table, method, epsilon in sorted(groups, key=lambda key: (*_place(key), key[2] or 0.0)):
+        group = groups[table, method, epsilon]
+        done = [row for row in group if row["status"] == "done"]
+        mean: dict = {"table": table, "method": method, "epsilon": epsilon, "seeds": len(done)}
+        for name in MEASURES:
+            values = [row[name] for row in done if name in row]
+            if values:
+                mean[name] = float(f"{np.mean(values):.5g}")
+        ended = [row for row in group if row["status"] != "done"]
+        if ended:
+            mean["status"] = _ENDS[ended[-1]["status"]].format(**ended[-1])
+            if "why" in ended[-1]:
+                mean["why"] = ended[-1]["why"]
+        found.append(mean)
+    return found
+
+
+def _place(key: tuple) -> tuple[int, int]:
+    return list(TABLES).index(key[0]), list(LABELS).index(key[1])
+
+
+def ratios(found: list[dict], rival: str, epsilon: float, measure: str) -> dict[str, float]:
+    """`learn`'s error over a rival's, by table, where both ended."""
+    own, other = (
+        {
+            row["table"]: row[measure]
+            for row in found
+            if (row["method"], row["epsilon"]) == (m, epsilon) and measure in row
+        }
+        for m in ("learn", rival)
+    )
+    return {table: own[table] / other[table] for table in own if table in other}
+
+
+def epsilons(found: list[dict]) -> list[float]:
+    return sorted({row["epsilon"] for row in found if row["epsilon"] is not None})
+
+
+def overview(found: list[dict]) -> str:
+    """`learn` over each of the others: geometric means over tables, the worst table, and how often it is likelier."""
+    labels = {name: source.label for name, source in TABLES.items()}
+    body = []
+    for rival in RIVALS:
+        cells = []
+        for epsilon in epsilons(found):
+            parts = []
+            for measure in ("pairs", "triples"):
+                by_table = ratios(found, rival, epsilon, measure)
+                if by_table:
+                    worst = max(by_table, key=by_table.__getitem__)
+                    mean = math.exp(np.mean(np.log(list(by_table.values()))))
+                    parts.append(f"{mean:.2f} ({by_table[worst]:.2f} {labels[worst]})")
+            gains = [own - other for own, other in _both(found, rival, epsilon, "nats")]
+            if parts:
+                cells.append(f"{'; '.join(parts)}; {sum(g > 0 for g in gains)} of {len(gains)}")
+            else:
+                cells.append("")
+        if any(cells):
+            body.append([LABELS[rival], *cells])
+    return markdown_table(["`learn` over", *(f"epsilon = {e:g}" for e in epsilons(found))], body)
+
+
+def _both(found: list[dict], rival: str, epsilon: float, measure: str) -> list[tuple[float, float]]:
+    own, other = (
+        {
+            row["table"]: row[measure]
+            for row in found
+            if (row["method"], row["epsilon"]) == (m, epsilon) and measure in row
+        }
+        for m in ("learn", rival)
+    )
+    return [(own[table], other[table]) for table in own if table in other]
+
+
+def errors_of(found: list[dict], measure: str, methods: Iterable[str]) -> str:
+    """One row for each table and epsilon, one column for each method, the smallest in bold."""
+    chosen = [m for m in methods if any(r["method"] == m and (measure in r or "status" in r) for r in found)]
+    body = []
+    for table in dict.fromkeys(row["table"] for row in found):
+        for epsilon in epsilons(found):
+            at = {r["method"]: r for r in found if r["table"] == table and r["epsilon"] in (epsilon, None)}
+            values = {m: at[m][measure] for m in chosen if m in at and measure in at[m]}
+            if "learn" not in values:
+                continue
+            private = {m: v for m, v in values.items() if at[m]["epsilon"] is not None}
+            best = min(private.values())
+            cells = []
+            for m in chosen:
+                if m in values:
+                    cells.append(f"**{values[m]:.4f}**" if values[m] == best and m in private else f"{values[m]:.4f}")
+                else:
+                    cells.append(at[m].get("status", "") if m in at else "")
+            body.append([TABLES[table].label, f"{epsilon:g}", *cells])
+    return markdown_table(["table", "epsilon", *(LABELS[m] for m in chosen)], body)
+
+
+def write(rows: list[dict], out: Path, command: str, machine: str) -> None:
+    """Write ``compare.md`` and ``compare.json``."""
+    found = means(rows)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "compare.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in found) + "\n]\n")
+    (out / "compare.md").write_text(_page(found, rows, command, machine))
+
+
+def _page(found: list[dict], rows: list[dict], command: str, machine: str) -> str:
+    sizes = _sizes()
+    tables = list(dict.fromkeys(row["table"] for row in found))
+    body = [[TABLES[t].label, *sizes.get(t, ("", "", "", "")), TABLES[t].source] for t in tables]
+    parts = [
+        "# `learn` beside other packages, on real tables",
+        f"Made by `{command}`",
+        f"on {machine}; each run on one thread, seconds of processor time, without imports but with compilation, "
+        "peak memory of the whole process. delta = 1e-9 throughout, or 0 where it says pure; means over "
+        f"{_range([row['seeds'] for row in found if row['seeds']])} runs. Means alone: [compare.json](compare.json).",
+        "What the scores are, how every method is called and how a run is limited: `benchmarks/compare.py` and "
+        "`benchmarks/compare_peers.py`.",
+        markdown_table(["table", "records", "columns", "states", "target", "source"], body),
+        "## Overview",
+        "`learn`'s error over another method's, on the tables where both ended: geometric mean over pairs (worst "
+        "table); over triples (worst table); on how many of the tables `learn` has the larger mean log-likelihood of a "
+        "held-out record. Below 1 is better.",
+        overview(found),
+        "Model to records, mean total variation over 300 random triples:",
+        errors_of(found, "triples", ("learn", *RIVALS, "exact-independent")),
+        "The same over all pairs:",
+        errors_of(found, "pairs", ("learn", *RIVALS, "exact-independent")),
+        "## Each table",
+        "Model: mean total variation of pairs / of triples / mean log-likelihood of a held-out record in nats. A model "
+        "without smoothing gives next to nothing to a few records: in brackets the median, where it is more than one "
+        "nat above. Synthetic records: pairs / triples / AUC of a classifier.",
+    ]
+    for table in tables:
+        parts.append(f"### {TABLES[table].label}")
+        own = [row for row in found if row["table"] == table]
+        for heading, cell in (("model", _of_model), ("synthetic records", _of_records), ("seconds; MB", _of_time)):
+            body = []
+            for method in (m for m in LABELS if any(row["method"] == m for row in own)):
+                at = {row["epsilon"]: row for row in own if row["method"] == method}
+                cells = [cell(at.get(e, at.get(None))) for e in epsilons(found)]
+                if any(cells):
+                    body.append([LABELS[method], *cells])
+            parts.append(markdown_table([heading, *(f"epsilon = {e:g}" for e in epsilons(found))], body))
+    absent = {(LABELS[row["method"]], row["why"]) for row in found if "why" in row}
+    if absent:
+        parts.append("## What could not be run")
+        parts.append(markdown_table(["method", "why"], [list(pair) for pair in sorted(absent)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _of_model(row: dict | None) -> str:
+    if row is None or "pairs" not in row:
+        return row.get("status", "") if row else ""
+    median = f" ({row['median_nats']:.2f})" if row["median_nats"] > row["nats"] + 1 else ""
+    triples = f"{row['triples']:.4f}" if "triples" in row else "too large"
+    return f"{row['pairs']:.4f} / {triples} / {row['nats']:.3f}{median}"
+
+
+def _of_records(row: dict | None) -> str:
+    if row is None or "records_pairs" not in row:
+        return ""
+    return f"{row['records_pairs']:.4f} / {row['records_triples']:.4f} / {row['auc']:.3f}"
+
+
+def _of_time(row: dict | None) -> str:
+    return f"{row['seconds']:.1f}; {row['megabytes']:.0f}" if row and "seconds" in row else ""
+
+
+def _range(values: list[int]) -> str:
+    return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
+
+
+def _sizes() -> dict[str, tuple[str, str, str, str]]:
+    found = {}
+    for name, source in TABLES.items():
+        try:
+            table = source.read()
+        except FileNotFoundError:
+            continue
+        low, high = min(table.cardinalities), max(table.cardinalities)
+        states = f"{low}" if low == high else f"{low} to {high}"
+        found[name] = (f"{len(table.codes):,}", str(len(table.names)), states, table.target)
+    return found

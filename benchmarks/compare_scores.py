@@ -1,0 +1,122 @@
+"""How far a model, and synthetic records, are from real ones: the scores of `benchmarks.compare`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.compare_tables import Table
+from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.network_estimate import pair_marginals
+
+__all__ = ["classifier_auc", "model_of", "model_scores", "mutual_scopes", "record_scores"]
+
+TRIPLES = 300
+"""Random triples of variables; all of them where there are fewer."""
+_RECORDS = 20_000
+"""Classifiers learn from so many records at most."""
+
+Scopes = tuple[list[tuple[int, int]], list[tuple[int, int, int]]]
+
+
+def mutual_scopes(cardinalities: Sequence[int], largest: int = 200_000) -> Scopes:
+    """All pairs, and random triples (the same for every method) of which each has `largest` cells at most."""
+    d = len(cardinalities)
+    triples = [t for t in itertools.combinations(range(d), 3) if math.prod(cardinalities[i] for i in t) <= largest]
+    if len(triples) > TRIPLES:
+        chosen = np.random.default_rng(3).choice(len(triples), TRIPLES, replace=False)
+        triples = [triples[k] for k in np.sort(chosen)]
+    return list(itertools.combinations(range(d), 2)), triples
+
+
+def record_scores(synthetic: np.ndarray, real: np.ndarray, cardinalities: Sequence[int], scopes: Scopes) -> dict:
+    """Mean total variation between the tables of two sets of records."""
+    return {
+        f"records_{name}": float(
+            np.mean(
+                [
+                    _distance(_table(synthetic, scope, cardinalities), _table(real, scope, cardinalities))
+                    for scope in found
+                ]
+            )
+        )
+        for name, found in zip(("pairs", "triples"), scopes, strict=True)
+    }
+
+
+def model_scores(model: LogLinearModel, real: np.ndarray, unseen: np.ndarray, scopes: Scopes) -> dict:
+    """Mean total variation of a model's tables to those of records, and its log-likelihood of unseen ones.
+
+    The median beside the mean log-likelihood: a model without smoothing has next to no probability for a few records.
+    """
+    own = model.cliques
+    with_singles = Cliques(own.variables, own.cardinalities, (*((name,) for name in own.variables), *own.scopes))
+    theta = np.concatenate([np.zeros(sum(own.cardinalities)), model.theta])
+    pairs = pair_marginals(SumProduct(with_singles, memory_limit=2**32), theta)
+    nats = model.log_probability(unseen)
+    scores = {
+        "pairs": float(np.mean([_distance(pairs[s], _table(real, s, own.cardinalities)) for s in scopes[0]])),
+        "nats": float(nats.mean()),
+        "median_nats": float(np.median(nats)),
+    }
+    try:
+        found = model.marginals_of([tuple(own.variables[i] for i in scope) for scope in scopes[1]])
+    except InferenceTooLarge:
+        return scores
+    errors = [_distance(p, _table(real, s, own.cardinalities)) for p, s in zip(found, scopes[1], strict=True)]
+    return scores | {"triples": float(np.mean(errors))}
+
+
+def model_of(cardinalities: Sequence[int], scopes: Sequence[Sequence[int]], theta: np.ndarray) -> LogLinearModel:
+    """A model from what a method wrote: its tables' variables by number, and all their log-potentials."""
+    cliques = Cliques(tuple(range(len(cardinalities))), tuple(cardinalities), tuple(tuple(s) for s in scopes))
+    return LogLinearModel(cliques, theta, memory_limit=2**32)
+
+
+def classifier_auc(synthetic: np.ndarray, unseen: np.ndarray, table: Table, seed: int = 0) -> float:
+    """Area under the ROC curve of gradient boosting that learned from synthetic records, on real ones.
+
+    Mean over the target's states, each against all others, of those that are among `unseen`; a state that the synthetic
+    records lack cannot be told, and counts .5.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+
+    target = table.names.index(table.target)
+    others = [i for i in range(len(table.names)) if i != target]
+    chosen = np.random.default_rng(seed).permutation(len(synthetic))[:_RECORDS]
+    x, y = synthetic[chosen][:, others], synthetic[chosen, target]
+    states = [k for k in np.unique(unseen[:, target]) if (unseen[:, target] != k).any()]
+    if len(np.unique(y)) == 1:
+        return 0.5
+    classifier = HistGradientBoostingClassifier(
+        max_iter=40,
+        learning_rate=0.2,
+        early_stopping=False,
+        categorical_features=[2 < table.cardinalities[i] <= 255 for i in others],
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        classifier.fit(x, y)
+        told = classifier.predict_proba(unseen[:, others])
+    columns = {state: told[:, k] for k, state in enumerate(classifier.classes_)}
+    found = [roc_auc_score(unseen[:, target] == k, columns[k]) if k in columns else 0.5 for k in states]
+    return float(np.mean(found))
+
+
+def _table(codes: np.ndarray, scope: Sequence[int], cardinalities: Sequence[int]) -> np.ndarray:
+    sizes = [cardinalities[i] for i in scope]
+    flat = np.ravel_multi_index(tuple(codes[:, i] for i in scope), sizes)
+    return np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes) / len(codes)
+
+
+def _distance(p: np.ndarray, q: np.ndarray) -> float:
+    return float(0.5 * np.abs(p - q).sum())

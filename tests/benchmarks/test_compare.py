@@ -1,0 +1,186 @@
+"""The comparison with other packages: its scores against brute force, how runs end, go on and are told."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks import compare, compare_peers, compare_report
+from benchmarks.compare import PEER_METHODS, Job, jobs, main, pending, run_process
+from benchmarks.compare_methods import METHODS, REFERENCES
+from benchmarks.compare_report import LABELS, means, overview, ratios
+from benchmarks.compare_scores import classifier_auc, model_of, model_scores, mutual_scopes, record_scores
+from benchmarks.compare_tables import TABLES, Source, Table, held_out
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, (2, 3, 2, 4), (400, 4))
+    codes[:, 2] = np.where(rng.random(400) < 0.9, codes[:, 0], codes[:, 2])
+    return Table(("a", "b", "c", "d"), (2, 3, 2, 4), codes.astype(np.int32), "c")
+
+
+@pytest.mark.parametrize("name", ["parkinsons", "digits", "breast", "mushrooms", "stays", "nltcs"])
+def test_the_records_of_a_table_are_within_its_schema(name):
+    try:
+        table = TABLES[name].read()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    assert table.codes.shape[1] == len(table.names) == len(set(table.names)) == len(table.cardinalities)
+    assert (table.codes >= 0).all() and (table.codes < table.cardinalities).all()
+    assert table.target in table.names
+
+
+def test_what_is_held_out_depends_on_the_seed_alone(table):
+    chosen = held_out(table, 1)
+    assert chosen.sum() == 100 and (chosen == held_out(table, 1)).all() and (chosen != held_out(table, 2)).any()
+
+
+def test_scores_of_a_model_are_those_of_its_joint_table(table):
+    rng = np.random.default_rng(1)
+    scopes = [(0, 2), (1, 3), (3,), (2, 3)]
+    tables = [rng.normal(size=[table.cardinalities[i] for i in scope]) for scope in scopes]
+    model = model_of(table.cardinalities, scopes, np.concatenate([t.ravel() for t in tables]))
+    log_joint = np.zeros(table.cardinalities)
+    for cell in np.ndindex(*table.cardinalities):
+        log_joint[cell] = sum(t[tuple(cell[i] for i in scope)] for t, scope in zip(tables, scopes, strict=True))
+    joint = np.exp(log_joint) / np.exp(log_joint).sum()
+    learned, unseen = table.codes[:300], table.codes[300:]
+    empirical = np.zeros(table.cardinalities)
+    np.add.at(empirical, tuple(learned.T), 1 / 300)
+
+    def distance(degree):
+        sums = [tuple(set(range(4)) - set(scope)) for scope in itertools.combinations(range(4), degree)]
+        return np.mean([0.5 * np.abs(joint.sum(axis) - empirical.sum(axis)).sum() for axis in sums])
+
+    found = model_scores(model, learned, unseen, mutual_scopes(table.cardinalities))
+    assert (found["pairs"], found["triples"]) == pytest.approx((distance(2), distance(3)))
+    nats = np.log([joint[tuple(record)] for record in unseen])
+    assert (found["nats"], found["median_nats"]) == pytest.approx((nats.mean(), np.median(nats)))
+
+
+def test_scores_of_records_are_those_of_their_tables(table):
+    scopes = mutual_scopes(table.cardinalities)
+    assert scopes[1] == list(itertools.combinations(range(4), 3))
+    same = record_scores(table.codes, table.codes[::-1], table.cardinalities, scopes)
+    assert same == {"records_pairs": 0.0, "records_triples": 0.0}
+    other = table.codes.copy()
+    other[:, 3] = 3 - other[:, 3]
+    found = record_scores(other, table.codes, table.cardinalities, ([(0, 3)], [(0, 1, 2)]))
+    counts = np.bincount(table.codes[:, 0] * 4 + table.codes[:, 3], minlength=8).reshape(2, 4) / 400
+    assert found["records_pairs"] == pytest.approx(0.5 * np.abs(counts - counts[:, ::-1]).sum())
+    assert found["records_triples"] == 0.0
+
+
+def test_a_classifier_learns_what_the_records_say(table):
+    assert classifier_auc(table.codes[:300], table.codes[300:], table) > 0.85
+    assert classifier_auc(np.zeros_like(table.codes), table.codes, table) == 0.5  # one state of the target only
+
+
+def test_states_that_a_method_merged_share_its_probability(table):
+    """Two of the four states of d are one to the model, which writes them as equally likely."""
+
+    class Factor:
+        domain = type("Domain", (), {"attrs": ("v0003", "v0000"), "shape": (3, 2)})
+        values = np.log([[0.1, 0.1], [0.2, 0.2], [0.1, 0.3]])
+
+    given = {"cardinalities": np.array(table.cardinalities), "codes": table.codes}
+    supports = {3: np.array([True, False, True, False]), 0: np.array([True, True])}
+    written = compare_peers._result(given, table.codes, 0.0, {("v0003", "v0000"): Factor()}, supports)
+    model = model_of(table.cardinalities, json.loads(written["scopes"]), written["theta"])
+    assert model.marginal([3, 0]) == pytest.approx(np.array([[0.1, 0.1], [0.05, 0.15], [0.2, 0.2], [0.05, 0.15]]))
+
+
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        ("pass", "done"),
+        ("import sys; print('no such thing', file=sys.stderr); sys.exit(3)", "failed"),
+        ("while True: pass", "time"),
+        ("x = bytearray(2**28); x[::4096] = b'1' * 2**16\nimport time; time.sleep(30)", "memory"),
+    ],
+)
+def test_how_a_run_ends(tmp_path, script, status):
+    row = run_process([sys.executable, "-S", "-c", script], {}, seconds=1, memory=2**27, folder=tmp_path)
+    assert row["status"] == status and row["megabytes"] > 0
+    assert row.get("why", "no such thing") == "no such thing"
+
+
+def _row(table, method, epsilon, seed=0, status="done", version=None, **scores):
+    return {
+        "table": table, "method": method, "epsilon": epsilon, "seed": seed, "status": status, "version": version,
+        "minutes": 10.0, **scores,
+    }  # fmt: skip
+
+
+def test_a_run_is_made_once_and_again_when_the_package_is_another():
+    rows = [_row("adult", "learn", 1.0, version="old"), _row("adult", "mst", 1.0)]
+    assert pending(Job("adult", "learn", 1.0, 0), rows, "new")
+    assert not pending(Job("adult", "learn", 1.0, 0), rows, "old")
+    assert not pending(Job("adult", "learn", 1.0, 0), rows, "new", keep=True)
+    assert pending(Job("adult", "learn", 1.0, 1), rows, "old")
+    assert not pending(Job("adult", "mst", 1.0, 0), rows, "new")
+    assert pending(Job("nltcs", "mst", 1.0, 0), rows, "new")
+
+
+def test_what_did_not_end_is_not_tried_with_more():
+    rows = [_row("adult", "mst", 1.0, status="time")]
+    asked = [Job("adult", "mst", epsilon, seed) for epsilon in (0.1, 1.0, 10.0) for seed in (0, 1)]
+    assert [pending(job, rows, "") for job in asked] == [True, True, False, False, False, False]
+
+
+def test_references_are_run_once_and_all_labels_are_known():
+    asked = jobs(["adult"], [*METHODS, *REFERENCES, *PEER_METHODS], [0.1, 1.0], 2)
+    assert len(asked) == len(set(asked)) == 2 * (2 * (len(METHODS) + len(PEER_METHODS)) + len(REFERENCES))
+    assert set(LABELS) == {*METHODS, *REFERENCES, *PEER_METHODS}
+    assert set(compare_peers.METHODS) == set(PEER_METHODS)
+
+
+def test_the_command_goes_on_where_it_was_stopped_and_says_what_is_absent(tmp_path, table, monkeypatch, capsys):
+    absent = Source(lambda: (_ for _ in ()).throw(FileNotFoundError("x.csv not in data")), "absent one", "nowhere")
+    monkeypatch.setitem(TABLES, "tiny", Source(lambda: table, "tiny", "made up"))
+    monkeypatch.setitem(TABLES, "gone", absent)
+    monkeypatch.delenv("PRIVATE_PGM", raising=False)
+    compare.load.cache_clear()
+    compare.environment.cache_clear()
+    asked = ["--tables", "tiny", "gone", "--methods", "real", "mst", "--epsilons", "1", "--work", str(tmp_path)]
+
+    def ran(command, settings, seconds, memory, folder):
+        with np.load(command[-2]) as given:
+            np.savez(command[-1], synthetic=given["codes"], seconds=0.0)
+        return {"status": "done", "megabytes": 100, "process_seconds": 1.0}
+
+    monkeypatch.setattr(compare, "run_process", ran)
+    monkeypatch.setattr(compare_report, "TABLES", {name: TABLES[name] for name in ("tiny", "gone")})
+    for expected in (4, 0):
+        main([*asked, "--out", str(tmp_path / "out")])
+        assert capsys.readouterr().out.count("seed 0") == expected
+    found = json.loads((tmp_path / "out" / "compare.json").read_text())
+    assert {(row["table"], row["method"], row.get("status")) for row in found} == {
+        ("tiny", "real", None), ("gone", "real", "absent"), ("tiny", "mst", "absent"), ("gone", "mst", "absent"),
+    }  # fmt: skip
+    page = (tmp_path / "out" / "compare.md").read_text()
+    assert "x.csv not in data" in page and "PRIVATE_PGM names no folder" in page
+
+
+def test_means_are_of_the_latest_runs_and_unfinished_ones_are_listed():
+    rows = [
+        _row("adult", "learn", 1.0, 0, pairs=0.9, nats=-3.0),
+        _row("adult", "learn", 1.0, 0, pairs=0.1, nats=-2.0),
+        _row("adult", "learn", 1.0, 1, pairs=0.3, nats=-2.0),
+        _row("nltcs", "learn", 1.0, 0, pairs=0.1, nats=-2.0),
+        _row("adult", "mst", 1.0, 0, pairs=0.4, nats=-1.0),
+        _row("nltcs", "mst", 1.0, 0, pairs=0.8, nats=-3.0),
+        _row("adult", "mst", 10.0, 0, status="time"),
+    ]
+    found = means(rows)
+    assert [(r["table"], r["epsilon"], r["seeds"], r.get("status")) for r in found if r["method"] == "mst"] == [
+        ("nltcs", 1.0, 1, None), ("adult", 1.0, 1, None), ("adult", 10.0, 0, "more than 10 min"),
+    ]  # fmt: skip
+    assert ratios(found, "mst", 1.0, "pairs") == pytest.approx({"nltcs": 0.125, "adult": 0.5})
+    assert "| MST (private-pgm) | 0.25 (0.50 Adult); 1 of 2 |" in overview(found)
