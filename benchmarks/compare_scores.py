@@ -14,7 +14,7 @@ from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.network_estimate import pair_marginals
+from pgmpy_dp.models.scope_marginals import ScopeMarginals
 
 __all__ = ["classifier_auc", "model_of", "model_scores", "mutual_scopes", "record_scores"]
 
@@ -57,9 +57,8 @@ def model_scores(model: LogLinearModel, real: np.ndarray, unseen: np.ndarray, sc
     The median beside the mean log-likelihood: a model without smoothing has next to no probability for a few records.
     """
     own = model.cliques
-    with_singles = Cliques(own.variables, own.cardinalities, (*((name,) for name in own.variables), *own.scopes))
-    theta = np.concatenate([np.zeros(sum(own.cardinalities)), model.theta])
-    pairs = pair_marginals(SumProduct(with_singles, memory_limit=2**32), theta)
+    margins = ScopeMarginals(own, model.theta, SumProduct(own, memory_limit=2**32))
+    pairs = dict(zip(scopes[0], margins.tables(scopes[0]), strict=True))
     nats = model.log_probability(unseen)
     scores = {
         "pairs": float(np.mean([_distance(pairs[s], _table(real, s, own.cardinalities)) for s in scopes[0]])),
