@@ -74,7 +74,7 @@ class TestMutantsOfTheBoundary:
     def test_a_halved_sensitivity(self, fit, monkeypatch):
         monkeypatch.setattr(tables, "table_sensitivity", lambda a: (0.5, 0.5, 0.5))
         true = tables.contingency_tables
-        halved = lambda t, s: [Sensitive(x.value, x.adjacency, 0.5, 0.5, 0.5) for x in true(t, s)]  # noqa: E731
+        halved = lambda t, s, g: [Sensitive(x.value, x.adjacency, 0.5, 0.5, 0.5) for x in true(t, s, g)]  # noqa: E731
         monkeypatch.setattr(tables, "contingency_tables", halved)
         problems = found(fit)
         assert "tables: exact statistics moved by 2" in problems
@@ -82,7 +82,9 @@ class TestMutantsOfTheBoundary:
 
     def test_a_statistic_times_three(self, monkeypatch):
         true = tables.contingency_tables
-        tripled = lambda t, s: [Sensitive(3 * x.value, x.adjacency, x.l1, x.l2, x.linf) for x in true(t, s)]  # noqa: E731
+        tripled = lambda t, s, g: [  # noqa: E731
+            Sensitive(3 * x.value, x.adjacency, x.l1, x.l2, x.linf) for x in true(t, s, g)
+        ]
         monkeypatch.setattr(tables, "contingency_tables", tripled)
         assert "tables: exact statistics moved by 3" in found(fit_parameters)
 
@@ -141,7 +143,7 @@ class TestMutantsOfTheBoundary:
     def test_an_operator_without_a_formula(self):
         class Curator(TableCurator):
             def secret(self):
-                exact = self._exact([("a",)])
+                exact = self._exact([("a",)], 1)
                 return self._answer("secret", {}, 1, lambda c, s: AdditiveNoise.of(exact, c, s))
 
         fit = lambda frame: Curator(  # noqa: E731

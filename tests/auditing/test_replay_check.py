@@ -64,8 +64,8 @@ class TestMutants:
     def test_a_statistic_times_three(self, monkeypatch):
         true = tables.matched_records
 
-        def tripled(data):
-            exact = true(data)
+        def tripled(data, grid):
+            exact = true(data, grid)
             return Sensitive(3 * exact.value, exact.adjacency, exact.l1, exact.l2, exact.linf)
 
         monkeypatch.setattr(tables, "matched_records", tripled)
@@ -75,8 +75,8 @@ class TestMutants:
         """Then there is one count more than the noise knows of."""
         true = tables.matched_records
 
-        def longer(data):
-            exact = true(data)
+        def longer(data, grid):
+            exact = true(data, grid)
             return Sensitive(np.append(exact.value, exact.value[0]), exact.adjacency, exact.l1, exact.l2, exact.linf)
 
         monkeypatch.setattr(tables, "matched_records", longer)

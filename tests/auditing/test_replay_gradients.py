@@ -159,8 +159,8 @@ class TestMutantsOfTheBoundary:
     def test_a_count_with_half_the_noise(self, monkeypatch):
         true = fields.record_count
 
-        def halved(table):
-            exact = true(table)
+        def halved(table, **how):
+            exact = true(table, **how)
             return Sensitive(exact.value, exact.adjacency, 0.5, 0.5, 0.5)
 
         monkeypatch.setattr(fields, "record_count", halved)

@@ -127,8 +127,8 @@ class TestMutantsOfTheBoundary:
     def test_a_count_of_every_record_twice(self, monkeypatch):
         true = fields.record_count
 
-        def twice(table):
-            exact = true(table)
+        def twice(table, **how):
+            exact = true(table, **how)
             return Sensitive(2 * exact.value, exact.adjacency, exact.l1, exact.l2, exact.linf)
 
         monkeypatch.setattr(fields, "record_count", twice)
@@ -137,8 +137,8 @@ class TestMutantsOfTheBoundary:
     def test_a_share_that_is_answered_for_less(self, monkeypatch):
         true = field_moments.JointNoise.of.__func__
 
-        def of(cls, exact, sizes, cost, share):
-            return true(cls, exact, sizes, cost, 2 * share)
+        def of(cls, exact, sizes, cost, share, grid):
+            return true(cls, exact, sizes, cost, 2 * share, grid)
 
         monkeypatch.setattr(field_moments.JointNoise, "of", classmethod(of))
         assert "parity_sums: noise of scale" in found("parities")

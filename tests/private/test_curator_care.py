@@ -47,7 +47,7 @@ def failing(curator, eta, share=Fraction(1, 10)):
         "tables",
         {"scopes": (("a",),), "weights": None},
         share,
-        lambda cost, s: AdditiveNoise.of(curator._exact([("a",)]), cost, s),
+        lambda cost, s: AdditiveNoise.of(curator._exact([("a",)], 1), cost, s),
         eta,
     )
 
