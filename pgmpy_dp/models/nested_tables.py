@@ -153,7 +153,7 @@ class NestedTables:
 
     def __init__(self, cliques: Cliques, known: NestedTables | None = None) -> None:
         self._starts: dict[tuple[int, ...], int] = {} if known is None else known._starts
-        n = 0 if known is None else known.n_coordinates
+        n: int = 0 if known is None else known.n_coordinates
         self.place, self.share = np.full(cliques.n_cells, -1), np.empty(cliques.n_cells)
         layouts: dict[tuple[tuple[int, ...], tuple[int, ...]], list] = {}
         for part, scope, shape in zip(cliques.slices, cliques.indices, cliques.shapes, strict=True):
@@ -170,7 +170,7 @@ class NestedTables:
                     n += len(cells)
                 self.place[part.start + cells] = self._starts[block] + np.arange(len(cells))
         assert known is None or n == known.n_coordinates, "these tables do not lie in the known ones"
-        self.n_coordinates = n
+        self.n_coordinates: int = n
         self.place[self.place < 0] = n
         self.home = np.unique(self.place, return_index=True)[1][:n]
         self._maps = AxisMaps(cliques, [orthonormal(k).T for k in cliques.cardinalities])

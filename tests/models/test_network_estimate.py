@@ -70,7 +70,7 @@ def test_the_fit_minimises_the_penalised_dual_over_all_tables(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_triples_with_hardly_any_noise_are_fitted_whatever_was_fitted_before(seed, monkeypatch):
-    """Ten overlapping triples of five binary variables, one after the other, as a search measures them."""
+    """Fourteen overlapping triples of eight binary variables, one after the other, as a search measures them."""
     true, ended = network_estimate.minimize_lbfgs, []
 
     def spy(*arguments, **options):
@@ -78,20 +78,20 @@ def test_triples_with_hardly_any_noise_are_fitted_whatever_was_fitted_before(see
         return ended[-1]
 
     monkeypatch.setattr(network_estimate, "minimize_lbfgs", spy)
-    names, n = tuple("abcde"), 100_000
-    full = np.random.default_rng(seed).dirichlet(np.full(32, 0.5)).reshape((2,) * 5)
+    names, n = tuple("abcdefgh"), 100_000
+    full = np.random.default_rng(seed).dirichlet(np.full(256, 0.05)).reshape((2,) * 8)
     rng, estimate, scopes = np.random.default_rng(seed + 10), None, [(name,) for name in names]
-    exact = {scope: full.sum(axis=tuple(i for i in range(5) if names[i] not in scope)) for scope in scopes}
+    exact = {scope: full.sum(axis=tuple(i for i in range(8) if names[i] not in scope)) for scope in scopes}
     counts = [n * exact[scope] + rng.normal(0, 5.0, 2) for scope in scopes]
-    for scope in itertools.combinations(names, 3):
+    for scope in list(itertools.combinations(names, 3))[::4]:
         scopes.append(scope)
-        exact[scope] = full.sum(axis=tuple(i for i in range(5) if names[i] not in scope))
+        exact[scope] = full.sum(axis=tuple(i for i in range(8) if names[i] not in scope))
         counts.append(n * exact[scope] + rng.normal(0, 5.0, (2, 2, 2)))
-        cliques = Cliques(names, (2,) * 5, tuple(scopes))
+        cliques = Cliques(names, (2,) * 8, tuple(scopes))
         tables = NoisyMarginals(cliques, cliques.join(counts), "gaussian", np.full(cliques.n_cliques, 5.0), total=n)
         estimate = estimate_network(tables, estimate)
         for known, table in zip(cliques.scopes, estimate.expected_tables(cliques.indices), strict=True):
-            assert np.abs(table - n * exact[known]).max() < 40
+            assert np.abs(table - n * exact[known]).max() < 30
     assert all(solution.converged for solution in ended)
 
 
