@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from pgmpy_dp.models import network_estimate
+from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.network_estimate import estimate_network
@@ -50,6 +52,58 @@ def test_tables_that_come_one_by_one_are_fitted_up_to_their_noise():
     for i, j in itertools.combinations(range(5), 2):
         expected = 1000 * truth.marginal([VARIABLES[i], VARIABLES[j]])
         assert np.abs(estimate.expected_counts((i, j)) - expected).max() < 5
+
+
+def test_the_fit_minimises_the_penalised_dual_over_all_tables(monkeypatch):
+    """Least squares of all tables, nested ones too, with the entropy: checked in one parameter per cell, where any
+    minimum has a gradient of 0, and which the fit does not use."""
+    noise = noisy(model((("a", "b"), ("c", "b"), ("a", "c"))), (("a", "b"), ("c", "b", "d"), ("c", "a"), ("d",)), 30.0)
+    monkeypatch.setattr(network_estimate, "_MAX_ITER", 2000)
+    monkeypatch.setattr(network_estimate, "_GRADIENT_TOL", 1e-10)
+    merged = noise.merged()
+    marginals = merged.cliques.join(estimate_network(noise).marginals.tables(merged.cliques.indices))
+    # The potential of each table that its residual calls for: the model of all of them together is the fit.
+    penalty = merged.cliques.spread(merged.sum_variance / 1000**2 + 1e-2 / 1000)
+    theta = (merged.proportions - marginals) / penalty
+    np.testing.assert_allclose(SumProduct(merged.cliques).calibrate(theta)[0], marginals, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_triples_with_hardly_any_noise_are_fitted_whatever_was_fitted_before(seed, monkeypatch):
+    """Fourteen overlapping triples of eight binary variables, one after the other, as a search measures them."""
+    true, ended = network_estimate.minimize_lbfgs, []
+
+    def spy(*arguments, **options):
+        ended.append(true(*arguments, **options))
+        return ended[-1]
+
+    monkeypatch.setattr(network_estimate, "minimize_lbfgs", spy)
+    names, n = tuple("abcdefgh"), 100_000
+    full = np.random.default_rng(seed).dirichlet(np.full(256, 0.05)).reshape((2,) * 8)
+    rng, estimate, scopes = np.random.default_rng(seed + 10), None, [(name,) for name in names]
+    exact = {scope: full.sum(axis=tuple(i for i in range(8) if names[i] not in scope)) for scope in scopes}
+    counts = [n * exact[scope] + rng.normal(0, 5.0, 2) for scope in scopes]
+    for scope in list(itertools.combinations(names, 3))[::4]:
+        scopes.append(scope)
+        exact[scope] = full.sum(axis=tuple(i for i in range(8) if names[i] not in scope))
+        counts.append(n * exact[scope] + rng.normal(0, 5.0, (2, 2, 2)))
+        cliques = Cliques(names, (2,) * 8, tuple(scopes))
+        tables = NoisyMarginals(cliques, cliques.join(counts), "gaussian", np.full(cliques.n_cliques, 5.0), total=n)
+        estimate = estimate_network(tables, estimate)
+        for known, table in zip(cliques.scopes, estimate.expected_tables(cliques.indices), strict=True):
+            assert np.abs(table - n * exact[known]).max() < 30
+    assert all(solution.converged for solution in ended)
+
+
+def test_a_prior_with_impossible_states_keeps_them_so():
+    truth = model((("a", "b"),))
+    zero = Cliques(VARIABLES, SIZES, (*SINGLES, ("b", "a")))
+    potentials = np.zeros(zero.n_cells)
+    potentials[zero.slices[-1]][0] = -np.inf
+    estimate = estimate_network(noisy(truth, (("a", "d"),), 1.0), base=LogLinearModel(zero, potentials))
+    table = estimate.expected_counts((0, 1))
+    assert table[0, 0] == 0
+    assert table.sum() == pytest.approx(1000)
 
 
 @pytest.mark.parametrize("seed", range(3))
