@@ -157,8 +157,6 @@ def fit(
             _save(learner, out, draws)
         document, found = _summary(learner, out, release)
         document["budget"] = budget.guarantee.to_dict()
-        if budget.guarantee != learner.privacy_.guarantee:
-            found += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
         show_charged(document, found, as_json, ledger, table.ledger)
         for warning in document["warnings"]:
             note(warning, quiet)

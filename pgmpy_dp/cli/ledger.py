@@ -119,9 +119,9 @@ def kept(path: Path, remedy: str, learner: Any = None) -> Iterator[None]:
 def show_charged(document: dict[str, Any], text: str, as_json: bool, path: Path | None, ledger: Ledger) -> None:
     """The result of a command that was paid for, with what its ledger in a file has left."""
     if path is not None:
-        spent, left = ledger.spent, ledger.left
-        document["ledger"] = {"file": str(path), "spent": str(spent), "left": str(left)}
-        text += f"\n{path}: costs add up to {spent} of {ledger.budget}, left {left}"
+        account = ledger.account
+        document["ledger"] = {"file": str(path), "spent": str(account.spent), "left": str(account.left)}
+        text += f"\n{path}: costs add up to {account}"
     show(document, text, as_json)
 
 
@@ -157,8 +157,7 @@ def show_ledger(file: LedgerFile, as_json: option.Json = False) -> None:
     document = {
         "budget": ledger.budget.guarantee.to_dict(),
         "guarantee": ledger.budget.guarantee.to_dict(),
-        "spent": ledger.spent.to_dict(),
-        "left": ledger.left.to_dict(),
+        **{name: getattr(ledger.account, name).to_dict() for name in ("spent", "left", "allowed")},
         "adjacency": ledger.adjacency,
         "private": ledger.private,
         "entries": [entry.to_dict() for entry in ledger.entries],
