@@ -267,8 +267,8 @@ def test_questions_are_answered_as_by_the_model(folder):
 
 def test_a_budget_is_told_in_the_words_that_were_asked_for(folder):
     asked = "(1, 1e-09)-DP (by 0.0149705-zCDP) under add_remove"
-    fit = run("fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out m.npz --ledger l.json --release r.npz "
-              "--budget-epsilon 3 --budget-delta 1e-8")  # fmt: skip
+    ledger = "--ledger l.json --budget-epsilon 3 --budget-delta 1e-8"
+    fit = run(f"fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out m.npz --release r.npz {ledger}")
     assert asked in fit.stdout
     total = "costs add up to 0.0149705-zCDP of the budget (3, 1e-08)-DP (0.135736-zCDP), left 0.120766-zCDP"
     assert f"l.json: {total}" in fit.stdout

@@ -11,7 +11,7 @@ import typer
 from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_graph, given_workload, whose
-from pgmpy_dp.cli.files import require_writable
+from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ DrawsOption = Annotated[
         "--draws",
         help="Posterior draws that the model keeps, for example 30: for the intervals of query, and sample --copies.",
         min=0,
+        max=100_000,
     ),
 ]
 
@@ -116,7 +117,8 @@ def fit(
 
     Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. One
     that fails once it has them keeps them in that file, or beside the model (model.release.npz), for refit. One that is
-    killed, or fails between the charge and the tables, keeps nothing, and the budget is spent.
+    killed, or fails between the charge and the tables, keeps nothing, and the budget is spent. Ctrl-C and SIGTERM keep
+    what was released until then.
     """
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.columns import in_their_order
@@ -188,10 +190,11 @@ def refit(
 
     from pgmpy_dp.estimators import PrivateNetwork
     from pgmpy_dp.plans.probes import probe_tables
-    from pgmpy_dp.private.sensitive import Release
 
     require_writable(overwrite, (release,), out=out)
-    tables = Release.load(release)
+    tables = load_release(release)
+    if tables.kind == "interrupted":
+        ask_for("RELEASE", str(release), "the fit was interrupted before it had what a model is learned from")
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
     adjacency = option.TableAdjacency(tables.adjacency)

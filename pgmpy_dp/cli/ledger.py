@@ -86,6 +86,10 @@ def marked(ledger: Ledger) -> Iterator[None]:
         with suppress(Exception):
             spent = len(ledger.entries) > before
         error.spent = spent  # type: ignore[attr-defined]
+        if spent:
+            with suppress(Exception):
+                costs = " and ".join(str(entry.cost) for entry in ledger.entries[before:])
+                note(f"{costs} was spent before this ended; costs add up to {ledger.account}")
         raise
 
 
@@ -107,12 +111,18 @@ def kept(path: Path, remedy: str, learner: Any = None) -> Iterator[None]:
         release = getattr(error, "release", None) or getattr(learner, "release_", None)
         if release is not None:
             error.release = release  # type: ignore[attr-defined]
+            if release.kind == "interrupted":
+                remedy = "pgmpy_dp.Release.load to look at it; it is too little for a model"
             for folder in (path.parent, Path(tempfile.gettempdir())):
-                file = free_name(folder / path.name)
                 with suppress(OSError):
+                    file = free_name(folder / path.name)
                     release.save(file)
-                    note(f"the budget was spent before this failed; what it bought is in {file}: use {remedy}")
+                    note(f"the budget was spent before this ended; what it bought is in {file}: use {remedy}")
                     break
+            else:
+                note(
+                    "the budget was spent before this ended; what it bought could not be written anywhere, and is lost"
+                )
         raise
 
 

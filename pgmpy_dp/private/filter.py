@@ -328,8 +328,9 @@ class Filter:
         account, asked = self.account, f"{cost}"
         if isinstance(account.allowed, ZCDP | ReservedZCDP) and isinstance(cost, PureDP):
             asked += f" ({ZCDP(accounting.pure_to_zcdp(cost.epsilon))})"
+        spent = f"{account.spent} of {account.whole} is spent, {account.left} is left"
         raise BudgetExceeded(
-            f"refused: {asked} was asked, {account.spent} of {account.whole} is spent, {account.left} is left; {remedy}",
+            f"refused: {asked} was asked, {spent}; {remedy}",
             spent=self.spent,
             asked=cost,
             left=self.left,

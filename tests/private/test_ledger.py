@@ -417,7 +417,7 @@ class TestAccount:
     def test_refusals_have_one_measure(self):
         ledger = Ledger(self.B)
         charge(ledger, ZCDP(0.1))
-        said = r"0\.1-zCDP was asked, 0\.1-zCDP of the budget \(3, 1e-08\)-DP \(0\.135736-zCDP\) is spent, 0\.0357362-zCDP is"
+        said = r"0\.1-zCDP of the budget \(3, 1e-08\)-DP \(0\.135736-zCDP\) is spent, 0\.0357362-zCDP is left"
         with pytest.raises(BudgetExceeded, match=said) as caught:
             charge(ledger, ZCDP(0.1))
         assert caught.value.spent == ledger.spent and caught.value.left == ledger.left
