@@ -260,11 +260,12 @@ def _estimator(which: Parameters | None, budget: Budget | None, adjacency: optio
 
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
     """What a fit tells, all of it released with noise or public."""
-    from pgmpy_dp.estimators.few_records import few_records
+    from pgmpy_dp.estimators.few_records import few_records, large_delta
     from pgmpy_dp.schema import encode_label
 
     few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")
     model, privacy = learner.model_, learner.privacy_
+    large = large_delta(privacy.delta, learner.n_records_)
     document = {
         "model": str(out),
         "release": None if release is None else str(release),
@@ -275,7 +276,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
         "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
         "n_records": float(learner.n_records_),
         "n_records_sd": float(learner.n_records_sd_),
-        "warnings": [] if few is None else [few],
+        "warnings": [said for said in (few, large) if said is not None],
     }
     lines = [
         f"Learned {model.number_of_edges()} edges between {model.number_of_nodes()} variables: {privacy}",

@@ -70,6 +70,12 @@ class Privacy:
         """The guarantee as it was asked for, with what it was made from beside it."""
         return f"{self.guarantee}" if self.asked is None else f"{self.asked} (by {self.guarantee})"
 
+    @property
+    def delta(self) -> float:
+        """Of what was asked for; else of `guarantee`. 0 where it has none."""
+        said = self.guarantee if self.asked is None else self.asked
+        return float(getattr(said, "delta", getattr(said, "eta", 0.0)))
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; see :meth:`from_dict`."""
         return {

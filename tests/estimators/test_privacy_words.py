@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
+from pgmpy_dp import LargeDeltaWarning
 from pgmpy_dp.estimators import NaiveMLE
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
@@ -43,3 +46,26 @@ def test_only_what_the_guarantee_implies_is_said():
     assert Privacy.of(release({"budget": better}, ZCDP(0.0149))).asked == ApproxDP(1.0, 1e-9)
     for public in ({}, {"settings": None}, {"settings": {"budget": 3}}):
         assert Privacy.of(release(public, ZCDP(0.0149))).asked is None
+
+
+def test_a_delta_above_one_over_n_is_warned_of():
+    graph = {"epsilon": 1.0, "noise": "gaussian", "state_names": STATES}
+    with pytest.warns(LargeDeltaWarning, match=r"delta=0\.5 is above 1/n, for about 80 records"):
+        fitted = NaiveMLE(**graph, delta=0.5, n_records=80).fit(GRAPH, rows(80))
+    with pytest.warns(LargeDeltaWarning):
+        NaiveMLE(state_names=STATES).fit_release(GRAPH, fitted.release_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LargeDeltaWarning)
+        NaiveMLE(**graph, delta=1e-9, n_records=80).fit(GRAPH, rows(80))
+        NaiveMLE(epsilon=1.0, state_names=STATES, n_records=80).fit(GRAPH, rows(80))
+        with pytest.raises(LargeDeltaWarning) as caught:
+            NaiveMLE(**graph, delta=0.5, n_records=80).fit(GRAPH, rows(80))
+    assert isinstance(caught.value.release, Release)
+
+
+def test_the_number_in_the_warning_is_the_released_one():
+    """Nothing of the records: the same release, the same words."""
+    with warnings.catch_warnings(record=True, action="always") as told:
+        fitted = NaiveMLE(epsilon=50.0, delta=0.5, state_names=STATES).fit(GRAPH, rows(80))
+    (message,) = [str(item.message) for item in told if item.category is LargeDeltaWarning]
+    assert f"for about {fitted.n_records_:,.0f} records" in message
