@@ -199,7 +199,8 @@ def refit(
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
     adjacency = option.TableAdjacency(tables.adjacency)
     if estimator is None and "rounds" in tables.public:
-        learner, arguments = PrivateNetwork(adjacency=str(adjacency)), (tables,)
+        learner: Any = PrivateNetwork(adjacency=str(adjacency))
+        arguments: tuple[Any, ...] = (tables,)
     else:
         scopes = tables.scopes[: probe_tables(tables).start]
         graph = nx.Graph()

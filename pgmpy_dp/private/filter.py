@@ -198,8 +198,8 @@ class Filter:
         rho, reserve = self._rho_limit(converting), budget.delta - converting
         if self.entries and _within(sums.rho, rho):
             parts = ((sums.rho, sums.delta), (max(0.0, rho - sums.rho), reserve - sums.delta), (rho, reserve))
-            of_both = (_reserved(r, eta) if sums.delta else ZCDP(r) for r, eta in parts)
-            return Account(*of_both, budget)
+            spent_rho, left, allowed = (_reserved(r, eta) if sums.delta else ZCDP(r) for r, eta in parts)
+            return Account(spent_rho, left, allowed, budget)
         epsilon = sums.epsilon or 0.0
         spent = ApproxDP(epsilon, sums.delta) if sums.delta else PureDP(epsilon)
         return Account(spent, self.left, budget.guarantee, budget)
