@@ -13,6 +13,7 @@ _HOME = {
     "Budget": "pgmpy_dp.private.budget",
     "Date": "pgmpy_dp.schema",
     "FewRecordsWarning": "pgmpy_dp.estimators.few_records",
+    "LargeDeltaWarning": "pgmpy_dp.estimators.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
     "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
     "Number": "pgmpy_dp.schema",
@@ -36,6 +37,7 @@ __all__ = [
     "Budget",
     "Date",
     "FewRecordsWarning",
+    "LargeDeltaWarning",
     "Ledger",
     "MarkovNetwork",
     "Number",
@@ -58,7 +60,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.elimination import VariableElimination
-    from pgmpy_dp.estimators.few_records import FewRecordsWarning
+    from pgmpy_dp.estimators.few_records import FewRecordsWarning, LargeDeltaWarning
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.preview import preview
     from pgmpy_dp.estimators.private_network import learn

@@ -276,6 +276,27 @@ def test_questions_are_answered_as_by_the_model(folder):
     assert [(row["job"], row["income"]) for row in told["table"]][:2] == [("office", "low"), ("office", "high")]
 
 
+def test_a_budget_is_told_in_the_words_that_were_asked_for(folder):
+    asked = "(1, 1e-09)-DP (by 0.0149705-zCDP) under add_remove"
+    ledger = "--ledger l.json --budget-epsilon 3 --budget-delta 1e-8"
+    fit = run(f"fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out m.npz --release r.npz {ledger}")
+    assert asked in fit.stdout
+    total = "costs add up to 0.0149705-zCDP of the budget (3, 1e-08)-DP (0.135736-zCDP), left 0.120766-zCDP"
+    assert f"l.json: {total}" in fit.stdout
+    assert asked in run("info m.npz").stdout
+    told = json.loads(run("info m.npz --json").stdout)["privacy"]
+    assert told["guarantee"]["measure"] == "zcdp"
+    assert told["asked"] == {"measure": "approximate", "epsilon": 1.0, "delta": 1e-9}
+    assert asked in run("refit r.npz --out again.npz").stdout and asked in str(MarkovNetwork.load("again.npz").privacy)
+    shown = run("ledger show l.json").stdout
+    assert total in shown and "a release of (2.808, 1e-08)-DP is left" in shown
+    told = json.loads(run("ledger show l.json --json").stdout)
+    assert [told[name]["measure"] for name in ("spent", "left", "allowed")] == ["zcdp"] * 3
+    assert told["spent"]["rho"] + told["left"]["rho"] == pytest.approx(told["allowed"]["rho"])
+    check = "check records.csv --schema schema.json --epsilon 0.1 --delta 1e-9"
+    assert "Spent (0.1, 1e-09)-DP (by " in run(check).stdout
+
+
 def test_a_ledger_counts(folder):
     run("ledger new ledger.json --epsilon 3")
     told = json.loads(run(f"{FIT} --structure independent --ledger ledger.json --json").stdout)
@@ -321,7 +342,7 @@ def test_a_check_counts_what_matches_and_is_paid_for(folder):
     assert "Records: about 2,00" in told.stdout or "Records: about 1,9" in told.stdout
     assert all(f"  {name}" in told.stdout for name in ("age", "job", "income"))
     assert told.stdout.count("its states match") == 3 and "next to nothing" not in told.stdout
-    assert "ledger.json: costs add up to 20-DP of 30-DP, left 10-DP" in told.stdout
+    assert "ledger.json: costs add up to 20-DP of the budget 30-DP, left 10-DP" in told.stdout
     assert "--ledger" not in told.stderr
     (entry,) = Ledger.open("ledger.json").entries
     assert (entry.columns, entry.what) == (("job", "income", "age"), "how many records match the states of 3 columns")

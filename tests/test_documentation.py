@@ -80,7 +80,7 @@ def test_the_code_of_a_page_runs(page, few, monkeypatch, capsys):
     """On the first 5,000 records of Adult and of visits; tests/test_quickstart.py learns from all of Adult."""
     monkeypatch.chdir(few)
     exec(compile(blocks(page), str(page), "exec"), {"__name__": "page"})
-    assert re.search(r"DP( \+ \S+)? under ", capsys.readouterr().out) or ".fit(" not in blocks(page)
+    assert re.search(r"DP( \+ \S+)?\)? under ", capsys.readouterr().out) or ".fit(" not in blocks(page)
     assert (few / "model.npz").exists() or "model.npz" not in blocks(page)
 
 

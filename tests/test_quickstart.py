@@ -30,9 +30,9 @@ def output():
 
 
 def test_it_prints_the_ledger_and_the_refusal(output):
-    assert "costs add up to (1, 1e-09)-DP of the budget (1, 1e-09)-DP, left 0-DP" in output
+    assert "costs add up to 0.0149705-zCDP of the budget (1, 1e-09)-DP (0.0149705-zCDP), left 0-zCDP" in output
     assert "guarantee, also if costs were chosen by results: (1, 1e-09)-DP, adjacency add_remove" in output
-    assert "0.1-DP was asked, (1, 1e-09)-DP of the budget (1, 1e-09)-DP is spent, 0-DP is left" in output
+    assert "0.1-DP (0.005-zCDP) was asked, 0.0149705-zCDP of the budget (1, 1e-09)-DP" in output
 
 
 def test_its_models_are_close_to_the_records(output):

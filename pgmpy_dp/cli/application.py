@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,12 +18,25 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["CHECK_FAILED", "CRASHED", "REFUSED", "USAGE", "app", "ask_for", "command", "note", "progress", "show"]
+__all__ = [
+    "CHECK_FAILED",
+    "CRASHED",
+    "INTERRUPTED",
+    "REFUSED",
+    "USAGE",
+    "app",
+    "ask_for",
+    "command",
+    "note",
+    "progress",
+    "show",
+]
 
 CHECK_FAILED = 1
 USAGE = 2
 REFUSED = 3
 CRASHED = 4
+INTERRUPTED = 128  # and the number of the signal, as shells have it
 
 _PACKAGE = Path(__file__).parents[1]
 _TRACEBACK = "PGMPY_DP_TRACEBACK"
@@ -57,6 +72,7 @@ Exit codes:
   3  the budget does not allow it; nothing was spent
   4  something failed that nobody foresaw, or anything after the budget was spent; noisy tables that it bought are kept
      ({_TRACEBACK}=1 shows more, which may quote records)
+  130, 143  interrupted by Ctrl-C, or told to end, before anything was spent
 
 Nothing that is printed depends on a record, but through releases with noise.""",
     no_args_is_help=True,
@@ -95,10 +111,11 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
                 # Libraries warn about what they deprecate, and might about a record.
                 warnings.simplefilter("ignore")
                 try:
-                    function(*args, **kwargs)
+                    with _signals():
+                        function(*args, **kwargs)
                 except typer.Exit:
                     raise
-                except Exception as error:
+                except (Exception, KeyboardInterrupt) as error:
                     _end(error)
 
         parent.command(name, short_help=summary, epilog=f"\b\nExamples:\n{lines}")(guarded)
@@ -107,7 +124,36 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
     return declare
 
 
-def _end(error: Exception) -> NoReturn:
+class Told(KeyboardInterrupt):
+    """A signal that asks this process to end: unwound like Ctrl-C, so that what was released is kept."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, where this thread may say so."""
+
+    def end(number: int, frame: object) -> NoReturn:
+        raise Told(number)
+
+    here = threading.current_thread() is threading.main_thread()
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # One that is ignored (nohup) stays ignored; a handler that was not set by Python could not be put back.
+    before = {number: signal.getsignal(number) for number in numbers if here}
+    before = {number: handler for number, handler in before.items() if handler not in (None, signal.SIG_IGN)}
+    for number in before:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(error: Exception | KeyboardInterrupt) -> NoReturn:
     """Say what was wrong, and exit.
 
     Only texts that this package wrote are shown, which are about arguments and public facts: those of exceptions that
@@ -122,15 +168,29 @@ def _end(error: Exception) -> NoReturn:
     written_here = bool(own) and frames[-1] is own[-1] and (own[-1].line or "").startswith("raise ")
     if getattr(error, "release", None) is not None or getattr(error, "spent", False):
         # Whatever it is: the other codes say that nothing was spent.
-        _fail(f"{type(error).__name__} after the budget was spent; {_TRACEBACK}=1 shows more", CRASHED)
+        _fail(f"{_named(error)} after the budget was spent; {_TRACEBACK}=1 shows more", CRASHED)
+    if isinstance(error, KeyboardInterrupt):
+        number = getattr(error, "number", signal.SIGINT)
+        _fail("interrupted; nothing was spent", INTERRUPTED + number)
     if isinstance(error, BudgetExceeded):
         _fail(str(error), REFUSED)
-    if isinstance(error, OSError) and error.filename is not None:
-        _fail(f"{os.fspath(error.filename)!r}: {error.strerror}", USAGE)
+    if isinstance(error, OSError) and error.strerror is not None:
+        _fail(_named(error), USAGE)
+    if isinstance(error, MemoryError):
+        _fail("there is not enough memory for this; ask for less at once", USAGE)
     if isinstance(error, ValueError | TypeError | KeyError | OSError | ModuleNotFoundError) and written_here:
         _fail(str(error), USAGE)
     place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else "an unknown place"
     _fail(f"{type(error).__name__} in {place}: this is a mistake in the program; {_TRACEBACK}=1 shows more", CRASHED)
+
+
+def _named(error: BaseException) -> str:
+    """The kind of an error; of one of the operating system the file and what is wrong with it, if it says that."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if not isinstance(error, OSError) or error.strerror is None:
+        return type(error).__name__
+    return error.strerror if error.filename is None else f"{os.fspath(error.filename)!r}: {error.strerror}"
 
 
 def _fail(message: str, code: int) -> NoReturn:

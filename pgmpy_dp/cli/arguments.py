@@ -81,6 +81,8 @@ def as_written(
     """The records of a file, with the options of text that were passed; ValueError where there is no file."""
     from pgmpy_dp.private.data.text_file import TextFile
 
+    if path.is_dir():
+        ask_for("DATA", str(path), "that is a folder; pass a file in it")
     if not path.is_file():
         ask_for("DATA", str(path), "there is no such file")
     options = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "thousands": thousands}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,13 @@ from pgmpy_dp.cli.application import ask_for
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Schema
 
-__all__ = ["free_name", "load_model", "load_schema", "require_writable"]
+__all__ = ["free_name", "load_model", "load_release", "load_schema", "require_writable"]
+
+
+_TRIAL = 1 << 16  # bytes: more than most models take
 
 
 def require_writable(overwrite: bool, inputs: Iterable[Path | None] = (), **outputs: Path | None) -> None:
@@ -48,6 +54,13 @@ def require_writable(overwrite: bool, inputs: Iterable[Path | None] = (), **outp
             ask_for(option, str(path), f"there is no folder {str(folder)!r}; make it first")
         if not os.access(folder, os.W_OK):
             ask_for(option, str(path), f"the folder {str(folder)!r} cannot be written; pass another one")
+        try:
+            with tempfile.TemporaryFile(dir=folder) as trial:
+                trial.write(bytes(_TRIAL))
+                trial.flush()
+        except OSError as error:
+            why = f"nothing can be written in the folder {str(folder)!r} ({error.strerror})"
+            ask_for(option, str(path), f"{why}; make room, or pass another one")
         taken[place] = option
 
 
@@ -69,9 +82,9 @@ def load_schema(path: Path) -> Schema:
 
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError):
+    except (ValueError, RecursionError):  # no UTF-8, no JSON, or brackets without end
         content = None
-    if not isinstance(content, dict) or not {"format", "domain"} & set(content):
+    if not isinstance(content, dict) or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
         ask_for("--schema", str(path), "that is no schema; pgmpy-dp schema --help shows how to write one")
     try:
         return Schema.from_dict(content)
@@ -88,4 +101,31 @@ def load_model(path: Path) -> MarkovNetwork:
     except OSError:
         raise
     except Exception:  # whatever else numpy, zip and JSON find wrong with a file of another kind
-        raise ValueError(f"MODEL is {str(path)!r}, which is no saved model; pass a file that fit wrote") from None
+        what = "which is no saved model; pass a file that fit wrote"
+        if _holds_release(path):
+            what = "which holds noisy tables and no model; pgmpy-dp refit learns one from them"
+        raise ValueError(f"MODEL is {str(path)!r}, {what}") from None
+
+
+def load_release(path: Path) -> Release:
+    """Noisy tables; ValueError for another file."""
+    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.private.sensitive import Release
+
+    try:
+        return Release.load(path)
+    except ValueError:
+        what = "it is damaged, or holds no noisy tables; pass a file that fit --release wrote"
+        with suppress(Exception):
+            MarkovNetwork.load(path)
+            what = "it is a model, without the noisy tables; pass a file that fit --release wrote"
+    ask_for("RELEASE", str(path), what)
+
+
+def _holds_release(path: Path) -> bool:
+    from pgmpy_dp.private.sensitive import Release
+
+    with suppress(Exception):
+        Release.load(path)
+        return True
+    return False

@@ -11,7 +11,7 @@ import typer
 from pgmpy_dp.cli import columns, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_graph, given_workload, whose
-from pgmpy_dp.cli.files import require_writable
+from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ DrawsOption = Annotated[
         "--draws",
         help="Posterior draws that the model keeps, for example 30: for the intervals of query, and sample --copies.",
         min=0,
+        max=100_000,
     ),
 ]
 
@@ -124,7 +125,8 @@ def fit(
 
     Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. One
     that fails once it has them keeps them in that file, or beside the model (model.release.npz), for refit. One that is
-    killed, or fails between the charge and the tables, keeps nothing, and the budget is spent.
+    killed, or fails between the charge and the tables, keeps nothing, and the budget is spent. Ctrl-C and SIGTERM keep
+    what was released until then.
     """
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.columns import in_their_order
@@ -166,8 +168,6 @@ def fit(
             _save(learner, out, draws)
         document, found = _summary(learner, out, release)
         document["budget"] = budget.guarantee.to_dict()
-        if budget.guarantee != learner.privacy_.guarantee:
-            found += f"\nThe budget {budget} was spent as {learner.privacy_.guarantee}, which implies it"
         show_charged(document, found, as_json, ledger, table.ledger)
         for warning in document["warnings"]:
             note(warning, quiet)
@@ -200,10 +200,11 @@ def refit(
 
     from pgmpy_dp.estimators import PrivateNetwork
     from pgmpy_dp.plans.probes import probe_tables
-    from pgmpy_dp.private.sensitive import Release
 
     require_writable(overwrite, (release, prior), out=out)
-    tables = Release.load(release)
+    tables = load_release(release)
+    if tables.kind == "interrupted":
+        ask_for("RELEASE", str(release), "the fit was interrupted before it had what a model is learned from")
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
     adjacency = option.TableAdjacency(tables.adjacency)
@@ -287,11 +288,12 @@ def _estimator(which: Parameters | None, budget: Budget | None, adjacency: optio
 
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
     """What a fit tells, all of it released with noise or public."""
-    from pgmpy_dp.estimators.few_records import few_records
+    from pgmpy_dp.estimators.few_records import few_records, large_delta
     from pgmpy_dp.schema import encode_label
 
     few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")
     model, privacy = learner.model_, learner.privacy_
+    large = large_delta(privacy.delta, learner.n_records_)
     document = {
         "model": str(out),
         "release": None if release is None else str(release),
@@ -302,7 +304,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
         "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
         "n_records": float(learner.n_records_),
         "n_records_sd": float(learner.n_records_sd_),
-        "warnings": [] if few is None else [few],
+        "warnings": [said for said in (few, large) if said is not None],
     }
     lines = [
         f"Learned {model.number_of_edges()} edges between {model.number_of_nodes()} variables: {privacy}",

@@ -86,6 +86,10 @@ def marked(ledger: Ledger) -> Iterator[None]:
         with suppress(Exception):
             spent = len(ledger.entries) > before
         error.spent = spent  # type: ignore[attr-defined]
+        if spent:
+            with suppress(Exception):
+                costs = " and ".join(str(entry.cost) for entry in ledger.entries[before:])
+                note(f"{costs} was spent before this ended; costs add up to {ledger.account}")
         raise
 
 
@@ -107,21 +111,27 @@ def kept(path: Path, remedy: str, learner: Any = None) -> Iterator[None]:
         release = getattr(error, "release", None) or getattr(learner, "release_", None)
         if release is not None:
             error.release = release  # type: ignore[attr-defined]
+            if release.kind == "interrupted":
+                remedy = "pgmpy_dp.Release.load to look at it; it is too little for a model"
             for folder in (path.parent, Path(tempfile.gettempdir())):
-                file = free_name(folder / path.name)
                 with suppress(OSError):
+                    file = free_name(folder / path.name)
                     release.save(file)
-                    note(f"the budget was spent before this failed; what it bought is in {file}: use {remedy}")
+                    note(f"the budget was spent before this ended; what it bought is in {file}: use {remedy}")
                     break
+            else:
+                note(
+                    "the budget was spent before this ended; what it bought could not be written anywhere, and is lost"
+                )
         raise
 
 
 def show_charged(document: dict[str, Any], text: str, as_json: bool, path: Path | None, ledger: Ledger) -> None:
     """The result of a command that was paid for, with what its ledger in a file has left."""
     if path is not None:
-        spent, left = ledger.spent, ledger.left
-        document["ledger"] = {"file": str(path), "spent": str(spent), "left": str(left)}
-        text += f"\n{path}: costs add up to {spent} of {ledger.budget}, left {left}"
+        account = ledger.account
+        document["ledger"] = {"file": str(path), "spent": str(account.spent), "left": str(account.left)}
+        text += f"\n{path}: costs add up to {account}"
     show(document, text, as_json)
 
 
@@ -157,8 +167,7 @@ def show_ledger(file: LedgerFile, as_json: option.Json = False) -> None:
     document = {
         "budget": ledger.budget.guarantee.to_dict(),
         "guarantee": ledger.budget.guarantee.to_dict(),
-        "spent": ledger.spent.to_dict(),
-        "left": ledger.left.to_dict(),
+        **{name: getattr(ledger.account, name).to_dict() for name in ("spent", "left", "allowed")},
         "adjacency": ledger.adjacency,
         "private": ledger.private,
         "entries": [entry.to_dict() for entry in ledger.entries],

@@ -184,7 +184,7 @@ def _known(network: MarkovNetwork, evidence: list[str] | None) -> dict[Hashable,
 )
 def sample(
     model: ModelFile,
-    n: Annotated[int, typer.Option("--n", help="Number of records.", min=0)],
+    n: Annotated[int, typer.Option("--n", help="Number of records.", min=0, max=10**12)],
     out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .tsv (or either with .gz) or .parquet.")],
     random_state: Annotated[
         int | None, typer.Option("--random-state", help="For the same draws again; it has no part in privacy.", min=0)
@@ -203,6 +203,7 @@ def sample(
             "--copies",
             help="Several files, name.1.csv and so on, each from a posterior draw of its own (fit --draws).",
             min=2,
+            max=1000,
         ),
     ] = None,
     overwrite: option.Overwrite = False,

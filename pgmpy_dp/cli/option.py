@@ -45,7 +45,7 @@ Adjacency = Annotated[
     TableAdjacency, typer.Option("--adjacency", help="What is protected: a record's presence, or its values.")
 ]
 NRecords = Annotated[
-    int | None, typer.Option("--n-records", help="Number of records, if public (required for replace_one).")
+    int | None, typer.Option("--n-records", help="Number of records, if public (required for replace_one).", max=10**15)
 ]
 Unit = Annotated[
     str | None, typer.Option("--unit", help="Column of persons, who are protected with all their records.")

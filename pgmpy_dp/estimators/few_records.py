@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FEW", "FewRecordsWarning", "few_records"]
+__all__ = ["FEW", "FewRecordsWarning", "LargeDeltaWarning", "few_records", "large_delta"]
 
 FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
@@ -31,6 +31,49 @@ class FewRecordsWarning(UserWarning):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
+
+
+class LargeDeltaWarning(UserWarning):
+    """A delta above 1/n, for n records: what publishes each record outright with that probability would have it too.
+
+    n is public or the released number, so that nothing is told of a record.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, learn
+    >>> data = pd.DataFrame({"sex": ["F", "M"] * 500, "ill": ["yes", "no"] * 500})
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     fitted = learn(data, Budget(epsilon=1.0, delta=0.01), {"sex": ["F", "M"], "ill": ["no", "yes"]})
+    >>> [warning.category.__name__ for warning in caught]
+    ['LargeDeltaWarning']
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+def large_delta(delta: float, n_records: float) -> str | None:
+    """What to say where delta is above one over the number of records, public or released; else None.
+
+    Examples
+    --------
+    >>> large_delta(1e-9, 480.0), large_delta(0.01, 0.5)
+    (None, None)
+    >>> large_delta(0.01, 480.0)[:60]
+    'delta=0.01 is above 1/n, for about 480 records: a release wi'
+    """
+    if not (n_records > 1.0 and delta * n_records > 1.0):
+        return None
+    return (
+        f"delta={delta:g} is above 1/n, for about {n_records:,.0f} records: a release with this guarantee may give "
+        f"away some record outright; use one far below {1.0 / n_records:.1g}, for example 1e-9, which costs little"
+    )
 
 
 def few_records(n_records: float, sd: float, how: str = "pgmpy_dp.check_schema") -> str | None:

@@ -42,12 +42,17 @@ class Privacy:
     prior : Privacy, optional
         Of an earlier release that what was learned rests on too, through a prior model. It is not part of `guarantee`,
         which is of this release: see `total`.
+    asked : ApproxDP or other guarantee, optional
+        The budget that was passed, where it is another guarantee than `guarantee`, which implies it: (epsilon, delta)
+        is spent as the zCDP that converts to it. None where it is the same, or the release does not say.
 
     Examples
     --------
-    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
     >>> print(Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "discrete Laplace"))
     1-DP under add_remove (discrete Laplace)
+    >>> print(Privacy(ZCDP(0.0149), Adjacency.ADD_REMOVE, "discrete_gaussian", asked=ApproxDP(1.0, 1e-9)))
+    (1, 1e-09)-DP (by 0.0149-zCDP) under add_remove (discrete_gaussian)
     """
 
     guarantee: Guarantee
@@ -57,6 +62,7 @@ class Privacy:
     entries: tuple[Entry, ...] = ()
     unit: Hashable = None
     prior: Privacy | None = None
+    asked: Guarantee | None = None
 
     @property
     def total(self) -> Guarantee | None:
@@ -78,8 +84,20 @@ class Privacy:
     def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:
         """The record of a release."""
         return cls(
-            release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries), release.unit
+            *(release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries)),
+            *(release.unit, _asked(release)),
         )
+
+    @property
+    def words(self) -> str:
+        """The guarantee as it was asked for, with what it was made from beside it."""
+        return f"{self.guarantee}" if self.asked is None else f"{self.asked} (by {self.guarantee})"
+
+    @property
+    def delta(self) -> float:
+        """Of what was asked for; else of `guarantee`. 0 where it has none."""
+        said = self.guarantee if self.asked is None else self.asked
+        return float(getattr(said, "delta", getattr(said, "eta", 0.0)))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; see :meth:`from_dict`."""
@@ -91,6 +109,7 @@ class Privacy:
             "entries": [entry.to_dict() for entry in self.entries],
             "unit": encode_label(self.unit),
             **({} if self.prior is None else {"prior": self.prior.to_dict()}),
+            "asked": None if self.asked is None else self.asked.to_dict(),
         }
 
     @classmethod
@@ -104,11 +123,12 @@ class Privacy:
             tuple(Entry.from_dict(entry) for entry in content["entries"]),
             decode_label(content.get("unit")),
             None if content.get("prior") is None else cls.from_dict(content["prior"]),
+            None if content.get("asked") is None else guarantee_from_dict(content["asked"]),
         )
 
     def __str__(self) -> str:
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
-        text = f"{self.guarantee} under {self.adjacency}{whose} ({self.mechanism})"
+        text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism})"
         text += " with reproducible noise: NOT PRIVATE" if self.reproducible else ""
         if self.prior is None:
             return text
@@ -161,6 +181,17 @@ def _sum(first: float, second: float) -> float:
     """Rounded up, where it is rounded at all."""
     exact = Fraction(first) + Fraction(second)
     return float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), math.inf)
+
+
+def _asked(release: Release) -> Guarantee | None:
+    """The budget that a release says it was made for, if that is another guarantee, and implied by its own."""
+    public = release.public
+    settings = public.get("settings")
+    budget = (settings if isinstance(settings, Mapping) else {}).get("budget", public.get("budget"))
+    if not isinstance(budget, Mapping):
+        return None
+    asked = guarantee_from_dict(budget)
+    return asked if asked != release.guarantee and release.guarantee.implies(asked) else None
 
 
 @contextmanager

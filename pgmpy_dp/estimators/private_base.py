@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.few_records import FewRecordsWarning, few_records
+from pgmpy_dp.estimators.few_records import FewRecordsWarning, LargeDeltaWarning, few_records, large_delta
 from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.subject import PrivateData
@@ -94,7 +94,8 @@ class PrivateFit:
         """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
 
         What an earlier fit has set and this one does not is gone too. If learning fails the exception has the release.
-        A `FewRecordsWarning` says where the released number of records is next to nothing.
+        A `FewRecordsWarning` says where the released number of records is next to nothing, a `LargeDeltaWarning` where
+        delta is above one over it.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
         privacy = replace(privacy, prior=self._prior_privacy())
@@ -106,6 +107,10 @@ class PrivateFit:
         if said is not None:
             with handed_over(release):  # warnings may be errors
                 warnings.warn(said, FewRecordsWarning, stacklevel=3)
+        said = large_delta(privacy.delta, learned.get("n_records_", release.n_records or 0.0))
+        if said is not None:
+            with handed_over(release):
+                warnings.warn(said, LargeDeltaWarning, stacklevel=3)
         return self
 
     @abstractmethod

@@ -60,6 +60,8 @@ class PrivateBlockModel(BasePrivateEstimator):
         The method that "auto" stands for.
     degree_ : float or None
         The average degree that was used.
+    status_ : str
+        Whether the labels may be chance, by the last noisy vote: post-processing of what was released.
     release_
     privacy_
 
@@ -231,7 +233,15 @@ class PrivateBlockModel(BasePrivateEstimator):
             "scores_": found.scores,
             "method_": release.public["settings"]["method"],
             "degree_": found.degree,
+            "status_": _STATUS[found.chance] + ("; interrupted" if "interrupted" in release.public else ""),
         }
+
+
+_STATUS = {
+    True: "labels may be chance: the last vote agrees with them no more than noise, or a graph without groups, may",
+    False: "labels agree with the last vote beyond its noise",
+    None: "labels were not voted on, so that nothing says whether they are chance",
+}
 
 
 def _automatic(n: int, vote: bool, budget: Budget) -> str:

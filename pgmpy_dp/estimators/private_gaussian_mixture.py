@@ -300,7 +300,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         columns = found.columns
         learned = {
             "converged_": found.means is not None,
-            "status_": found.status,
+            "status_": found.status + (f"; {_APART.format(found.apart)}" if found.apart else ""),
             "means_": found.means,
             "weights_": found.weights,
             "counts_": None if found.means is None else release.values[1].copy(),
@@ -328,6 +328,9 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         if not np.isfinite(points).all():
             raise ValueError("X has values that are not finite; drop those records")
         return points
+
+
+_APART = "n_components looks too small: {} of the places that blocks of records agree on have no centre near them"
 
 
 def _too_many_records(settings: MixtureSettings, n_features: int, budget: Budget) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -33,6 +34,11 @@ COUNT_SHARE = Fraction(1, 50)
 """Of the budget, for the number of edges where no degree is given: d enters small corrections only."""
 
 SCORE_UNIT = 2.0**-16
+
+CHANCE = 4.0
+# Edges inside less edges between the best halves of a random graph of average degree d without communities are at most
+# n times this times root(d)/2, for large d (Dembo, Montanari and Sen 2017: P* = .7632).
+_BEST_HALVES = 2 * 0.7632
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,17 @@ class Communities:
         How much speaks for each label, in neighbours.
     degree : float or None
         The average degree that was used: given, or noisy.
+    chance : bool or None
+        Whether labels may be chance: the last vote agrees with the labels before it by no more than `CHANCE` deviations
+        of its noise, or, of two communities, than with the best halves of a graph of that degree that has none. None
+        where there was no vote.
     """
 
     nodes: Sequence[Hashable]
     labels: np.ndarray
     scores: np.ndarray
     degree: float | None
+    chance: bool | None = None
 
 
 def require_graph_and_budget(graph: PrivateGraph, budget: Budget, settings: CommunitySettings) -> None:
@@ -120,6 +131,21 @@ def vote(
     return balanced(curator.neighbour_sums(marks, share), marks, degrees)
 
 
+def agreement(sums: np.ndarray, marks: np.ndarray, variance: float) -> list[float]:
+    """How far a vote agrees with the labels that it was asked about, and the deviation of that by the vote's noise.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (n, columns)
+        Of :func:`vote`.
+    marks : ndarray, shape (n, columns)
+        Of the labels, which were fixed before the noise of the vote was drawn.
+    variance : float
+        Of the noise of each sum.
+    """
+    return [float(np.sum(sums * marks)), float(np.sqrt(variance * np.sum(np.square(marks, dtype=float))))]
+
+
 def communities_release(
     curator: GraphCurator,
     settings: CommunitySettings,
@@ -151,4 +177,9 @@ def communities(release: Release) -> Communities:
     n = int(release.public["n"])
     names = range(n) if nodes is None else tuple(decode_label(node) for node in nodes)
     scores = release.values[1] * float(release.public["score_unit"])
-    return Communities(names, release.values[0], scores, None if degree is None else float(degree))
+    told = release.public["settings"].get("agreement")
+    chance = None
+    if told is not None:
+        best = _BEST_HALVES * n * math.sqrt(degree or 0.0) if release.public["n_communities"] == 2 else 0.0
+        chance = bool(told[0] <= best + CHANCE * told[1])
+    return Communities(names, release.values[0], scores, None if degree is None else float(degree), chance)

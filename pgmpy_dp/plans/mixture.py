@@ -177,7 +177,7 @@ def _search(
     if scale is None:
         return _Found(NO_SCALE, none, no_counts, none, no_counts, None, settings.separation, 1.0)
     separation = settings.separation or _ASSUMED_SEPARATION * scale
-    width = min(_CELL + _CELL_GROWTH * max(0.0, math.log2(d / 8.0)), _LARGEST_WIDTH) * separation
+    width = _width(separation, d)
     cells, votes = curator.stable_cells(blocks, width, shares.cells, shares.eta)
     heaviest = np.argsort(-votes, kind="stable")[: _KEPT * k]
     cells, votes = cells[heaviest], curator.picked(votes, heaviest)
@@ -227,6 +227,11 @@ def _agreed_scale(curator: ClusterCurator, blocks: BlockClusters, shares: Shares
     return 2.0 ** curator.mean_log_scale(blocks, float(octaves[np.argmax(votes)]), shares.log_scale)
 
 
+def _width(separation: float, d: int) -> float:
+    """Of cells, in d columns."""
+    return min(_CELL + _CELL_GROWTH * max(0.0, math.log2(d / 8.0)), _LARGEST_WIDTH) * separation
+
+
 def _step(
     curator: ClusterCurator, centres: np.ndarray, radius: float, shares: Shares
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -260,6 +265,9 @@ class MixtureEstimate:
     status : str
         One of `STATUSES`.
     columns : tuple of hashable
+    apart : int, default 0
+        Stable cells all of whose points are further than half a separation from each of the means: blocks agree that a
+        group is there, which has none. There are more groups than k, then.
     """
 
     means: np.ndarray | None
@@ -267,6 +275,7 @@ class MixtureEstimate:
     scale: float | None
     status: str
     columns: tuple[Hashable, ...]
+    apart: int = 0
 
 
 def mixture_estimate(release: Release) -> MixtureEstimate:
@@ -278,4 +287,17 @@ def mixture_estimate(release: Release) -> MixtureEstimate:
         return MixtureEstimate(None, None, scale, status, columns)
     counts = np.maximum(release.values[1], 0).astype(np.float64)
     weights = counts / counts.sum() if counts.any() else np.full(len(counts), 1.0 / len(counts))
-    return MixtureEstimate(release.values[0] * float(release.public["granularity"]), weights, scale, status, columns)
+    means = release.values[0] * float(release.public["granularity"])
+    return MixtureEstimate(means, weights, scale, status, columns, _apart(release, means))
+
+
+def _apart(release: Release, means: np.ndarray) -> int:
+    """How many of the released cells have no mean near any of their points. Post-processing."""
+    names = list(release.public.get("values", ()))
+    if "cells" not in names:
+        return 0
+    cells = release.values[names.index("cells")] * float(release.public["granularity"])
+    separation, d = float(release.public["separation"]), means.shape[1]
+    reach = 0.5 * _width(separation, d) * math.sqrt(d) + 0.5 * separation
+    distances = np.linalg.norm(cells[:, np.newaxis] - means, axis=2)
+    return int((distances.min(axis=1) > reach).sum()) if len(cells) else 0

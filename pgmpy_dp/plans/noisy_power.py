@@ -18,6 +18,7 @@ from pgmpy_dp.models.communities import combined, expected_degrees, labels_of, m
 from pgmpy_dp.plans.communities import (
     COUNT_SHARE,
     CommunitySettings,
+    agreement,
     communities_release,
     noisy_degree,
     require_graph_and_budget,
@@ -150,6 +151,8 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     def release(found: tuple[np.ndarray, float]) -> Release:
         labels, degree = found
         facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": len(sums)}
+        noise = neighbour_noise(cost, _share(settings, n_rounds)).variance
+        facts["agreement"] = agreement(sums[-1], marks[len(sums) - 1], noise)
         scores = combined(marks[: len(sums)], sums, labels, k)
         return communities_release(curator, settings, budget, scores, degree, **facts)
 

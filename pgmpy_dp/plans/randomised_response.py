@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.models.communities import centred_answers, marks_of, power_communities, spectral_labels
-from pgmpy_dp.plans.communities import CommunitySettings, communities_release, require_graph_and_budget, vote
+from pgmpy_dp.plans.communities import CommunitySettings, agreement, communities_release, require_graph_and_budget, vote
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.graphs import GraphCurator, neighbour_noise, response_rate
@@ -118,8 +119,8 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     labels = power_communities(matrix, spectral_labels(matrix, k), k)
     sums = (matrix @ marks_of(labels, k).astype(matrix.dtype)).astype(np.float64)
 
-    def release(sums: np.ndarray, voted: bool) -> Release:
-        facts = {"method": "randomized-response", "vote": voted, "flip_rate": rate}
+    def release(sums: np.ndarray, voted: bool, **more: Any) -> Release:
+        facts = {"method": "randomized-response", "vote": voted, "flip_rate": rate, **more}
         return communities_release(curator, settings, budget, sums, float(np.mean(degrees)), **facts)
 
     if settings.vote:
@@ -127,7 +128,9 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         asked = (n - 1) * rate * (1.0 - rate) * (1.0 if k == 2 else 1.0 / k)
         with curator.keeping(lambda: release(sums, False)):
             votes = vote(curator, labels, k, degrees, VOTE_SHARE)
-        return release((told * sums + asked * votes) / (told + asked), True)
+        noise = neighbour_noise(curator.cost, VOTE_SHARE).variance
+        agreed = agreement(votes, marks_of(labels, k), noise)
+        return release((told * sums + asked * votes) / (told + asked), True, agreement=agreed)
     return release(sums, False)
 
 

@@ -18,7 +18,11 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     be written.
     """
     path = Path(path)
-    descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
+    except OSError as error:
+        error.filename = str(path)  # the one that was asked for, and none that the user has never heard of
+        raise
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
@@ -27,8 +31,10 @@ def write_atomically(path: str | Path, content: bytes) -> None:
                 os.chmod(temporary, path.stat().st_mode & 0o777)
             os.fsync(stream.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename, error.filename2 = str(path), None  # a full disk names no file
         raise
     _flush_folder(path.parent)
 

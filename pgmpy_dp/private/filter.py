@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
@@ -40,9 +40,10 @@ from pgmpy_dp.private.guarantee import (
     guarantee_from_dict,
 )
 
-__all__ = ["BudgetExceeded", "Filter"]
+__all__ = ["Account", "BudgetExceeded", "Filter"]
 
 _CONVERTING = 0.9  # part of delta that converts rho, where the first charge leaves the choice
+_ROUNDING = 1e-20  # of differences of deltas, which are nothing
 _TOLERANCE = 1e-12  # relative; ten charges of 0.1 must fit in a budget of 1 although their float sum may exceed it
 
 
@@ -57,6 +58,44 @@ class BudgetExceeded(ValueError):
     def __init__(self, message: str, *, spent: Guarantee, asked: Guarantee, left: Guarantee) -> None:
         super().__init__(message)
         self.spent, self.asked, self.left = spent, asked, left
+
+
+class Account(NamedTuple):
+    """What was spent and what is left of all that a budget allows, in one measure, in which they add up to it.
+
+    Attributes
+    ----------
+    spent, left, allowed : Guarantee
+    budget : Budget
+        In the words in which it was given.
+    """
+
+    spent: Guarantee
+    left: Guarantee
+    allowed: Guarantee
+    budget: Budget
+
+    @property
+    def whole(self) -> str:
+        """The budget in its words, and beside it in the measure of the others."""
+        same = self.allowed == self.budget.guarantee
+        return f"the budget {self.budget}" if same else f"the budget {self.budget} ({self.allowed})"
+
+    @property
+    def pays_for(self) -> Guarantee | None:
+        """What is left in the words of an (epsilon, delta) budget that is spent as zCDP, rounded down; else None."""
+        rho, delta = getattr(self.left, "rho", 0.0), self.budget.delta
+        if not (rho and delta):
+            return None
+        epsilon = accounting.zcdp_to_approx(rho, delta)
+        step = 10.0 ** (math.floor(math.log10(epsilon)) - 3) if epsilon else 0.0
+        epsilon = math.floor(epsilon / step) * step if step else 0.0
+        while epsilon > 0 and accounting.approx_to_zcdp(epsilon, delta) > rho:
+            epsilon = max(0.0, epsilon - step)
+        return ApproxDP(epsilon, delta) if epsilon > 0 else None
+
+    def __str__(self) -> str:
+        return f"{self.spent} of {self.whole}, left {self.left}"
 
 
 @dataclass(frozen=True)
@@ -148,6 +187,22 @@ class Filter:
         epsilon = 0.0 if sums.epsilon is None else max(0.0, budget.epsilon - sums.epsilon)
         delta = budget.delta - (self.conversion_delta or 0.0) - sums.delta
         return ApproxDP(epsilon, delta) if delta > _TOLERANCE * budget.delta else PureDP(epsilon)
+
+    @property
+    def account(self) -> Account:
+        """What was spent and is left in one measure; see ``Ledger.account``."""
+        budget, sums = self.budget, self._sums()
+        if budget.rho is not None:
+            return Account(ZCDP(sums.rho), self.left, budget.guarantee, budget)
+        converting = self.conversion_delta or 0.0
+        rho, reserve = self._rho_limit(converting), budget.delta - converting
+        if self.entries and _within(sums.rho, rho):
+            parts = ((sums.rho, sums.delta), (max(0.0, rho - sums.rho), reserve - sums.delta), (rho, reserve))
+            spent_rho, left, allowed = (_reserved(r, eta) if sums.delta else ZCDP(r) for r, eta in parts)
+            return Account(spent_rho, left, allowed, budget)
+        epsilon = sums.epsilon or 0.0
+        spent = ApproxDP(epsilon, sums.delta) if sums.delta else PureDP(epsilon)
+        return Account(spent, self.left, budget.guarantee, budget)
 
     def check(self, cost: Guarantee, adjacency: str | None = None, unit: Hashable = None) -> float | None:
         """The conversion_delta under which `cost` fits beside the entries.
@@ -270,13 +325,20 @@ class Filter:
             self._refuse(cost, "a pure budget pays only for pure costs: use Laplace noise, or Budget(epsilon, delta)")
 
     def _refuse(self, cost: Guarantee, remedy: str = "ask for less, or use what was released already") -> NoReturn:
-        spent, left = self.spent, self.left
+        account, asked = self.account, f"{cost}"
+        if isinstance(account.allowed, ZCDP | ReservedZCDP) and isinstance(cost, PureDP):
+            asked += f" ({ZCDP(accounting.pure_to_zcdp(cost.epsilon))})"
+        spent = f"{account.spent} of {account.whole} is spent, {account.left} is left"
         raise BudgetExceeded(
-            f"refused: {cost} was asked, {spent} of the budget {self.budget} is spent, {left} is left; {remedy}",
-            spent=spent,
+            f"refused: {asked} was asked, {spent}; {remedy}",
+            spent=self.spent,
             asked=cost,
-            left=left,
+            left=self.left,
         )
+
+
+def _reserved(rho: float, eta: float) -> Guarantee:
+    return ReservedZCDP(rho, eta) if eta > _ROUNDING else ZCDP(rho)
 
 
 def _within(total: float | None, limit: float) -> bool:

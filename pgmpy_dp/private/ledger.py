@@ -18,7 +18,7 @@ from typing import NoReturn
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry, entries_table
-from pgmpy_dp.private.filter import BudgetExceeded, Filter
+from pgmpy_dp.private.filter import Account, BudgetExceeded, Filter
 from pgmpy_dp.private.guarantee import Guarantee, checked_number
 from pgmpy_dp.private.ledger_file import LedgerFile, agreed, read_ledger, write_ledger
 from pgmpy_dp.schema import decode_label, encode_label
@@ -192,6 +192,15 @@ class Ledger:
         """
         return self._current().left
 
+    @property
+    def account(self) -> Account:
+        """What was spent, what is left, and what the budget allows, all in the measure it is being spent in.
+
+        Of an (epsilon, delta) budget from which zCDP costs are paid that is rho, and the budget allows the rho that
+        converts to it; `spent` and `left` differ in measure there. As with them, the guarantee is the budget's.
+        """
+        return self._current().account
+
     def check(self, cost: Guarantee, *, adjacency: str | None = None, unit: Hashable = None) -> None:
         """Raise what :meth:`charge` would raise for this cost; change nothing.
 
@@ -298,7 +307,9 @@ class Ledger:
         """
         content = self._current()
         lines = entries_table(content.entries)
-        lines.append(f"costs add up to {content.spent} of the budget {content.budget}, left {content.left}")
+        lines.append(f"costs add up to {(account := content.account)}")
+        if account.pays_for is not None:
+            lines.append(f"in the budget's words: {content.spent} is spent, a release of {account.pays_for} is left")
         lines.append(
             f"guarantee, also if costs were chosen by results: {content.budget.guarantee}, "
             f"adjacency {content.adjacency or 'not yet fixed'}"

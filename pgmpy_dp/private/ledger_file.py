@@ -54,7 +54,7 @@ def read_ledger(path: Path, text: bytes | None = None) -> Filter:
     text = path.read_bytes() if text is None else text
     try:
         content = json.loads(text.decode())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{str(path)!r} is not a ledger of version 1 ({error}); pass a file written by Ledger.save or Ledger.open"
         ) from error

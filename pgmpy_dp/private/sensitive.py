@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -262,8 +261,10 @@ class Release:
                 header = stored["header"].tobytes().decode()
                 values = tuple(stored[f"value_{k}"] for k in range(len(stored.files) - 1))
             return _restore(header, values)
-        except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{str(path)!r} is not a release ({error}); pass a file of Release.save") from error
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # whatever numpy, zip and JSON find wrong with a file of another kind
+            raise ValueError(f"{str(path)!r} is not a release; pass a file of Release.save") from error
 
 
 def _restore(header: str, values: Iterable[np.ndarray]) -> Release:

@@ -253,3 +253,22 @@ class TestReleases:
         found = PrivateBlockModel(epsilon=1.0, random_state=3).fit(nx.karate_club_graph())
         again = PrivateBlockModel(epsilon=1.0, random_state=3).fit(nx.karate_club_graph())
         assert found.labels_ == again.labels_ and "NOT PRIVATE" in str(found.privacy_)
+
+
+class TestChance:
+    """Below the noise of the vote, or what the best halves of a random graph have, labels may be chance."""
+
+    @pytest.mark.parametrize("method", ["noisy-power", "randomized-response"])
+    @pytest.mark.parametrize(
+        ("inside", "between", "epsilon", "chance"),
+        [(0.1, 0.1, 8.0, True), (0.2, 0.03, 0.3, True), (0.2, 0.03, 4.0, False)],
+    )
+    def test_is_told_by_the_last_vote(self, method, inside, between, epsilon, chance):
+        graph = nx.stochastic_block_model([150, 150], [[inside, between], [between, inside]], seed=1)
+        found = PrivateBlockModel(epsilon=epsilon, method=method, random_state=2).fit(graph)
+        assert found.status_.startswith("labels may be chance") == chance
+        assert PrivateBlockModel().fit_release(found.release_).status_ == found.status_
+
+    def test_nothing_is_said_without_a_vote(self):
+        given = {"epsilon": 4.0, "method": "randomized-response", "random_state": 2}
+        assert "not voted on" in PrivateBlockModel(**given, vote=False).fit(nx.path_graph(12)).status_

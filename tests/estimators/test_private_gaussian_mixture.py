@@ -56,6 +56,24 @@ class TestFit:
         assert drawn.shape == (500, 4) and set(labels) == {0, 1, 2}
         assert fitted.score(drawn) == pytest.approx(fitted.score(X), abs=0.5)
 
+    def test_too_few_components_for_the_cells_that_were_found(self):
+        """Blocks join other corners of a square than each other: they agree on more places than there are centres."""
+        rng = np.random.default_rng(0)
+        square = 30.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[rng.integers(0, 4, 30_000)]
+        data = square + rng.normal(size=(30_000, 2))
+        given = {
+            "epsilon": 4.0,
+            "delta": 1e-6,
+            "scale": 1.0,
+            "separation": 12.0,
+            "n_records": 30_000,
+            "random_state": 0,
+        }
+        few, enough = (PrivateGaussianMixture(k, **given).fit(data) for k in (3, 4))
+        assert few.converged_ and few.status_.startswith("found; n_components looks too small: ")
+        assert enough.status_ == "found"
+        assert PrivateGaussianMixture(3).fit_release(few.release_).status_ == few.status_
+
     def test_not_enough_data_is_an_outcome(self):
         estimator = PrivateGaussianMixture(3, **GIVEN, random_state=0).fit(X[:60])
         assert not estimator.converged_ and "cells" in estimator.status_

@@ -373,6 +373,58 @@ class TestASumOfCostsIsNoGuarantee:
             assert excess(loss, self.sums()[k]) @ steps_up(k, self.step) <= self.delta
 
 
+class TestAccount:
+    """What is shown: spent, left and allowed in one measure, in which they add up."""
+
+    B = Budget(epsilon=3.0, delta=1e-8)
+
+    @pytest.mark.parametrize(
+        ("budget", "costs", "text"),
+        [
+            (Budget(epsilon=1.0), [PureDP(0.25)], "0.25-DP of the budget 1-DP, left 0.75-DP"),
+            (Budget(rho=1.0), [PureDP(1.0)], "0.5-zCDP of the budget 1-zCDP, left 0.5-zCDP"),
+            (B, [], "0-DP of the budget (3, 1e-08)-DP, left (3, 1e-08)-DP"),
+            (B, [ZCDP(0.1)], "0.1-zCDP of the budget (3, 1e-08)-DP (0.135736-zCDP), left 0.0357362-zCDP"),
+            (B, [PureDP(0.1)], "0.005-zCDP of the budget (3, 1e-08)-DP (0.135736-zCDP), left 0.130736-zCDP"),
+            (B, [PureDP(3.0)], "3-DP of the budget (3, 1e-08)-DP, left (0, 1e-09)-DP"),
+            (B, [ApproxDP(1.0, 1e-9)], "(1, 1e-09)-DP of the budget (3, 1e-08)-DP, left (2, 9e-09)-DP"),
+            (
+                B,
+                [ReservedZCDP(0.1, 1e-9)],
+                "0.1-zCDP + 1e-09 of the budget (3, 1e-08)-DP (0.135736-zCDP + 1e-09), left 0.0357362-zCDP",
+            ),
+        ],
+    )
+    def test_one_measure(self, budget, costs, text):
+        ledger = Ledger(budget)
+        for cost in costs:
+            charge(ledger, cost)
+        assert str(ledger.account) == text
+        assert f"costs add up to {text}\n" in ledger.summary()
+        assert ledger.account.left == ledger.left or not costs
+
+    @pytest.mark.parametrize("rho", [1e-9, 1e-4, 0.0149705, 0.1, 0.1357])
+    def test_what_is_left_pays_for_what_is_said_in_the_words_of_the_budget(self, rho):
+        ledger = Ledger(self.B)
+        charge(ledger, ZCDP(rho))
+        last = ledger.account.pays_for
+        assert f"a release of {last} is left" in ledger.summary() and last.delta == self.B.delta
+        with pytest.raises(BudgetExceeded):
+            ledger.check(ZCDP(approx_to_zcdp(1.02 * last.epsilon, last.delta)))
+        charge(ledger, ZCDP(approx_to_zcdp(float(f"{last.epsilon:.6g}"), last.delta)))
+        assert Ledger(Budget(rho=1.0)).account.pays_for is None
+
+    def test_refusals_have_one_measure(self):
+        ledger = Ledger(self.B)
+        charge(ledger, ZCDP(0.1))
+        said = r"0\.1-zCDP of the budget \(3, 1e-08\)-DP \(0\.135736-zCDP\) is spent, 0\.0357362-zCDP is left"
+        with pytest.raises(BudgetExceeded, match=said) as caught:
+            charge(ledger, ZCDP(0.1))
+        assert caught.value.spent == ledger.spent and caught.value.left == ledger.left
+        with pytest.raises(BudgetExceeded, match=r"0\.5-DP \(0\.125-zCDP\) was asked"):
+            charge(ledger, PureDP(0.5))
+
+
 class TestRefusalsAndChecks:
     @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-6)])
     def test_refusals_and_checks_leave_no_trace(self, budget):
