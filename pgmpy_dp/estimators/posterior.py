@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from pgmpy_dp.models.evidence import likelihood
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.posterior import Interval, Posterior
 from pgmpy_dp.models.query_intervals import conditional, query_intervals
+from pgmpy_dp.models.scope_marginals import tables_of_draws
 from pgmpy_dp.schema import Schema
 
 __all__ = ["ParameterPosterior"]
@@ -143,6 +145,33 @@ class ParameterPosterior:
         return query_intervals(
             self.model.marginal(everything), draws, weights, scope, self.discrepancy, level, joint=joint
         )
+
+    def uncertain_pairs(self) -> pd.DataFrame:
+        """How well each pair of variables is known, the least known first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            "variable", "other"; "measured", whether the model was fitted to a table that has both (None without a
+            `discrepancy`); "error", how far the pair's table is from the population's, in total variation, as the
+            posterior expects.
+        """
+        cliques = self.draws.cliques
+        pairs = list(itertools.combinations(range(len(cliques.variables)), 2))
+        model = None if self.model is None or self.discrepancy is None else self.model
+        names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
+        shares = [None] * len(pairs) if model is None else model.marginals_of(names)
+        rows = []
+        for pair, both, table, drawn in zip(pairs, names, shares, tables_of_draws(self.draws, pairs), strict=True):
+            spread = drawn.var(axis=0, ddof=1)
+            if model is None or self.discrepancy is None:
+                measured, error = None, float(np.sqrt(spread).sum() / math.sqrt(2.0 * math.pi))
+            else:
+                measured = any(set(pair) <= part for part in self.discrepancy.measured)
+                error = self.discrepancy.expected_variation(pair, table, spread)
+            rows.append((*both, measured, error))
+        frame = pd.DataFrame(rows, columns=["variable", "other", "measured", "error"])
+        return frame.sort_values("error", ascending=False, kind="stable", ignore_index=True)
 
     def models(self, n: int) -> list[MarkovNetwork]:
         """The models of the first n draws (draws are independent)."""
