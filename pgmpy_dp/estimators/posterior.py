@@ -158,18 +158,19 @@ class ParameterPosterior:
         """
         cliques = self.draws.cliques
         pairs = list(itertools.combinations(range(len(cliques.variables)), 2))
-        model = None if self.model is None or self.discrepancy is None else self.model
         names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
-        shares = [None] * len(pairs) if model is None else model.marginals_of(names)
-        rows = []
-        for pair, both, table, drawn in zip(pairs, names, shares, tables_of_draws(self.draws, pairs), strict=True):
-            spread = drawn.var(axis=0, ddof=1)
-            if model is None or self.discrepancy is None:
-                measured, error = None, float(np.sqrt(spread).sum() / math.sqrt(2.0 * math.pi))
-            else:
-                measured = any(set(pair) <= part for part in self.discrepancy.measured)
-                error = self.discrepancy.expected_variation(pair, table, spread)
-            rows.append((*both, measured, error))
+        spreads = [drawn.var(axis=0, ddof=1) for drawn in tables_of_draws(self.draws, pairs)]
+        if self.model is None or self.discrepancy is None:
+            rows = [
+                (*both, None, float(np.sqrt(spread).sum() / math.sqrt(2.0 * math.pi)))
+                for both, spread in zip(names, spreads, strict=True)
+            ]
+        else:
+            known, expected = self.discrepancy.measured, self.discrepancy.expected_variation
+            rows = [
+                (*both, any(set(pair) <= part for part in known), expected(pair, table, spread))
+                for pair, both, table, spread in zip(pairs, names, self.model.marginals_of(names), spreads, strict=True)
+            ]
         frame = pd.DataFrame(rows, columns=["variable", "other", "measured", "error"])
         return frame.sort_values("error", ascending=False, kind="stable", ignore_index=True)
 

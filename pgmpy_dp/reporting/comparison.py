@@ -102,10 +102,10 @@ def _differences(
             lines.append(f"Edges of {name} alone ({len(edges)}): {'; '.join(edges)}.")
     for variable in (name for name in shared if name not in same):
         states = [list(map(state_text, network.states[variable])) for network in (one, other)]
-        only = [[state for state in states[k] if state not in states[1 - k]] for k in (0, 1)]
+        alone = [[state for state in states[k] if state not in states[1 - k]] for k in (0, 1)]
         lines.append(
             f"The states of {variable} differ, so it is not compared: {names[0]} alone has "
-            f"{', '.join(only[0]) or 'none'}; {names[1]} alone has {', '.join(only[1]) or 'none'}."
+            f"{', '.join(alone[0]) or 'none'}; {names[1]} alone has {', '.join(alone[1]) or 'none'}."
         )
     return lines or ["Nothing: they have the same variables, states and edges."]
 
@@ -115,15 +115,15 @@ def _pairs(one: MarkovNetwork, other: MarkovNetwork, same: list) -> tuple[list[d
         return [], f"Pairs are looked at for up to {MOST_PAIRED} variables; there are {len(same)}."
     pairs = list(itertools.combinations(same, 2))
     tables = [network.to_log_linear().marginals_of(pairs) for network in (one, other)]
-    rows = [
-        {"names": f"{a} – {b}", "distance": float(np.abs(table - against).sum() / 2)}
+    found = [
+        (float(np.abs(table - against).sum() / 2), f"{a} – {b}")
         for (a, b), table, against in zip(pairs, *tables, strict=True)
     ]
-    rows.sort(key=lambda row: -row["distance"])
-    shown = min(len(rows), _SHOWN_PAIRS)
-    mean = float(np.mean([row["distance"] for row in rows])) if rows else 0.0
+    found.sort(key=lambda pair: -pair[0])
+    mean = float(np.mean([distance for distance, _ in found])) if found else 0.0
+    rows = [{"names": names, "distance": distance} for distance, names in found[:_SHOWN_PAIRS]]
     words = (
         f"Total variation between the models' tables of two variables: {mean:.4f} on average; "
-        f"the {shown} largest of {len(rows)}."
+        f"the {len(rows)} largest of {len(found)}."
     )
-    return rows[:_SHOWN_PAIRS], words
+    return rows, words

@@ -11,7 +11,7 @@ from pgmpy_dp.estimators.posterior import ParameterPosterior
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
 
 __all__ = [
     "CITATION",
@@ -69,7 +69,7 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
             "No guarantee is recorded.", (), ("The factors of this model were set by hand; nothing is promised.",)
         )
     asked = getattr(privacy, "asked", None)  # what the budget was given as
-    warnings = ()
+    warnings: tuple[str, ...] = ()
     if privacy.reproducible:
         warnings = ("The noise came from a seed. Whoever knows it can take the noise away: this model is NOT PRIVATE.",)
     made = () if asked is None else (f"It is met by {privacy.guarantee}, the measure in which costs add up.",)
