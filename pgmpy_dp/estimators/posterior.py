@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import networkx as nx
@@ -26,6 +26,9 @@ from pgmpy_dp.models.scope_marginals import tables_of_draws
 from pgmpy_dp.schema import Schema
 
 __all__ = ["ParameterPosterior"]
+
+_DRAWS_OF_PAIRS = 20
+"""Draws for the variances of all pairs' tables: a sum over many cells needs no more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,14 +125,14 @@ class ParameterPosterior:
         for part, values in zip(found._fields, found, strict=True):
             frame[part] = values.ravel()
         if counts:
-            part = self._asked(names, given, level, joint=True)
-            half = norm.ppf(0.5 + level / 2) * self.n_records_sd * part.estimate
+            joint = self._asked(names, given, level, joint=True)
+            half = norm.ppf(0.5 + level / 2) * self.n_records_sd * joint.estimate
             size = self.n_records
-            frame["count"] = (size * part.estimate).ravel()
+            frame["count"] = (size * joint.estimate).ravel()
             for end, sign in (("lower", -1), ("upper", 1)):
                 # The error of the share and that of the number of records are independent.
-                error = np.hypot(size * (getattr(part, end) - part.estimate), half)
-                frame[f"count_{end}"] = np.maximum(size * part.estimate + sign * error, 0.0).ravel()
+                error = np.hypot(size * (getattr(joint, end) - joint.estimate), half)
+                frame[f"count_{end}"] = np.maximum(size * joint.estimate + sign * error, 0.0).ravel()
         return frame
 
     def _asked(
@@ -154,12 +157,14 @@ class ParameterPosterior:
         pandas.DataFrame
             "variable", "other"; "measured", whether the model was fitted to a table that has both (None without a
             `discrepancy`); "error", how far the pair's table is from the population's, in total variation, as the
-            posterior expects.
+            first 20 draws and the discrepancy expect.
         """
         cliques = self.draws.cliques
         pairs = list(itertools.combinations(range(len(cliques.variables)), 2))
         names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
-        spreads = [drawn.var(axis=0, ddof=1) for drawn in tables_of_draws(self.draws, pairs)]
+        some = replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS])
+        spreads = [drawn.var(axis=0, ddof=1) for drawn in tables_of_draws(some, pairs)]
+        rows: list[tuple[Any, ...]]
         if self.model is None or self.discrepancy is None:
             rows = [
                 (*both, None, float(np.sqrt(spread).sum() / math.sqrt(2.0 * math.pi)))
