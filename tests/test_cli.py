@@ -25,7 +25,10 @@ from pgmpy_dp.private.noise import additive
 
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
-COMMANDS = ("schema", "discover", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+COMMANDS = (
+    *("schema", "discover", "plan", "check", "fit", "refit"),
+    *("info", "query", "sample", "report", "explore", "ledger", "audit"),
+)
 
 
 def run(command: str, code: int = 0):
@@ -104,6 +107,18 @@ def test_draws_give_intervals_counts_and_copies(folder):
     assert kept.discrepancy is not None
     again = kept.interval(["income"], {"age": 70})
     assert (again["lower"] < again["estimate"]).all()
+    run("report drawn.npz --release release.npz --out report.html --level 0.8")
+    assert "80 % interval" in Path("report.html").read_text()
+    run("report drawn.npz --compare model.npz --out both.html")
+    assert "drawn and model: 3 variables" in Path("both.html").read_text()
+    told = json.loads(run("explore drawn.npz --draws 9 --out explore.html --json").stdout)
+    assert told == {"out": "explore.html", "bytes": Path("explore.html").stat().st_size}
+    assert "the file exists" in run("report drawn.npz --out report.html", code=2).stderr
+    assert (
+        "leave one out" in run("report drawn.npz --compare model.npz --release release.npz --out c.html", code=2).stderr
+    )
+    assert "from 2 to the number of draws" in run("explore drawn.npz --draws 99 --out c.html", code=2).stderr
+    assert "no posterior" in run("explore model.npz --draws 9 --out c.html", code=2).stderr
     run("sample drawn.npz --n 40 --out few.csv --copies 3 --random-state 1")
     copies = [pd.read_csv(f"few.{k}.csv") for k in (1, 2, 3)]
     assert [len(copy) for copy in copies] == [40, 40, 40]

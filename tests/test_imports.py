@@ -126,9 +126,17 @@ def test_auditing_sees_what_a_stranger_sees():
 
 def test_nothing_imports_the_estimators():
     # The catalogue of audits attacks what users call.
-    front = part("estimators", "cli", "auditing.cases")
+    front = part("estimators", "cli", "auditing.cases", "reporting")
     modules = [m for m in MODULES if m not in front and m != "pgmpy_dp.__init__"]
     assert not offenders(modules, lambda i: within(i, "pgmpy_dp.estimators"))
+
+
+def test_pages_are_made_of_released_models():
+    allowed = ("schema", "models", "plotting", "estimators", "reporting", "__version__", "private.sensitive.Release")
+    allowed += ("private.adjacency", "private.guarantee", "private.accounting")  # what the guarantee says in words
+    assert not offenders(part("reporting"), lambda i: own(i, *allowed) or within(i, *READERS))
+    others = [m for m in MODULES if m not in part("reporting", "cli")]
+    assert set(offenders(others, lambda i: within(i, "pgmpy_dp.reporting"))) == {"pgmpy_dp.estimators.markov_network"}
 
 
 def test_the_command_line_opens_no_data():

@@ -1,4 +1,4 @@
-"""Pictures of pages of the built site in a real browser: ``screenshots.py SITE FOLDER``."""
+"""Pictures in a real browser, of the built site and of pages that a tutorial wrote: ``screenshots.py SITE FOLDER``."""
 
 import shutil
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NAMES = ("index", "choosing", "guarantees", "benchmarks", "api/networks")
+WRITTEN = Path("build/intervals")  # by tutorial 14: reports and an explorer
 WIDTHS = {"": (1440, 1800), "-phone": (500, 1400)}
 
 
@@ -16,6 +17,7 @@ def shoot(browser: str, page: Path, picture: Path, size: tuple[int, int]) -> Non
     with tempfile.TemporaryDirectory() as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
         options += [f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}"]
+        options += ["--virtual-time-budget=10000"]  # for pages that compute
         subprocess.run([browser, *options, page.resolve().as_uri()], check=True, capture_output=True)
     if not picture.read_bytes().startswith(b"\x89PNG"):
         raise RuntimeError(f"{browser} wrote no picture of {page}")
@@ -32,6 +34,7 @@ def main() -> None:
     folder = folder.resolve()
     tutorials = sorted((site / "tutorials").glob("[0-9]*.html")) or [site / "tutorials" / "index.html"]
     pages = {name.replace("/", "-"): site / f"{name}.html" for name in NAMES} | {"tutorial": tutorials[0]}
+    pages |= {f"written-{page.stem}": page for page in sorted(WRITTEN.glob("*.html"))}
     for name, page in pages.items():
         for suffix, size in WIDTHS.items():
             shoot(browser, page, folder / f"{name}{suffix}.png", size)

@@ -45,7 +45,10 @@ _TRACEBACK = "PGMPY_DP_TRACEBACK"
 class _InOrder(TyperGroup):
     """Commands in the order in which they are used."""
 
-    order = ("schema", "discover", "plan", "check", "fit", "refit", "info", "query", "sample", "ledger", "audit")
+    order = (
+        *("schema", "discover", "plan", "check", "fit", "refit"),
+        *("info", "query", "sample", "report", "explore", "ledger", "audit"),
+    )
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=self.order.index)
@@ -63,6 +66,7 @@ A first session, with your own records.csv:
   pgmpy-dp fit records.csv --schema schema.json --epsilon 1 --delta 1e-9 --out model.npz
   pgmpy-dp query model.npz --variables sex --evidence "age=<25"
   pgmpy-dp sample model.npz --n 10000 --out synthetic.csv
+  pgmpy-dp report model.npz --out report.html
 
 \b
 Exit codes:

@@ -39,6 +39,7 @@ from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.posterior import ParameterPosterior
+    from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["MarkovNetwork"]
 
@@ -711,6 +712,67 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         if normalize:
             return float(values.mean()) if len(values) else 0.0
         return float(values.sum())
+
+    # -- pages -------------------------------------------------------------------------------
+
+    def report(
+        self,
+        path: str | os.PathLike,
+        *,
+        compare: MarkovNetwork | None = None,
+        release: Release | None = None,
+        level: float = 0.9,
+    ) -> None:
+        """Write an HTML page for people to read: guarantee, distributions, graph, what is least known.
+
+        One file, which loads nothing. Post-processing of the model: it costs nothing.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.html``; written as `save` writes.
+        compare : MarkovNetwork, optional
+            Another model: the page is about how the two differ then.
+        release : Release, optional
+            That the model was learned from: the page tells what was measured.
+        level : float in (0, 1)
+            Of intervals, which the page has where the model has a `posterior`.
+
+        Raises
+        ------
+        ValueError
+            Without exact inference, for a release of another fit, a level that needs more draws, and models that have
+            nothing in common.
+        """
+        from pgmpy_dp.reporting import comparison_page, report_page
+
+        if compare is not None and release is not None:
+            raise ValueError("compare and release were both given; a page of two models tells nothing of a release")
+        page = report_page(self, release, level) if compare is None else comparison_page(self, compare, level=level)
+        write_atomically(os.fspath(path), page.encode())
+
+    def explorer(self, path: str | os.PathLike, *, n_draws: int | None = None, level: float = 0.9) -> None:
+        """Write an HTML page that answers questions: what is known is chosen, distributions and intervals follow.
+
+        One file, which carries the released model and computes in the browser, without a server or a network.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.html``; written as `save` writes.
+        n_draws : int, optional
+            Draws of the posterior that the page carries, for its intervals; default: all.
+        level : float in (0, 1)
+            Of intervals.
+
+        Raises
+        ------
+        ValueError
+            Without exact inference, for a page of more than 20 MB, and a level that needs more draws.
+        """
+        from pgmpy_dp.reporting import explorer_page
+
+        write_atomically(os.fspath(path), explorer_page(self, n_draws, level).encode())
 
     # -- files ---------------------------------------------------------------------------------
 

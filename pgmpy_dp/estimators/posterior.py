@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import networkx as nx
@@ -21,9 +22,13 @@ from pgmpy_dp.models.evidence import likelihood
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.posterior import Interval, Posterior
 from pgmpy_dp.models.query_intervals import conditional, query_intervals
+from pgmpy_dp.models.scope_marginals import tables_of_draws
 from pgmpy_dp.schema import Schema
 
 __all__ = ["ParameterPosterior"]
+
+_DRAWS_OF_PAIRS = 20
+"""Draws for the variances of all pairs' tables: a sum over many cells needs no more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,6 +148,36 @@ class ParameterPosterior:
         return query_intervals(
             self.model.marginal(everything), draws, weights, scope, self.discrepancy, level, joint=joint
         )
+
+    def uncertain_pairs(self) -> pd.DataFrame:
+        """How well each pair of variables is known, the least known first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            "variable", "other"; "measured", whether the model was fitted to a table that has both (None without a
+            `discrepancy`); "error", how far the pair's table is from the population's, in total variation, as the
+            first 20 draws and the discrepancy expect.
+        """
+        cliques = self.draws.cliques
+        pairs = list(itertools.combinations(range(len(cliques.variables)), 2))
+        names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
+        some = replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS])
+        spreads = [drawn.var(axis=0, ddof=1) for drawn in tables_of_draws(some, pairs)]
+        rows: list[tuple[Any, ...]]
+        if self.model is None or self.discrepancy is None:
+            rows = [
+                (*both, None, float(np.sqrt(spread).sum() / math.sqrt(2.0 * math.pi)))
+                for both, spread in zip(names, spreads, strict=True)
+            ]
+        else:
+            known, expected = self.discrepancy.measured, self.discrepancy.expected_variation
+            rows = [
+                (*both, any(set(pair) <= part for part in known), expected(pair, table, spread))
+                for pair, both, table, spread in zip(pairs, names, self.model.marginals_of(names), spreads, strict=True)
+            ]
+        frame = pd.DataFrame(rows, columns=["variable", "other", "measured", "error"])
+        return frame.sort_values("error", ascending=False, kind="stable", ignore_index=True)
 
     def models(self, n: int) -> list[MarkovNetwork]:
         """The models of the first n draws (draws are independent)."""

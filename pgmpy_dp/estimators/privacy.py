@@ -85,7 +85,8 @@ class Privacy:
         """The record of a release."""
         return cls(
             *(release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries)),
-            *(release.unit, _asked(release)),
+            release.unit,
+            asked=_asked(release),
         )
 
     @property

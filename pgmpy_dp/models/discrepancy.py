@@ -16,20 +16,31 @@ e does not change what is known, and a missing interaction moves the cells of a 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
-__all__ = ["MOST_PROBE_CELLS", "Discrepancy", "Probe", "kind_of_table", "learn_discrepancy", "unmeasured_covariance"]
+__all__ = [
+    "MOST_PROBE_CELLS",
+    "TAU_GRID",
+    "Discrepancy",
+    "Probe",
+    "kind_of_table",
+    "learn_discrepancy",
+    "unmeasured_covariance",
+]
 
 Scope = tuple[int, ...]
 
 MOST_PROBE_CELLS = 1_000
 """Cells of a probe: its covariance is a matrix of so many rows."""
 
-_GRID = np.concatenate([[0.0], np.geomspace(1e-4, 3.0, 120)])
+TAU_GRID = np.concatenate([[0.0], np.geomspace(1e-4, 3.0, 120)])
+"""Values of tau that have a posterior probability."""
+
 _PRIOR_SCALE = 0.1
 _TIED_PROBES = 16
 """Probes from which triples with two or more measured pairs get a tau of their own."""
@@ -113,6 +124,27 @@ class Discrepancy:
         kind = kind_of_table(scope, self.measured, self.weights)
         return _half_widths(np.asarray(variances), np.maximum(spreads, 0.0), self.weights[kind], level)
 
+    def expected_variation(self, scope: Scope, shares: np.ndarray, variances: np.ndarray) -> float:
+        """How far a table is from the population's, in total variation, in expectation.
+
+        Parameters
+        ----------
+        scope : tuple of int
+            Positions of the table's variables.
+        shares, variances : ndarray
+            The table under the model, and the variance of each cell under the posterior of the parameters.
+
+        Returns
+        -------
+        float
+            Half the sum over cells of ``sum_tau p(tau) E|Normal(0, variance + tau^2 S)|``.
+        """
+        root, basis = _known_directions(shares, measured_margins(scope, self.measured))
+        free = root**2 * np.maximum(1.0 - (basis**2).sum(axis=1), 0.0)
+        weights = self.weights[kind_of_table(scope, self.measured, self.weights)]
+        scale = np.sqrt(variances.ravel()[:, None] + np.multiply.outer(free, TAU_GRID**2))
+        return float((scale @ weights).sum() / math.sqrt(2.0 * math.pi))
+
 
 def measured_margins(scope: Scope, measured: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
     """Axes of the margins of a table that were measured: all single ones, and what measured sets share with it."""
@@ -156,6 +188,13 @@ def unmeasured_covariance(shares: np.ndarray, margins: Sequence[tuple[int, ...]]
            [-0.0625,  0.0625,  0.0625, -0.0625],
            [ 0.0625, -0.0625, -0.0625,  0.0625]])
     """
+    root, basis = _known_directions(shares, margins)
+    free = root[:, None] * (np.eye(len(root)) - basis @ basis.T)
+    return free @ free.T
+
+
+def _known_directions(shares: np.ndarray, margins: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
+    """D^.5, and an orthonormal basis of the rows of ``A D^.5``, in columns."""
     root = np.sqrt(np.maximum(shares, 0.0)).ravel()
     cells = np.indices(shares.shape).reshape(shares.ndim, -1)
     rows = []
@@ -165,9 +204,7 @@ def unmeasured_covariance(shares: np.ndarray, margins: Sequence[tuple[int, ...]]
         block[label, np.arange(len(root))] = root
         rows.append(block)
     known, size, _ = np.linalg.svd(np.concatenate(rows).T, full_matrices=False)
-    basis = known[:, size > _RANK * max(size[0], np.finfo(float).tiny)]
-    free = root[:, None] * (np.eye(len(root)) - basis @ basis.T)
-    return free @ free.T
+    return root, known[:, size > _RANK * max(size[0], np.finfo(float).tiny)]
 
 
 def learn_discrepancy(probes: Sequence[Probe], measured: Iterable[frozenset[int]]) -> Discrepancy:
@@ -227,10 +264,10 @@ def _residuals(probe: Probe, margins: Sequence[tuple[int, ...]]) -> tuple[np.nda
 
 def _posterior(parts: Sequence[tuple[np.ndarray, ...]]) -> np.ndarray:
     """Of tau on the grid; the prior where nothing was seen."""
-    width = np.gradient(_GRID)
-    log_p = np.log(width) - np.log1p((_GRID / _PRIOR_SCALE) ** 2)
+    width = np.gradient(TAU_GRID)
+    log_p = np.log(width) - np.log1p((TAU_GRID / _PRIOR_SCALE) ** 2)
     for residual, explained, size in parts:
-        variance = explained + np.multiply.outer(_GRID**2, size)
+        variance = explained + np.multiply.outer(TAU_GRID**2, size)
         log_p = log_p - 0.5 * (residual**2 / variance + np.log(variance)).sum(axis=1)
     p = np.exp(log_p - log_p.max())
     return p / p.sum()
@@ -238,7 +275,7 @@ def _posterior(parts: Sequence[tuple[np.ndarray, ...]]) -> np.ndarray:
 
 def _half_widths(variances: np.ndarray, spreads: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
     """By bisection, which rounding ends after some 60 steps."""
-    scale = np.sqrt(variances[:, None] + np.multiply.outer(spreads, _GRID**2))
+    scale = np.sqrt(variances[:, None] + np.multiply.outer(spreads, TAU_GRID**2))
     safe = np.maximum(scale, np.finfo(float).tiny)
     low, high = np.zeros(len(scale)), 10.0 * safe.max(axis=1)
     for _ in range(60):

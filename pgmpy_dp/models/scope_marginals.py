@@ -16,6 +16,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +25,10 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.growing_tree import GrowingTree, meeting
 from pgmpy_dp.models.junction_tree import build_junction_tree
 
-__all__ = ["Scope", "ScopeMarginals", "admissible", "largest_clique"]
+if TYPE_CHECKING:
+    from pgmpy_dp.models.posterior import Posterior
+
+__all__ = ["Scope", "ScopeMarginals", "admissible", "largest_clique", "tables_of_draws"]
 
 Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
@@ -490,6 +494,23 @@ def _contracted(terms: Sequence[tuple[np.ndarray, Sequence[int]]], kept: Sequenc
     for table, axes in terms:
         arguments += [table, [number[a] for a in axes]]
     return np.einsum(*arguments, [number[a] for a in kept], optimize="greedy")
+
+
+def tables_of_draws(posterior: Posterior, scopes: Sequence[Scope]) -> list[np.ndarray]:
+    """Probabilities of many small sets of variables under each draw of a posterior.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    scopes : sequence of tuple of int
+
+    Returns
+    -------
+    list of ndarray of shape (n_draws, cardinalities of the set...)
+    """
+    engine = SumProduct(posterior.cliques, memory_limit=posterior.memory_limit)
+    draws = [ScopeMarginals(posterior.cliques, theta, engine).tables(scopes) for theta in posterior.theta]
+    return [np.array(tables) for tables in zip(*draws, strict=True)]
 
 
 def admissible(cliques: Cliques, scopes: Iterable[Scope], max_cells: int) -> list[Scope]:

@@ -66,8 +66,8 @@ def plot_graph(
     <Axes: ...>
     """
     edges = [(u, v) for u, v in graph.edges() if u != v]
-    values, label = _strengths(graph, edges, strengths, label)
-    places, around = _places(graph, edges, values, layout)
+    values, label = edge_values(graph, edges, strengths, label)
+    places, around = placed_nodes(graph, edges, values, layout)
     ax = bare_axes(ax)
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
@@ -175,7 +175,7 @@ def plot_partial_correlations(
     return ax
 
 
-def _strengths(
+def edge_values(
     graph: Any, edges: list[tuple], strengths: Mapping[tuple, float] | None, label: str
 ) -> tuple[np.ndarray | None, str]:
     """The strength of each edge, and what it is; None where there is none."""
@@ -197,7 +197,7 @@ def _mutual_information(table: np.ndarray) -> float:
     return max(float(table[seen] @ np.log(table[seen] / independent[seen])), 0.0)
 
 
-def _places(
+def placed_nodes(
     graph: nx.Graph, edges: list[tuple], values: np.ndarray | None, layout: Mapping[Hashable, Sequence[float]] | None
 ) -> tuple[dict[Hashable, np.ndarray], bool]:
     """Where the nodes are, and whether that is on a circle."""

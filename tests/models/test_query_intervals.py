@@ -14,10 +14,10 @@ DRAWS = TABLE + 1e-9 * rng.normal(size=(30, 2, 2, 2))
 
 def certain(tau: float, kind: str, measured: tuple = ()) -> Discrepancy:
     """A discrepancy whose tau is known: the value of the grid next to it."""
-    from pgmpy_dp.models.discrepancy import _GRID
+    from pgmpy_dp.models.discrepancy import TAU_GRID
 
-    weights = np.zeros(len(_GRID))
-    weights[np.abs(_GRID - tau).argmin()] = 1.0
+    weights = np.zeros(len(TAU_GRID))
+    weights[np.abs(TAU_GRID - tau).argmin()] = 1.0
     return Discrepancy(measured, {"pair": weights, kind: weights})
 
 

@@ -67,6 +67,8 @@ SESSION = (
     "fit records.csv --schema schema.json --epsilon 1 --ledger ledger.json --out own.npz",
     "query own.npz --variables rain --evidence mm=3",
     "sample own.npz --n 10 --out synthetic.csv",
+    "report own.npz --out report.html",
+    "explore own.npz --out explore.html",
     "ledger show ledger.json",
     "audit --estimator NaiveMLE --quiet",
 )
@@ -91,9 +93,10 @@ def check_contents(dist: Path) -> None:
     wanted = {
         str(path.relative_to(ROOT))
         for path in package.rglob("*")
-        if path.is_file() and path.suffix in (".py", ".md", ".typed")
+        if path.is_file() and path.suffix in (".py", ".md", ".typed", ".html", ".css", ".js")
     }
-    check({"pgmpy_dp/py.typed", "pgmpy_dp/private/ledger.md"} <= wanted, "types and proofs are in the source")
+    special = {"pgmpy_dp/py.typed", "pgmpy_dp/private/ledger.md", "pgmpy_dp/reporting/templates/inference.js"}
+    check(special <= wanted, "types, proofs and templates are in the source")
     check(inside == wanted, "the wheel has the whole package and nothing else", f"differs in {sorted(inside ^ wanted)}")
     with tarfile.open(source) as archive:
         kept = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}

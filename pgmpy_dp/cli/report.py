@@ -1,0 +1,95 @@
+"""``pgmpy-dp report`` and ``explore``: pages about a model. None of it costs any budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pgmpy_dp.cli import option
+from pgmpy_dp.cli.application import app, ask_for, command, show
+from pgmpy_dp.cli.files import load_model, require_writable
+
+__all__ = ["explore", "report"]
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
+Page = Annotated[Path, typer.Option("--out", help="HTML file to write.")]
+Level = Annotated[float, typer.Option("--level", help="Of intervals, which a model has that was written with --draws.")]
+
+
+@command(
+    app,
+    "report",
+    "a page about a model, or about two",
+    "report model.npz --out report.html",
+    "report model.npz --release release.npz --out report.html",
+    "report before.npz --compare after.npz --out comparison.html",
+)
+def report(
+    model: ModelFile,
+    out: Page,
+    compare: Annotated[Path | None, typer.Option("--compare", help="Another model, to show beside this one.")] = None,
+    release: Annotated[
+        Path | None, typer.Option("--release", help="That the model was learned from: tells what was measured.")
+    ] = None,
+    level: Level = 0.9,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
+) -> None:
+    """Write one HTML page for people to read: the guarantee in words, distributions, the graph, what is least known.
+
+    It has intervals if `fit` or `refit` wrote the model with --draws. The page loads nothing from anywhere.
+    """
+    from pgmpy_dp.private.files import write_atomically
+    from pgmpy_dp.private.sensitive import Release
+    from pgmpy_dp.reporting import comparison_page, report_page
+
+    require_writable(overwrite, (model, compare, release), out=out)
+    if compare is not None and release is not None:
+        ask_for("--release", str(release), "a comparison of two models tells nothing of a release; leave one out")
+    network = load_model(model)
+    if compare is not None:
+        names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))
+        page = comparison_page(network, load_model(compare), names, level)
+    else:
+        page = report_page(network, None if release is None else Release.load(release), level)
+    write_atomically(out, page.encode())
+    _tell(out, page, as_json)
+
+
+@command(
+    app,
+    "explore",
+    "a page that answers questions",
+    "explore model.npz --out explore.html",
+    "explore model.npz --draws 30 --level 0.8 --out explore.html",
+)
+def explore(
+    model: ModelFile,
+    out: Page,
+    draws: Annotated[
+        int | None,
+        typer.Option("--draws", help="Draws that the page carries, for intervals; default: all of the model's."),
+    ] = None,
+    level: Level = 0.9,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
+) -> None:
+    """Write one HTML page in which evidence is chosen and every variable's distribution follows.
+
+    The page carries the released model and computes in the browser. It needs no server and no network; whoever has the
+    page has the model.
+    """
+    from pgmpy_dp.private.files import write_atomically
+    from pgmpy_dp.reporting import explorer_page
+
+    require_writable(overwrite, (model,), out=out)
+    page = explorer_page(load_model(model), draws, level)
+    write_atomically(out, page.encode())
+    _tell(out, page, as_json)
+
+
+def _tell(out: Path, page: str, as_json: bool) -> None:
+    size = len(page.encode())
+    show({"out": str(out), "bytes": size}, f"Wrote {out} ({size / 1e3:,.0f} kB); open it in a browser", as_json)

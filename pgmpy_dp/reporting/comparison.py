@@ -1,0 +1,129 @@
+"""Two models side by side: before and after, or under two budgets."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.reporting.marginals import state_text, variable_rows
+from pgmpy_dp.reporting.page import render
+from pgmpy_dp.reporting.report import MOST_PAIRED, require_exact
+from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
+
+__all__ = ["comparison_page"]
+
+_SHOWN_PAIRS = 30
+
+
+def comparison_page(
+    one: MarkovNetwork,
+    other: MarkovNetwork,
+    names: tuple[str, str] = ("this model", "the other model"),
+    level: float = 0.9,
+) -> str:
+    """One HTML page about how two models differ.
+
+    Parameters
+    ----------
+    one, other : MarkovNetwork
+        They need not have the same variables or states; what is not in both is listed.
+    names : pair of str
+        What the page calls them.
+    level : float in (0, 1)
+        Of intervals.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If they have no variable with the same states in common, or one is not on exact inference.
+    """
+    require_exact(one)
+    require_exact(other)
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
+    shared = [name for name in one if name in other]
+    same = [name for name in shared if list(one.states[name]) == list(other.states[name])]
+    if not same:
+        raise ValueError("the models have no variable with the same states in common, so nothing can be compared")
+    rows = [{row["variable"]: row for row in variable_rows(network, level)} for network in (one, other)]
+    variables = [
+        {
+            "name": str(name),
+            "distance": float(np.abs(rows[0][name]["table"] - rows[1][name]["table"]).sum() / 2),
+            "rows": list(zip(rows[0][name]["rows"], rows[1][name]["rows"], strict=True)),
+        }
+        for name in same
+    ]
+    pairs, pairs_words = _pairs(one, other, same)
+    with_intervals = [name for name, network in zip(names, (one, other), strict=True) if network.posterior is not None]
+    return render(
+        "compare.html",
+        title="Two models compared",
+        lead=f"{names[0]} and {names[1]}: {len(same)} variables with the same states.",
+        sides=[
+            {"name": name, "guarantee": guarantee_words(network.privacy), "size": size_words(network)}
+            for name, network in zip(names, (one, other), strict=True)
+        ],
+        both_words=_both(one, other),
+        differences=_differences(one, other, names, shared, same),
+        pairs=pairs,
+        pairs_words=pairs_words,
+        variables=variables,
+        intervals_words=f"Black lines are {percent(level)} intervals, of {' and '.join(with_intervals)}."
+        if with_intervals
+        else "Neither model's file has intervals.",
+    )
+
+
+def _both(one: MarkovNetwork, other: MarkovNetwork) -> str:
+    if one.privacy is None or other.privacy is None:
+        return ""
+    return (
+        "Whoever has both models knows what both releases say: where they are of the same records, their costs add up, "
+        "which the ledger of the records keeps count of."
+    )
+
+
+def _differences(
+    one: MarkovNetwork, other: MarkovNetwork, names: tuple[str, str], shared: list, same: list
+) -> list[str]:
+    lines = []
+    for name, network, against in ((names[0], one, other), (names[1], other, one)):
+        if only := [str(variable) for variable in network if variable not in against]:
+            lines.append(f"Variables of {name} alone: {', '.join(only)}.")
+        edges = [f"{u} – {v}" for u, v in network.edges if u in against and v in against and not against.has_edge(u, v)]
+        if edges:
+            lines.append(f"Edges of {name} alone ({len(edges)}): {'; '.join(edges)}.")
+    for variable in (name for name in shared if name not in same):
+        states = [list(map(state_text, network.states[variable])) for network in (one, other)]
+        alone = [[state for state in states[k] if state not in states[1 - k]] for k in (0, 1)]
+        lines.append(
+            f"The states of {variable} differ, so it is not compared: {names[0]} alone has "
+            f"{', '.join(alone[0]) or 'none'}; {names[1]} alone has {', '.join(alone[1]) or 'none'}."
+        )
+    return lines or ["Nothing: they have the same variables, states and edges."]
+
+
+def _pairs(one: MarkovNetwork, other: MarkovNetwork, same: list) -> tuple[list[dict], str]:
+    if len(same) > MOST_PAIRED:
+        return [], f"Pairs are looked at for up to {MOST_PAIRED} variables; there are {len(same)}."
+    pairs = list(itertools.combinations(same, 2))
+    tables = [network.to_log_linear().marginals_of(pairs) for network in (one, other)]
+    found = [
+        (float(np.abs(table - against).sum() / 2), f"{a} – {b}")
+        for (a, b), table, against in zip(pairs, *tables, strict=True)
+    ]
+    found.sort(key=lambda pair: -pair[0])
+    mean = float(np.mean([distance for distance, _ in found])) if found else 0.0
+    rows = [{"names": names, "distance": distance} for distance, names in found[:_SHOWN_PAIRS]]
+    words = (
+        f"Total variation between the models' tables of two variables: {mean:.4f} on average; "
+        f"the {len(rows)} largest of {len(found)}."
+    )
+    return rows, words

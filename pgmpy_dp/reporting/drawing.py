@@ -1,0 +1,86 @@
+"""The graph of a model as what an SVG needs: lines, circles, names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.plotting.graphs import edge_values, placed_nodes
+
+__all__ = ["drawing", "edge_rows"]
+
+_SIZE = 640
+_ROOM = 150
+_NAMED = 40
+_LETTERS = 18
+_WIDTHS = (0.8, 7.0)
+
+
+def edge_rows(network: MarkovNetwork) -> list[dict[str, Any]]:
+    """Edges with their mutual information, strongest first.
+
+    Parameters
+    ----------
+    network : MarkovNetwork
+    """
+    edges = [(u, v) for u, v in network.edges if u != v]
+    values, _ = edge_values(network, edges, None, "")
+    rows = [
+        {"names": f"{u} – {v}", "ends": (u, v), "strength": float(value)}
+        for (u, v), value in zip(edges, () if values is None else values, strict=True)
+    ]
+    return sorted(rows, key=lambda row: -row["strength"])
+
+
+def drawing(network: MarkovNetwork, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Places and widths in a picture of 940 by 700.
+
+    Parameters
+    ----------
+    network : MarkovNetwork
+    rows : list of dict
+        `edge_rows` of it.
+    """
+    edges = [(u, v) for u, v in network.edges if u != v]
+    strengths = {frozenset(row["ends"]): row["strength"] for row in rows}
+    values, _ = edge_values(network, edges, strengths, "")  # type: ignore[arg-type]
+    places, around = placed_nodes(network, edges, values, None)
+    largest = max(strengths.values(), default=0.0)
+
+    def at(node: Any) -> tuple[float, float]:
+        x, y = places[node]
+        return _ROOM + _SIZE * (float(x) + 1) / 2, 30 + _SIZE * (1 - float(y)) / 2
+
+    lines = []
+    for (x1, y1), (x2, y2), strength in ((at(u), at(v), strengths[frozenset((u, v))]) for u, v in edges):
+        width = _WIDTHS[0] + (_WIDTHS[1] - _WIDTHS[0]) * (strength / largest if largest else 0.0)
+        lines.append(
+            {"x1": f"{x1:.1f}", "y1": f"{y1:.1f}", "x2": f"{x2:.1f}", "y2": f"{y2:.1f}", "width": f"{width:.2f}"}
+        )
+    nodes = []
+    for node in network:
+        x, y = at(node)
+        side = float(places[node][0]) if around else 1.0
+        anchor = "middle" if around and abs(side) < 0.2 else ("start" if side > 0 else "end")
+        up = -16 if float(places[node][1]) > 0 else 16
+        across, down = (0, up) if anchor == "middle" else (10 if anchor == "start" else -10, 0)
+        name = str(node)
+        nodes.append({
+            "name": name,
+            "short": name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…",
+            "anchor": anchor,
+            "x": f"{x:.1f}",
+            "y": f"{y:.1f}",
+            "tx": f"{x + across:.1f}",
+            "ty": f"{y + down:.1f}",
+        })  # fmt: skip
+    words = "; ".join(row["names"] for row in rows[:5])
+    words = f"The strongest edges are {words}. A list of all edges follows." if rows else "It has no edges."
+    return {
+        "width": _SIZE + 2 * _ROOM,
+        "height": _SIZE + 60,
+        "lines": lines,
+        "nodes": nodes,
+        "named": len(nodes) <= _NAMED,
+        "words": words,
+    }

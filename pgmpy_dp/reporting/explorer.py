@@ -1,0 +1,151 @@
+"""A page that answers questions by itself: it carries the released model and draws of its posterior."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.estimators.posterior import ParameterPosterior
+from pgmpy_dp.models.discrepancy import TAU_GRID
+from pgmpy_dp.models.junction_tree import build_junction_tree
+from pgmpy_dp.reporting.marginals import state_text
+from pgmpy_dp.reporting.page import render
+from pgmpy_dp.reporting.report import require_exact
+from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
+
+__all__ = ["MOST_BYTES", "MOST_CELLS", "explorer_page"]
+
+MOST_BYTES = 20_000_000
+"""Of a page; more is slow to send and to open."""
+
+MOST_CELLS = 2_000_000
+"""Of the cliques of the junction tree, which the page holds in memory and passes through for each draw."""
+
+
+def explorer_page(network: MarkovNetwork, n_draws: int | None = None, level: float = 0.9) -> str:
+    """One HTML page in which evidence is chosen and all variables' distributions are shown.
+
+    Parameters
+    ----------
+    network : MarkovNetwork
+        Its `posterior` gives intervals, if it has one.
+    n_draws : int, optional
+        Draws of the posterior that the page carries; default: all.
+    level : float in (0, 1)
+        Of intervals.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If the model is not on exact inference, the page would be too large, or the level needs more draws.
+    """
+    require_exact(network)
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
+    data = explorer_data(network, n_draws, level)
+    numbers = network.numbers
+    variables = [
+        {
+            "name": str(name),
+            "states": [state_text(state) for state in network.states[name]],
+            "cells": len(numbers[name].cells) if name in numbers else 0,
+        }
+        for name in network
+    ]
+    page = render(
+        "explore.html",
+        title="Explore a model",
+        lead=f"{len(network)} variables. {size_words(network)}",
+        guarantee=f"Learned under {guarantee_words(network.privacy).short}."
+        if network.privacy
+        else guarantee_words(None).short,
+        variables=variables,
+        level=percent(level),
+        data=data | {"variables": variables, "level": level},
+    )
+    if len(page.encode()) > MOST_BYTES:
+        _refuse(len(page.encode()), network.posterior, 0)
+    return page
+
+
+def explorer_data(network: MarkovNetwork, n_draws: int | None, level: float) -> dict[str, Any]:
+    """What the page computes from; see templates/inference.js.
+
+    Parameters
+    ----------
+    network, n_draws, level
+        See `explorer_page`.
+    """
+    model, posterior = network.to_log_linear(), network.posterior
+    place = {name: k for k, name in enumerate(model.cliques.variables)}
+    drawn: list[tuple[int, ...]] = []
+    if posterior is not None:
+        most = posterior.draws.n_draws
+        n_draws = most if n_draws is None else n_draws
+        if not 2 <= n_draws <= most:
+            raise ValueError(f"n_draws={n_draws!r} must be from 2 to the number of draws in the model, {most}")
+        if posterior.discrepancy is None:
+            posterior.draws.interval_of(np.zeros((n_draws, 1)), level)  # says how many the level needs
+        drawn = [tuple(place[name] for name in scope) for scope in posterior.draws.cliques.scopes]
+        _check_size(model.cliques.n_cells, posterior, n_draws)
+    elif n_draws is not None:
+        raise ValueError(
+            f"n_draws={n_draws!r}, and the model has no posterior; write it by fit or refit with --draws 50"
+        )
+    tree = build_junction_tree(model.cliques, drawn)
+    if tree.cells > MOST_CELLS:
+        raise ValueError(
+            f"the page would hold cliques of {tree.cells:,} cells, more than {MOST_CELLS:,}: merge states, or learn "
+            "with a smaller max_clique_cells"
+        )
+    own = len(model.cliques.indices)
+    data: dict[str, Any] = {
+        "tree": {
+            "sizes": tree.cardinalities,
+            "cliques": tree.cliques,
+            "residual": tree.n_residual,
+            "parents": tree.parents,
+        },
+        "model": {"scopes": model.cliques.indices, "homes": tree.homes[:own], "theta": _encoded(model.theta, "<f8")},
+        "draws": None,
+        "discrepancy": None,
+        "n_records": None,
+    }
+    if posterior is not None and n_draws is not None:
+        theta = _encoded(posterior.draws.theta[:n_draws], "<f4")
+        data["draws"] = {"scopes": drawn, "homes": tree.homes[own:], "n": n_draws, "theta": theta}
+        data["n_records"] = float(posterior.n_records) if np.isfinite(posterior.n_records) else None
+        if (discrepancy := posterior.discrepancy) is not None:
+            names = posterior.draws.cliques.variables
+            data["discrepancy"] = {
+                "measured": [sorted(place[names[i]] for i in known) for known in discrepancy.measured],
+                "weights": {kind: list(map(float, weights)) for kind, weights in discrepancy.weights.items()},
+                "grid": list(map(float, TAU_GRID)),
+            }
+    return data
+
+
+def _check_size(own_cells: int, posterior: ParameterPosterior, n_draws: int) -> None:
+    """Before anything is encoded: base64 takes four letters for three bytes."""
+    wanted = (8 * own_cells + 4 * n_draws * posterior.draws.cliques.n_cells) * 4 / 3
+    if wanted > MOST_BYTES:
+        fit = int((0.75 * MOST_BYTES - 8 * own_cells) / (4 * posterior.draws.cliques.n_cells))
+        _refuse(wanted, posterior, min(fit, n_draws))
+
+
+def _refuse(size: float, posterior: ParameterPosterior | None, fit: int) -> None:
+    remedy = f"n_draws={fit} would fit, or merge states" if fit >= 2 else "merge states"
+    if fit < 2 and posterior is not None:
+        remedy = "take fewer draws, or merge states"
+    raise ValueError(f"the page would have {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:g}: {remedy}")
+
+
+def _encoded(values: np.ndarray, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()

@@ -1,0 +1,120 @@
+"""The report on one model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.reporting.drawing import drawing, edge_rows
+from pgmpy_dp.reporting.marginals import variable_rows
+from pgmpy_dp.reporting.page import render
+from pgmpy_dp.reporting.words import CITATION, guarantee_words, interval_words, percent, size_words, when_not_to_trust
+
+__all__ = ["MOST_PAIRED", "report_page", "require_exact"]
+
+MOST_PAIRED = 100
+"""Variables up to which all pairs are looked at."""
+
+_SHOWN_PAIRS = 15
+
+
+def require_exact(network: MarkovNetwork) -> None:
+    """ValueError for a model without factors, or on approximate inference."""
+    if not network.factors:
+        raise ValueError("the model has no factors: fit it first")
+    if network.inference != "exact":
+        raise ValueError(
+            f"the model has inference={network.inference!r}, and pages need exact inference; set it to "
+            '"exact" if a junction tree fits, see MarkovNetwork.inference'
+        )
+
+
+def report_page(network: MarkovNetwork, release: Release | None = None, level: float = 0.9) -> str:
+    """One HTML page about a model.
+
+    Parameters
+    ----------
+    network : MarkovNetwork
+    release : Release, optional
+        That it was learned from: then the page tells what was measured.
+    level : float in (0, 1)
+        Of intervals.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If the model is not on exact inference, the release is of another fit, or the level needs more draws.
+    """
+    require_exact(network)
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
+    edges, posterior = edge_rows(network), network.posterior
+    probes = posterior is not None and posterior.discrepancy is not None
+    unsure, unsure_words = _unsure(network)
+    measured, measured_words = _measured(network, release)
+    return render(
+        "report.html",
+        title="A model learned from private records" if network.privacy else "A model",
+        lead=f"{len(network)} variables, {len(edges)} edges. Everything here follows from the released model alone.",
+        guarantee=guarantee_words(network.privacy),
+        size=size_words(network),
+        intervals_words=interval_words(posterior, level),
+        has_intervals=posterior is not None,
+        level=percent(level),
+        variables=variable_rows(network, level),
+        graph=drawing(network, edges),
+        edges=edges,
+        unsure=unsure,
+        unsure_words=unsure_words,
+        probes=probes,
+        measured=measured,
+        measured_words=measured_words,
+        trust=when_not_to_trust(posterior),
+        citation=CITATION,
+    )
+
+
+def _unsure(network: MarkovNetwork) -> tuple[list[dict[str, Any]], str]:
+    posterior = network.posterior
+    if posterior is None:
+        return [], interval_words(None, 0.9)
+    if len(network) > MOST_PAIRED:
+        return [], f"Pairs are looked at in models of up to {MOST_PAIRED} variables; this one has {len(network)}."
+    frame = posterior.uncertain_pairs()
+    rows = [
+        {"names": f"{row.variable} – {row.other}", "measured": row.measured, "error": float(row.error)}
+        for row in frame.head(_SHOWN_PAIRS).itertuples()
+    ]
+    words = (
+        f"The error is how far the model's table of two variables is expected to be from the population's, in total "
+        f"variation (half the sum of the differences over all cells). {len(rows)} of {len(frame)} pairs; "
+        + (f"the median of all is {frame['error'].median():.4f}." if len(frame) else "there are none.")
+    )
+    if posterior.discrepancy is None:
+        words += " The graph is taken for the truth here, so pairs without an edge may be further off."
+    return rows, words
+
+
+def _measured(network: MarkovNetwork, release: Release | None) -> tuple[list[dict[str, Any]], str]:
+    if release is None:
+        return [], ""
+    if network.privacy is None or release.guarantee != network.privacy.guarantee:
+        raise ValueError(f"release is under {release.guarantee}, the model under {network.privacy}; pass its own")
+    if release.kind != "marginals":
+        raise ValueError(f"release is of kind {release.kind!r}; pass one of noisy tables")
+    if missing := [name for name in network if name not in release.schema]:
+        raise ValueError(f"release is not of this model: it lacks the variables {missing[:5]}")
+    rows = []
+    for scope, values, noise in zip(release.scopes, release.values, release.noise, strict=False):
+        names = ", ".join(map(str, scope)) or "all records"
+        rows.append(
+            {"names": names, "cells": values.size, "sd": "–" if noise is None else f"{noise.variance**0.5:,.1f}"}
+        )
+    order = sorted(range(len(rows)), key=lambda k: (len(release.scopes[k]), k))
+    words = f"{len(rows)} tables of counts, each with noise added. Nothing else of the records went into the model."
+    return [rows[k] for k in order], words

@@ -1,0 +1,116 @@
+"use strict";
+// What the page does: reads the evidence, asks the Explorer, shows its answers. The address keeps the evidence.
+(() => {
+  const data = JSON.parse(document.getElementById("model").textContent), explorer = new Explorer(data);
+  const form = document.getElementById("evidence"), status = document.getElementById("status");
+  const cards = data.variables.map((_, v) => document.getElementById(`variable-${v}`));
+  const percent = (p) => `${(100 * p).toFixed(1)} %`, length = (p) => `${(100 * p).toFixed(2)}%`;
+  let asked = 0;
+
+  const control = (v, end) => form.elements.namedItem(end ? `v${v}-to` : `v${v}`);
+
+  function read() {
+    const evidence = new Map(), told = [];
+    data.variables.forEach(({ name, states, cells }, v) => {
+      const first = control(v, false).value, to = control(v, true);
+      let from = first === "" ? -1 : Number(first), last = from;
+      if (to) {
+        to.disabled = from >= cells;
+        const end = to.disabled || to.value === "" ? -1 : Number(to.value);
+        if (from < 0 && end < 0) return;
+        if (from < cells) {
+          last = end < 0 ? cells - 1 : end;
+          from = Math.max(from, 0);
+        }
+        if (last < from) last = from;
+      } else if (from < 0) return;
+      evidence.set(v, states.map((_, state) => Number(state >= from && state <= last)));
+      told.push(`${name} = ${states[from]}${last > from ? ` to ${states[last]}` : ""}`);
+    });
+    return { evidence, told };
+  }
+
+  function showEstimates(evidence, marginals) {
+    cards.forEach((card, v) => {
+      card.classList.toggle("known", evidence.has(v));
+      card.querySelectorAll("tbody tr").forEach((row, state) => {
+        const p = marginals[v][state];
+        row.querySelector(".fill").style.width = length(p);
+        row.querySelector(".p").textContent = percent(p);
+        row.querySelector(".range").hidden = true;
+        row.querySelector(".interval").textContent = evidence.has(v) ? "known" : "";
+      });
+    });
+  }
+
+  function showIntervals(found) {
+    cards.forEach((card, v) => {
+      if (found[v] === null) return;
+      card.querySelectorAll("tbody tr").forEach((row, state) => {
+        const [low, high] = found[v][state], range = row.querySelector(".range");
+        range.hidden = false;
+        range.style.left = length(low);
+        range.style.width = length(high - low);
+        row.querySelector(".interval").textContent = `${(100 * low).toFixed(1)} to ${percent(high)}`;
+      });
+    });
+  }
+
+  async function update() {
+    const mine = ++asked, { evidence, told } = read();
+    document.body.removeAttribute("data-done");
+    const given = told.length ? `Known: ${told.join("; ")}.` : "Nothing is known.";
+    const { probability, marginals } = explorer.answer(evidence);
+    if (marginals === null) {
+      status.textContent = `${given} The model gives this the probability 0: choose what can be.`;
+      document.body.dataset.done = "impossible";
+      return;
+    }
+    showEstimates(evidence, marginals);
+    const share = told.length ? ` It holds for ${percent(probability)} of records` : "";
+    const counts = share && data.n_records ? `, about ${Math.round(probability * data.n_records).toLocaleString("en")}` : "";
+    const start = given + share + counts + (share ? "." : "");
+    if (!explorer.hasIntervals(evidence)) {
+      const why = data.draws ? `Intervals are for up to ${MOST_KNOWN} known variables.` : "The model's file has no intervals.";
+      status.textContent = `${start} ${why}`;
+      document.body.dataset.done = "estimates";
+      return;
+    }
+    status.textContent = `${start} Intervals follow.`;
+    const draws = [];
+    let since = performance.now();
+    for (let k = 0; k < data.draws.n; k++) {
+      if (performance.now() - since > 50) {  // the page stays awake
+        await new Promise((go) => { setTimeout(go); });
+        if (mine !== asked) return;
+        since = performance.now();
+      }
+      const found = explorer.draw(k, evidence);
+      if (found !== null) draws.push(found);
+    }
+    if (draws.length < data.draws.n) {
+      status.textContent = `${start} Some draws give this the probability 0, so there are no intervals.`;
+    } else {
+      showIntervals(explorer.intervals(evidence, draws));
+      status.textContent = `${start} Probabilities have ${100 * data.level} % intervals.`;
+    }
+    document.body.dataset.done = "intervals";
+  }
+
+  function remember() {
+    const chosen = new URLSearchParams(new FormData(form));
+    for (const [name, value] of [...chosen]) if (value === "") chosen.delete(name);
+    try {
+      history.replaceState(null, "", `#${chosen}`);
+    } catch { /* an address that cannot be changed, as in a frame */ }
+  }
+
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+    const found = form.elements.namedItem(name);
+    if (found && [...found.options].some((option) => option.value === value)) found.value = value;
+  }
+  form.addEventListener("change", () => { remember(); update(); });
+  form.addEventListener("reset", () => { setTimeout(() => { remember(); update(); }); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  update();
+})();

@@ -1,0 +1,170 @@
+"""What pages say in sentences: the guarantee, the number of records, when not to trust intervals, how to cite."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pgmpy_dp import __version__
+from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.estimators.posterior import ParameterPosterior
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.private.accounting import zcdp_to_approx
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
+
+__all__ = [
+    "CITATION",
+    "GuaranteeWords",
+    "guarantee_words",
+    "interval_words",
+    "percent",
+    "size_words",
+    "when_not_to_trust",
+]
+
+CITATION = (
+    "The pgmpy_dp authors. pgmpy_dp: undirected probabilistic graphical models learned under differential privacy. "
+    f"Version {__version__}."
+)
+
+_DELTAS = (1e-6, 1e-9)
+
+
+@dataclass(frozen=True)
+class GuaranteeWords:
+    """A guarantee for people to read.
+
+    Attributes
+    ----------
+    short : str
+    sentences, warnings : tuple of str
+    entries : tuple of Entry
+        Of the ledger.
+    """
+
+    short: str
+    sentences: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    entries: tuple = ()
+
+
+def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
+    """What a model's privacy record promises.
+
+    Parameters
+    ----------
+    privacy : Privacy or None
+
+    Examples
+    --------
+    >>> found = guarantee_words(Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "discrete Laplace"))
+    >>> found.short
+    '1-DP under add_remove (discrete Laplace)'
+    >>> found.sentences[0]
+    'Neighbours differ in one record: the records with it, and without it.'
+    """
+    if privacy is None:
+        return GuaranteeWords(
+            "No guarantee is recorded.", (), ("The factors of this model were set by hand; nothing is promised.",)
+        )
+    asked = getattr(privacy, "asked", None)  # what the budget was given as
+    warnings: tuple[str, ...] = ()
+    if privacy.reproducible:
+        warnings = ("The noise came from a seed. Whoever knows it can take the noise away: this model is NOT PRIVATE.",)
+    made = () if asked is None else (f"It is met by {privacy.guarantee}, the measure in which costs add up.",)
+    sentences = (
+        _neighbours(privacy),
+        *_promise(asked or privacy.guarantee),
+        *made,
+        "Whatever is computed from the model, this page too, is under the same guarantee.",
+    )
+    return GuaranteeWords(str(privacy), sentences, warnings, privacy.entries)
+
+
+def _neighbours(privacy: Privacy) -> str:
+    if privacy.unit is not None:
+        return (
+            f"Neighbours differ in all rows of one value of {privacy.unit!r}: it is protected with all of its records."
+        )
+    if privacy.adjacency == Adjacency.REPLACE_ONE:
+        return "Neighbours differ in the values of one record; how many records there are is public."
+    if privacy.adjacency == Adjacency.EDGE:
+        return "Neighbours are graphs that differ in one edge."
+    return "Neighbours differ in one record: the records with it, and without it."
+
+
+def _promise(guarantee: Guarantee) -> tuple[str, ...]:
+    alike = "Whatever anybody may conclude from the model has nearly the same probability for neighbours:"
+    if isinstance(guarantee, PureDP):
+        return (f"{alike} within a factor of about {_factor(guarantee.epsilon)}.",)
+    if isinstance(guarantee, ApproxDP):
+        factor = _factor(guarantee.epsilon)
+        return (f"{alike} within a factor of about {factor}, but for an event of probability {guarantee.delta:.3g}.",)
+    eta = getattr(guarantee, "eta", 0.0)
+    found = [(zcdp_to_approx(guarantee.rho, delta - eta), delta) for delta in _DELTAS if delta > eta]
+    told = " and ".join(
+        f"({epsilon:.6g}, {delta:g})-DP, a factor of about {_factor(epsilon)}" for epsilon, delta in found
+    )
+    among = f", among them {told}." if told else "."
+    return (
+        f"{alike} within a factor, but for an event of a tiny probability delta. "
+        f"{guarantee} implies a factor for each delta{among}",
+    )
+
+
+def _factor(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.3g}" if epsilon < 700 else "more than 1e300"
+
+
+def size_words(network: MarkovNetwork) -> str:
+    """How many records a model was learned from, as far as it says."""
+    found = network.posterior
+    if found is None or not math.isfinite(found.n_records):
+        return "The model's file does not say; it does if fit or refit writes it with --draws."
+    if found.n_records_sd == 0:
+        return f"{found.n_records:,.0f} records, a public number."
+    return (
+        f"About {found.n_records:,.0f} records: an estimate from noisy tables, with a standard deviation of "
+        f"{found.n_records_sd:,.0f}."
+    )
+
+
+def percent(level: float) -> str:
+    """A level as a page says it."""
+    return f"{100 * level:g} %"
+
+
+def interval_words(posterior: ParameterPosterior | None, level: float) -> str:
+    """What the intervals of a page are."""
+    if posterior is None:
+        return (
+            "The model's file has no posterior, so there are no intervals; fit and refit keep one with --draws 50, in "
+            "Python model.posterior = estimator.posterior()."
+        )
+    return (
+        f"Intervals ({percent(level)}) are for the population that the records were drawn from. They count the error "
+        "of sampling and privacy noise."
+    )
+
+
+def when_not_to_trust(posterior: ParameterPosterior | None) -> list[str]:
+    """In which cases intervals say less than they seem to."""
+    if posterior is None:
+        return ["There are none here: every number is an estimate whose error this page does not know."]
+    graph = (
+        "They count how wrong the graph may be, as probes of up to three variables tell. Of tables of more variables, "
+        "and with evidence about several, no probe tells."
+        if posterior.discrepancy is not None
+        else "They take the graph for the truth. For tables that were not measured they are too short wherever the "
+        "graph lacks an edge; a fit with probes (PrivateNetwork, probe_share) has intervals that count this."
+    )
+    return [
+        graph,
+        "They hold on average over cells, not for each cell: of a cell far below the noise the release says next to "
+        "nothing, and its interval is as good as the prior.",
+        "They are for the population. Of the very records that were learned from, which are one sample of it, they say "
+        "something else; and records that were left out (cells outside the schema) belong to neither.",
+        "They are not for rare events found by looking at many cells: of a hundred intervals ten miss at 90 %.",
+        "They say nothing of causes.",
+    ]

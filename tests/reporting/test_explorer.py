@@ -1,0 +1,187 @@
+"""The explorer's page: its JavaScript against exact inference in Python, its limits, and the page in a browser."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import pgmpy_dp.reporting.explorer as explorer_module
+from pgmpy_dp import MarkovNetwork, Schema
+from pgmpy_dp.estimators import CollectiveMAP
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.reporting.explorer import explorer_data
+from tests.reporting.models import fitted
+
+HERE = Path(__file__).parent
+SCRIPT = Path(explorer_module.__file__).parent / "templates" / "inference.js"
+NODE, BROWSER = shutil.which("node"), shutil.which("chromium") or shutil.which("google-chrome")
+needs_node = pytest.mark.skipif(NODE is None, reason="no node")
+
+
+def answers(network: MarkovNetwork, asked: list[dict[int, list[int]]], level: float = 0.9) -> list[dict]:
+    """Of the page's script, to evidence as states of variables by number."""
+    sizes = [len(network.states[name]) for name in network]
+    weights = [[(v, [float(k in kept) for k in range(sizes[v])]) for v, kept in known.items()] for known in asked]
+    task = json.dumps({"data": explorer_data(network, None, level) | {"level": level}, "asked": weights})
+    command = [NODE, str(HERE / "explorer_answers.cjs"), str(SCRIPT)]
+    done = subprocess.run(command, input=task, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def random_model(seed: int) -> MarkovNetwork:
+    """Two components, an isolated node, factors over thirty orders of magnitude, an impossible cell."""
+    rng = np.random.default_rng(seed)
+    graph = nx.Graph([*nx.cycle_graph(5).edges, (0, 2), ("a", "b")])
+    graph.add_node("alone")
+    sizes = {name: int(rng.integers(2, 5)) for name in graph}
+    cliques = Cliques.from_graph(graph, sizes)
+    theta = rng.normal(0, 12, cliques.n_cells)
+    theta[rng.integers(0, cliques.n_cells)] = -np.inf
+    states = {name: [f"{name}{k}" for k in range(sizes[name])] for name in graph}
+    return MarkovNetwork.from_log_linear(LogLinearModel(cliques, theta), graph, states)
+
+
+@needs_node
+@pytest.mark.parametrize("seed", [0, 1])
+def test_its_answers_are_those_of_exact_inference(seed):
+    network = random_model(seed)
+    names = list(network)
+    asked = [{}, {0: [0]}, {1: [0, 1], 5: [1], 7: [0]}, {k: [1] for k in (0, 2, 3, 6)}]
+    for known, found in zip(asked, answers(network, asked), strict=True):
+        evidence = {names[v]: kept for v, kept in known.items()}
+        model = network.to_log_linear()
+        joint = model.marginal(list(evidence)) if evidence else None
+        if joint is not None:
+            chosen = joint[np.ix_(*evidence.values())]
+            assert found["probability"] == pytest.approx(chosen.sum(), rel=1e-9, abs=1e-300)
+            if not chosen.any():
+                assert "marginals" not in found
+                continue
+        assert found["intervals"] is None
+        for v, name in enumerate(names):
+            if name not in evidence:
+                table = model.marginal([name, *evidence])
+                table = table[np.ix_(range(table.shape[0]), *evidence.values())].reshape(table.shape[0], -1).sum(axis=1)
+                np.testing.assert_allclose(found["marginals"][v], table / table.sum(), atol=1e-12)
+
+
+@needs_node
+def test_its_intervals_are_those_of_the_posterior():
+    network = fitted()
+    names = list(network)
+    known = [{}, {1: [1]}, {0: [1, 2]}, {0: [0], 1: [0], 2: [1]}, {0: [5], 1: [0], 2: [1], 3: [0], 4: [1]}]
+    for asked, found in zip(known, answers(network, known), strict=True):
+        evidence = {
+            names[v]: network.states[names[v]][kept[0]] if len(kept) == 1 else (30, 59) for v, kept in asked.items()
+        }
+        for v, name in enumerate(names):
+            if v not in asked:
+                frame = network.posterior.interval([name], evidence)
+                np.testing.assert_allclose(found["marginals"][v], frame["estimate"], atol=1e-12)
+                np.testing.assert_allclose(found["intervals"][v], frame[["lower", "upper"]], atol=1e-6)
+            else:
+                assert found["intervals"][v] is None
+
+
+@needs_node
+def test_without_probes_intervals_are_quantiles_of_the_draws_and_rules_hold():
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"a": rng.choice(["x", "y", "z"], 900), "b": rng.choice(["p", "q"], 900), "c": "no"})
+    schema = Schema({"a": ["x", "y", "z"], "b": ["p", "q"], "c": ["no", "yes"]}, impossible=["a = x -> b = p"])
+    estimator = CollectiveMAP(epsilon=2.0, state_names=schema).fit(nx.path_graph(["a", "b", "c"]), data)
+    network = estimator.model_
+    network.posterior = estimator.posterior(25, random_state=0)
+    asked = [{0: [0]}, {0: [0], 1: [1]}, {2: [1]}]
+    found = answers(network, asked, 0.8)
+    assert found[1] == {"probability": 0}
+    for known, answer in ((asked[0], found[0]), (asked[2], found[2])):
+        evidence = {list(network)[v]: network.states[list(network)[v]][kept[0]] for v, kept in known.items()}
+        for v, name in enumerate(network):
+            if v not in known:
+                frame = network.posterior.interval([name], evidence, level=0.8)
+                # The page has the draws as float32.
+                np.testing.assert_allclose(answer["intervals"][v], frame[["lower", "upper"]], atol=2e-6)
+
+
+def test_a_page_that_is_too_large_says_what_to_do(monkeypatch):
+    network = fitted()
+    cells = network.posterior.draws.cliques.n_cells
+    monkeypatch.setattr(explorer_module, "MOST_BYTES", 4 * 12 * cells * 4 / 3 + 8 * 2000)
+    with pytest.raises(ValueError, match=r"more than .*: n_draws=1\d would fit, or merge states"):
+        network.explorer("unused.html")
+    monkeypatch.setattr(explorer_module, "MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match="fewer draws, or merge states"):
+        network.explorer("unused.html", n_draws=2)
+    monkeypatch.setattr(explorer_module, "MOST_CELLS", 10)
+    monkeypatch.setattr(explorer_module, "MOST_BYTES", 10**7)
+    with pytest.raises(ValueError, match=r"cliques of .* cells, more than 10"):
+        network.explorer("unused.html")
+    assert not Path("unused.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"n_draws": 1}, "n_draws=1 must be from 2"), ({"n_draws": 99}, "from 2 to"), ({"level": 1.0}, "level=1.0 must")],
+)
+def test_what_cannot_be_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        fitted().explorer("unused.html", **options)
+
+
+def test_draws_are_asked_for_only_where_there_are_any():
+    with pytest.raises(ValueError, match="the model has no posterior"):
+        random_model(0).explorer("unused.html", n_draws=5)
+    approximate = random_model(0)
+    approximate.inference = "loopy"
+    with pytest.raises(ValueError, match="pages need exact inference"):
+        approximate.explorer("unused.html")
+    with pytest.raises(ValueError, match="no factors"):
+        MarkovNetwork([("a", "b")]).explorer("unused.html")
+
+
+def test_labels_are_escaped_and_nothing_is_loaded(tmp_path):
+    network = fitted()
+    network.explorer(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert not re.search(r"(src|href)=\"(?!#)|@import|url\(|https?:", page)
+    data = json.loads(re.search(r'id="model">(.*?)</script>', page, flags=re.DOTALL)[1])
+    assert data["variables"][3]["states"][1] == "<script>alert(1)</script>"
+    # Every control has a name, and answers are announced.
+    for control in re.findall(r"<select [^>]*>", page):
+        name = re.search(r' id="([^"]+)"', control)
+        assert "aria-label=" in control or f'<label for="{name[1]}">' in page
+    assert 'role="status" aria-live="polite"' in page
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium")
+def test_the_page_answers_in_a_browser(tmp_path):
+    network = fitted()
+    network.explorer(tmp_path / "page.html")
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}",
+        "--virtual-time-budget=9000",
+    ]
+    address = (tmp_path / "page.html").as_uri() + "#v1=1&v0=1&v0-to=2"
+    done = subprocess.run([BROWSER, *options, "--dump-dom", address], capture_output=True, text=True, timeout=60)
+    assert 'data-done="intervals"' in done.stdout
+    status = re.search(r'id="status"[^>]*>(.*?)</p>', done.stdout)[1]
+    assert html.unescape(status).startswith("Known: age = [30,45) to [45,60); ill = yes. It holds for ")
+    share = network.query("smoker", {"age": (30, 59), "ill": "yes"}).values[0]
+    card = re.search(r'id="variable-2".*?</article>', done.stdout, flags=re.DOTALL)[0]
+    assert f'<td class="n p">{100 * share:.1f} %</td>' in card
+    assert "alert(1)" in done.stdout

@@ -1,0 +1,209 @@
+"""The report on a model and the comparison of two: what they say, of what, and that they load nothing."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from pgmpy.factors.discrete import DiscreteFactor
+
+from pgmpy_dp import MarkovNetwork, Schema
+from pgmpy_dp.estimators import NaiveMLE
+from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.reporting import comparison_page, report_page
+from pgmpy_dp.reporting.drawing import drawing, edge_rows
+from pgmpy_dp.reporting.words import CITATION, guarantee_words
+from tests.reporting.models import fitted, release
+
+ROOT = Path(__file__).parents[2]
+
+
+def text_of(page: str) -> str:
+    """What a reader reads, without marks and with single blanks."""
+    body = re.sub(r"<(style|script|svg).*?</\1>", " ", page.partition("<body>")[2], flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def section(page: str, name: str) -> str:
+    return text_of("<body>" + re.search(rf'<section id="{name}".*?</section>', page, flags=re.DOTALL)[0])
+
+
+def test_a_report_says_what_it_should():
+    network = fitted()
+    page = report_page(network, release())
+    assert f"{network.privacy.guarantee} under add_remove" in section(page, "guarantee")
+    assert "(1, 1e-09)-DP" in section(page, "guarantee")
+    size = network.posterior
+    assert f"About {size.n_records:,.0f} records" in section(page, "records")
+    assert f"standard deviation of {size.n_records_sd:,.0f}" in section(page, "records")
+    variables = section(page, "variables")
+    for name in network:
+        frame = network.posterior.interval([name])
+        for state, p, low, high in frame.itertuples(index=False):
+            state = "missing" if pd.isna(state) else state
+            assert f"{state} {100 * p:.1f} % {100 * low:.1f} to {100 * high:.1f} %" in variables
+    assert f"median {network.summary('age')[0.5]:.0f} " in variables
+    assert re.search(r"mean (\S+) (\S+) to (\S+) ", variables)
+    mean, low, high = map(float, re.search(r"mean (\S+) (\S+) to (\S+) ", variables).groups())
+    assert low < mean < high
+    graph = section(page, "graph")
+    assert all(f"{u} – {v}" in graph or f"{v} – {u}" in graph for u, v in network.edges)
+    pairs = network.posterior.uncertain_pairs()
+    first = pairs.iloc[0]
+    assert f"{first.variable} – {first.other} {first.error:.4f} {'yes' if first.measured else 'no'}" in section(
+        page, "unsure"
+    )
+    measured = section(page, "measured")
+    assert all(", ".join(scope) in measured for scope in release().scopes)
+    assert "probes" in section(page, "trust")
+    assert CITATION in section(page, "cite")
+
+
+def test_the_citation_is_that_of_the_repository():
+    content = (ROOT / "CITATION.cff").read_text()
+    title, version = re.search(r'^title: "(.*)"', content, re.M)[1], re.search(r"^version: (.*)", content, re.M)[1]
+    assert f"The pgmpy_dp authors. {title}. Version {version}." == CITATION
+
+
+def test_it_has_no_intervals_where_the_model_has_no_posterior():
+    network = fitted()
+    network.posterior = None
+    page = report_page(network)
+    assert "no posterior" in section(page, "variables")
+    assert "interval</th>" not in page
+    assert "does not say" in section(page, "records")
+    assert 'id="measured"' not in page
+
+
+def test_where_the_graph_is_taken_for_the_truth_it_says_so():
+    network = fitted()
+    network.posterior = replace(network.posterior, discrepancy=None)
+    page = report_page(network)
+    assert "take the graph for the truth" in section(page, "trust")
+    assert "graph is taken for the truth" in section(page, "unsure")
+    pairs = network.posterior.uncertain_pairs()
+    assert pairs["measured"].isna().all()
+    assert (pairs["error"] <= fitted().posterior.uncertain_pairs()["error"].max()).all()
+
+
+def test_uncertain_pairs_are_as_the_intervals_say():
+    """Half the sum of E|error| of cells; a cell's interval at 68.3 % is about one standard deviation on each side."""
+    posterior = fitted().posterior
+    pairs = posterior.uncertain_pairs()
+    assert (pairs["error"].diff().dropna() <= 0).all()
+    for row in pairs.iloc[[0, 7, 14]].itertuples():
+        frame = posterior.interval([row.variable, row.other], level=0.683)
+        sd = (frame["upper"] - frame["estimate"]).to_numpy()
+        assert row.error == pytest.approx(sd.sum() / np.sqrt(2 * np.pi), rel=0.2)
+
+
+def test_pages_load_nothing_and_escape_labels(tmp_path):
+    network, other = fitted(), fitted()
+    network.report(tmp_path / "report.html", release=release())
+    network.report(tmp_path / "both.html", compare=other)
+    for file in ("report.html", "both.html"):
+        page = (tmp_path / file).read_text()
+        assert "<script" not in page
+        assert "&lt;script&gt;alert(1)" in page
+        assert not re.search(r"(src|href)=\"(?!#)|@import|url\(|https?:", page)
+        assert "default-src 'none'" in page
+        assert '<html lang="en">' in page
+        targets = re.findall(r'href="#([^"]+)"', page)
+        assert all(f'id="{target}"' in page for target in targets)
+        assert page.count("<h1>") == 1
+        assert len(re.findall(r"<th(?: class=\"[^\"]*\")?>", page)) == 0, "every head of a row or column has a scope"
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "words"),
+    [
+        (PureDP(1.0), "within a factor of about 2.72."),
+        (ApproxDP(1.0, 1e-9), "within a factor of about 2.72, but for an event of probability 1e-09."),
+        (ZCDP(0.1), "0.1-zCDP implies a factor for each delta, among them ("),
+        (ReservedZCDP(0.1, 1e-7), "1e-06)-DP"),
+    ],
+)
+def test_a_guarantee_is_told_in_words(guarantee, words):
+    found = guarantee_words(Privacy(guarantee, Adjacency.REPLACE_ONE, "noise"))
+    assert words in found.sentences[1]
+    assert found.sentences[0].startswith("Neighbours differ in the values of one record")
+    assert not found.warnings
+
+
+def test_what_protects_nobody_is_a_warning():
+    seeded = Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "noise", reproducible=True, unit="patient")
+    assert "NOT PRIVATE" in guarantee_words(seeded).warnings[0]
+    assert "'patient'" in guarantee_words(seeded).sentences[0]
+    assert "set by hand" in guarantee_words(None).warnings[0]
+
+
+def test_a_release_of_another_fit_is_refused():
+    network = fitted()
+    network.privacy = replace(network.privacy, guarantee=ZCDP(0.5))
+    with pytest.raises(ValueError, match="pass its own"):
+        report_page(network, release())
+    with pytest.raises(ValueError, match="tells nothing of a release"):
+        network.report("unused.html", compare=network, release=release())
+    with pytest.raises(ValueError, match=r"level=2 must be between 0 and 1"):
+        fitted().report("unused.html", level=2)
+    assert not Path("unused.html").exists()
+
+
+class TestComparison:
+    def other(self) -> MarkovNetwork:
+        rng = np.random.default_rng(4)
+        data = pd.DataFrame({"ill": rng.choice(["no", "yes"], 500), "smoker": rng.choice(["no", "yes"], 500)})
+        data["region"], data["new"] = rng.choice(list("NSEX"), 500), "a"
+        schema = Schema({"ill": ["no", "yes"], "smoker": ["no", "yes"], "region": list("NSEX"), "new": ["a", "b"]})
+        graph = nx.Graph([("ill", "new")])
+        graph.add_nodes_from(["smoker", "region"])
+        return NaiveMLE(epsilon=2.0, state_names=schema).fit(graph, data).model_
+
+    def test_it_tells_what_differs(self):
+        network, other = fitted(), self.other()
+        page = comparison_page(network, other, ("before", "after"))
+        guarantees = section(page, "guarantee")
+        assert str(network.privacy.guarantee) in guarantees
+        assert str(other.privacy.guarantee) in guarantees
+        only = section(page, "differences")
+        assert 'Variables of before alone: age, school, pay & "so".' in only
+        assert "Variables of after alone: new." in only
+        assert "The states of region differ" in only
+        assert "before alone has W; after alone has X" in only
+        assert "ill – smoker" in only
+        distance = (
+            np.abs(network.marginal(["ill", "smoker"]).values - other.marginal(["ill", "smoker"]).values).sum() / 2
+        )
+        assert f"ill – smoker {distance:.4f}" in section(page, "pairs")
+        shares = [100 * model.marginal(["ill"]).values[1] for model in (network, other)]
+        assert f"yes {shares[0]:.1f} % {shares[1]:.1f} %" in section(page, "variables")
+        assert "intervals, of before." in section(page, "variables")
+
+    def test_a_model_is_no_different_from_itself(self):
+        page = comparison_page(fitted(), fitted())
+        assert "Nothing: they have the same" in section(page, "differences")
+        assert "0.0000 on average" in section(page, "pairs")
+
+    def test_models_with_nothing_in_common_are_refused(self):
+        other = MarkovNetwork([("ill", "new")])
+        other.add_factors(DiscreteFactor(["ill", "new"], [2, 2], np.ones(4)))
+        with pytest.raises(ValueError, match="no variable with the same states in common"):
+            comparison_page(fitted(), other)
+
+
+def test_a_drawing_has_every_node_and_edge_within_its_frame():
+    for network in (fitted(), TestComparison().other()):
+        found = drawing(network, edge_rows(network))
+        assert [node["name"] for node in found["nodes"]] == list(map(str, network))
+        assert len(found["lines"]) == network.number_of_edges()
+        assert all(
+            0 < float(node["x"]) < found["width"] and 0 < float(node["y"]) < found["height"] for node in found["nodes"]
+        )

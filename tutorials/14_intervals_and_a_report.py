@@ -1,0 +1,174 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Intervals, and a report that people can read
+#
+# A model from private records gives a number to every question. This page gives each of them an interval, checks the
+# intervals against records that the fit never saw, and ends with two pages of HTML: a report, and one that answers
+# questions by itself. Everything after step 3 follows from the release and costs nothing.
+#
+# Background: [the report](../docs/report.md), [known limits](../docs/known-limits.md).
+
+# %% tags=["hide-input"]
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+warnings.filterwarnings("ignore", message="`pgmpy", category=FutureWarning)
+warnings.filterwarnings("ignore", message="IProgress not found")
+from pgmpy import config
+
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Schema, learn, preview
+from pgmpy_dp.models.multiple_imputation import combine_synthetic
+
+config.set_show_progress(False)
+here = Path(globals().get("__file__", ".")).resolve()
+ROOT = next(folder for folder in (here, *here.parents) if (folder / "data" / "SOURCES.md").exists())
+OUT = ROOT / "build" / "intervals"
+OUT.mkdir(parents=True, exist_ok=True)
+
+# %% [markdown]
+# ## 1. Declare what is public
+#
+# Eight variables of the census file Adult. 20,000 of its records are the private ones. The others stand in for the
+# population, which is what intervals are about, and are looked at in step 6 only.
+
+# %%
+variables = ["age", "sex", "race", "education", "marital-status", "relationship", "occupation", "income"]
+schema = Schema.from_json(ROOT / "data" / "adult_disc.domain.json").subset(variables)
+everybody = pd.read_csv(ROOT / "data" / "adult_disc.csv.gz", dtype=str, keep_default_na=False)[variables]
+chosen = np.random.default_rng(14).permutation(len(everybody)) < 20_000
+population, records = everybody[~chosen], everybody[chosen]
+print(schema)
+
+# %% [markdown]
+# ## 2. Preview the costs
+#
+# What noise does to a table of two variables under the budget, if all pairs with income were measured. `learn` will
+# choose others.
+
+# %%
+budget = Budget(epsilon=1.0, delta=1e-9)
+print(preview(schema, [(name, "income") for name in variables[:-1]], budget, n=20_000))
+
+# %% [markdown]
+# ## 3. Spend
+#
+# `learn` chooses tables that its model gets wrong. It also keeps 8 % of the budget (`probe_share`) for the *probes*:
+# tables of three variables that are drawn at random, not chosen. They say how wrong the model is where it was not
+# told, and that is what honest intervals rest on.
+
+# %%
+ledger = Ledger(Budget(epsilon=1.0, delta=1e-8))
+network = learn(PrivateTable(records, schema, ledger=ledger), budget)
+print(network.privacy_)
+print(f"{network.n_records_:,.0f} records, sd {network.n_records_sd_:,.0f}")
+
+# %% [markdown]
+# ## 4. Fit the posterior
+#
+# Each draw is a model that the release could have come from too. Fifty take about fifty times as long as one fit. A
+# model that has its posterior keeps it in its file.
+
+# %%
+model = network.model_
+model.posterior = network.posterior(50, random_state=0)
+print(model.posterior)
+
+# %% [markdown]
+# ## 5. Query with intervals
+#
+# Estimates and 90 % intervals of a conditional distribution, and how many records that would be.
+
+# %%
+answer = model.posterior.interval(["income"], {"education": schema["education"][-1]}, counts=True)
+print(answer.round(3).to_string(index=False))
+assert (answer["lower"] <= answer["estimate"]).all()
+assert (answer["estimate"] <= answer["upper"]).all()
+
+# %% [markdown]
+# Which pairs does the model know least about? `error` is an expected total variation. Most of the first ones have no
+# table that was measured, or a table of many cells.
+
+# %%
+unsure = model.posterior.uncertain_pairs()
+print(unsure.head(8).round(4).to_string(index=False))
+
+# %% [markdown]
+# An analysis that the package has no function for: run it on several synthetic data sets, each from a draw of its own,
+# and combine. Here it is the difference in income between women and men.
+
+# %%
+rich = schema["income"][-1]
+
+
+def difference(frame: pd.DataFrame) -> tuple[float, float]:
+    """Share of high incomes of the first sex less that of the second, and the usual variance of that."""
+    parts = [frame.loc[frame["sex"] == sex, "income"] == rich for sex in schema["sex"]]
+    shares = [part.mean() for part in parts]
+    return shares[0] - shares[1], sum(p * (1 - p) / len(part) for p, part in zip(shares, parts, strict=True))
+
+
+sets = model.posterior.sample(20_000, n_sets=20, random_state=0)
+combined = combine_synthetic(*np.array([difference(frame) for frame in sets]).T)
+print(f"{combined.estimate:.4f}, 90 % interval {combined.lower:.4f} to {combined.upper:.4f}")
+single = difference(sets[0])
+print(f"one synthetic data set as if it were real: {single[0]:.4f} ± {1.645 * single[1] ** 0.5:.4f}, too sure")
+assert combined.lower < combined.estimate < combined.upper
+
+# %% [markdown]
+# ## 6. Check
+#
+# How often do intervals cover the others' shares? The held-out records are a sample too, so a 90 % interval is allowed
+# their error on top. Cells in which next to nobody is expected are left out.
+
+# %%
+rng = np.random.default_rng(0)
+hits: dict[str, list[bool]] = {"pairs": [], "triples": [], "given two others": []}
+for _ in range(25):
+    a, b, c = rng.choice(variables, 3, replace=False)
+    for kind, names, given in (("pairs", [a, b], []), ("triples", [a, b, c], []), ("given two others", [a], [b, c])):
+        evidence = dict(population[given].iloc[rng.integers(len(population))])
+        frame = model.posterior.interval(names, evidence)
+        held = population[(population[given] == pd.Series(evidence, dtype=object)).all(axis=1)] if given else population
+        shares = held[names].value_counts(normalize=True)
+        truth = np.array([shares.get(tuple(cell), 0.0) for cell in frame[names].to_numpy()])
+        error = 1.645 * np.sqrt(truth * (1 - truth) / len(held))
+        half = np.hypot(frame["upper"] - frame["estimate"], error)
+        counted = frame["estimate"] > 1e-3
+        hits[kind] += list((np.abs(truth - frame["estimate"]) <= half)[counted])
+covered = pd.Series({kind: np.mean(found) for kind, found in hits.items()}, name="covered by 90 % intervals")
+print(covered.round(2).to_string())
+assert covered["pairs"] > 0.75
+
+# %% [markdown]
+# Intervals hold on average over questions, not for each. Where few records are expected they are as good as the prior.
+# Where one question needs a promise of its own, measure its table: `workload=` and `required_edges=` say what matters.
+#
+# ## 7. Save
+#
+# The model with its posterior, a report to hand over with it, and a page in which everybody can ask. Both pages are
+# single files, which load nothing: open them in a browser. They show what was released, so they may go wherever the
+# model may.
+
+# %%
+model.save(OUT / "model.npz")
+assert MarkovNetwork.load(OUT / "model.npz").posterior is not None
+model.report(OUT / "report.html", release=network.release_)
+model.explorer(OUT / "explore.html")
+less = learn(PrivateTable(records, schema, ledger=Budget(epsilon=0.1, delta=1e-9)), Budget(epsilon=0.1, delta=1e-9))
+model.report(OUT / "budgets.html", compare=less.model_)
+for page in sorted(OUT.glob("*.html")):
+    print(f"{page.name}: {page.stat().st_size / 1e3:,.0f} kB")
+
+# %% [markdown]
+# On the command line: `pgmpy-dp fit ... --draws 50`, then `pgmpy-dp query --counts`, `pgmpy-dp report` and `pgmpy-dp
+# explore`.
