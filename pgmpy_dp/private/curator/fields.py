@@ -49,6 +49,7 @@ LARGEST_REACH = 1 << 20
 
 _PARTS_OF_REGRESSIONS = 1 << 16  # of a record that counts by shares: scores have 12 bits of their own
 _PARTS_OF_GRADIENTS = 1 << 8  # beside 8 bits of the clipping weights
+_LEAST_MULTIPLIER = 0.125
 
 
 def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
@@ -267,8 +268,8 @@ class RegressionPath:
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> SeveralNoisyMax:
             if self._sums is None:
                 codes, weights = shared_codes(curator._data, grid)
+                self._grid = grid  # first: sums in other parts than it says would have too little noise
                 self._sums = GradientSums(codes, layout, curator.adjacency, self._reach, weights)
-                self._grid = grid
             self._moving = True
             self._moved += np.abs(moves)
             gradients = self._sums.after(rows, moves, residual_table(slope, self._reach)).value
@@ -366,7 +367,8 @@ class PseudoLikelihood:
             )
         multiplier = gradient_multiplier(curator.adjacency, curator.cost, checked_share(share))
         noise = Noise("discrete_gaussian", math.nextafter(multiplier * grid.bound, math.inf))
-        parts = share_grid(curator._data, noise.scale, _PARTS_OF_GRADIENTS)
+        # Where there is little noise 64 bits have to hold what 2**32 persons add.
+        parts = share_grid(curator._data, max(noise.scale, grid.bound * _LEAST_MULTIPLIER), _PARTS_OF_GRADIENTS)
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
             codes, counts, weights = curator._distinct_records()
