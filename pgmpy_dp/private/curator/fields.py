@@ -49,7 +49,6 @@ LARGEST_REACH = 1 << 20
 
 _PARTS_OF_REGRESSIONS = 1 << 16  # of a record that counts by shares: scores have 12 bits of their own
 _PARTS_OF_GRADIENTS = 1 << 8  # beside 8 bits of the clipping weights
-_LEAST_MULTIPLIER = 0.125
 
 
 def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
@@ -367,8 +366,7 @@ class PseudoLikelihood:
             )
         multiplier = gradient_multiplier(curator.adjacency, curator.cost, checked_share(share))
         noise = Noise("discrete_gaussian", math.nextafter(multiplier * grid.bound, math.inf))
-        # Where there is little noise 64 bits have to hold what 2**32 persons add.
-        parts = share_grid(curator._data, max(noise.scale, grid.bound * _LEAST_MULTIPLIER), _PARTS_OF_GRADIENTS)
+        parts = share_grid(curator._data, noise.scale, _PARTS_OF_GRADIENTS)
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
             codes, counts, weights = curator._distinct_records()
