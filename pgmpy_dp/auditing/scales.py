@@ -93,9 +93,12 @@ def _of_a_record(request: Request) -> Any:
     return ZCDP(cost.rho / m**2) if isinstance(cost, ZCDP) else PureDP(cost.epsilon / m)
 
 
-def _parts(request: Request) -> int:
-    """In how many parts of a record scores are: those of units that count by shares."""
-    return _SHARE_GRID if getattr(request.curator._data, "rows_per_unit", 1) == "shares" else 1
+def _parts(request: Request, scale: float) -> int:
+    """In how many parts of a record scores are: those of units that count by shares, with noise of at most 2**48."""
+    parts = _SHARE_GRID if getattr(request.curator._data, "rows_per_unit", 1) == "shares" else 1
+    while parts > 1 and parts * scale > 2.0**48:
+        parts //= 2
+    return parts
 
 
 def _tables(request: Request) -> tuple[list[float], list[float]]:
@@ -113,10 +116,12 @@ def _tables(request: Request) -> tuple[list[float], list[float]]:
 
 def _selection(request: Request) -> tuple[list[float], list[float]]:
     (linf,) = SENSITIVITIES[request.operator][str(request.mechanism.exact.adjacency)]
-    share, linf = float(request.share), linf * _parts(request)
+    share = float(request.share)
     if isinstance(request.cost, ZCDP):
-        return [linf / math.sqrt(2.0 * share * request.cost.rho)], [request.mechanism.scale]
-    return [2.0 * linf / (share * request.cost.epsilon)], [request.mechanism.scale]
+        scale = linf / math.sqrt(2.0 * share * request.cost.rho)
+    else:
+        scale = 2.0 * linf / (share * request.cost.epsilon)
+    return [_parts(request, scale) * scale], [request.mechanism.scale]
 
 
 def _edge_votes(request: Request) -> tuple[list[float], list[float]]:
@@ -304,7 +309,10 @@ def _vertices(request: Request) -> tuple[list[float], list[float]]:
             weight += 2 * k if squared else 2 * (k - 1)
         else:
             weight += 4 if squared else 2
-    unit = 4096.0 * min(_parts(request), 2**16)
+    # A path keeps the parts of its first request; how far scores move is compared with the unit that it says.
+    unit, most = request.mechanism.unit, min(_parts(request, 1.0), 2**16)
+    if unit not in [4096.0 * 2**k for k in range(most.bit_length())]:
+        unit = 4096.0 * most
     if squared:
         return [unit * math.sqrt(weight / (2.0 * share * request.cost.rho))], [request.mechanism.scale]
     return [2.0 * unit * weight / (share * request.cost.epsilon)], [request.mechanism.scale]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -83,9 +83,12 @@ class Privacy:
     @classmethod
     def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:
         """The record of a release."""
+        settings = release.public.get("settings")
+        prior = settings.get("prior") if isinstance(settings, Mapping) else None
         return cls(
             *(release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries)),
             release.unit,
+            None if prior is None else cls.from_dict(prior),
             asked=_asked(release),
         )
 
@@ -99,6 +102,12 @@ class Privacy:
         """Of what was asked for; else of `guarantee`. 0 where it has none."""
         said = self.guarantee if self.asked is None else self.asked
         return float(getattr(said, "delta", getattr(said, "eta", 0.0)))
+
+    def resting_on(self, earlier: Privacy | None) -> Privacy:
+        """The same with one more prior, unless it is the one that it has."""
+        if earlier is None or earlier == self.prior:
+            return self
+        return replace(self, prior=earlier if self.prior is None else self.prior.resting_on(earlier))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; see :meth:`from_dict`."""

@@ -98,7 +98,7 @@ class PrivateFit:
         delta is above one over it.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
-        privacy = replace(privacy, prior=self._prior_privacy())
+        privacy = privacy.resting_on(self._prior_privacy())  # of the release's own prior, or of another one
         with nullcontext() if data is None else handed_over(release):
             learned = self._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}

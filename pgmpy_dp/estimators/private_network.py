@@ -173,8 +173,9 @@ class PrivateNetwork(BaseStructureEstimator):
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         prior, limits = given_prior(self), (self.forbidden_edges or (), self.max_clique_cells)
         around = None if prior is None else lambda release: prior.base(release, *limits)
+        rests_on = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
         with budget_bar(type(self).__name__) as progress:
-            return network.run(table, self._settings(), budget, progress, around=around)
+            return network.run(table, self._settings(), budget, progress, around=around, rests_on=rests_on)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)

@@ -5,7 +5,7 @@ The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM"), with candidate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -49,6 +49,7 @@ def run(
     progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
     around: Callable[[Release], LogLinearModel] | None = None,
+    rests_on: Mapping[str, Any] | None = None,
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
@@ -66,6 +67,9 @@ def run(
     around : callable, optional
         From the release of single variables to a prior model in its states, which `refit` then gets as ``base``: a
         function of that release and of what is public or was released before.
+    rests_on : mapping, optional
+        The privacy record of what `around` was learned from, as JSON: the release says it, as
+        ``public["settings"]["prior"]``, for what was selected rests on that too.
 
     Returns
     -------
@@ -146,7 +150,8 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    search = _Search(curator, shares, settings.public(budget), refit, around, settings.random_state)
+    asked = settings.public(budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
+    search = _Search(curator, shares, asked, refit, around, settings.random_state)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()

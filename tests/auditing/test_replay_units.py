@@ -13,6 +13,7 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
+from pgmpy_dp.models.regression_layout import regression_layout
 from pgmpy_dp.private.curator import base, field_moments, fields, gradients, schedule, tables, votes
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data import gradients as data_gradients
@@ -255,3 +256,21 @@ def test_persons_are_made_of_records():
     second = pd.DataFrame({"a": [0, 1, 1]}, dtype=object)
     one, other = of_persons((first, second), 4)
     assert len(one) == 2 and len(other) == 6 and (other[PERSON] == "odd").sum() == 4
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=1e-9), Budget(rho=1e-20)])
+def test_noise_beyond_what_whole_parts_take_is_the_formula_s(budget):
+    """There persons count in larger parts: replay has to know them, or it finds what is not there."""
+
+    def fit(data):
+        table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=budget, unit="who", rows_per_unit="shares")
+        curator = TableCurator(table, budget, what="scores")
+        layout = regression_layout("ising", [2, 2])
+        zero = np.zeros(layout.n_regressions, dtype=int)
+        rows = np.array([columns[columns >= 0][0] for columns in layout.columns])
+        curator.regression_path(layout, 1).vertices(rows, zero, 1.0, Fraction(1, 4))
+        curator.worst_fit([("a",), ("a", "b")], np.zeros(6), Fraction(1, 4))
+
+    data = pd.DataFrame({"a": [0, 1, 1], "b": [1, 1, 0], "who": [0, 0, 1]})
+    report = replay(fit, data, data[data["who"] == 0])
+    assert report.holds and report.requests == 2, report

@@ -174,6 +174,23 @@ class TestPrivacy:
         public = CollectiveMAP(epsilon=1.0, state_names=STATES, prior=before.model_.to_log_linear())
         assert public.fit(MarkovNetwork(PAIRS), data).privacy_.prior is None  # of which nothing is known
 
+    def test_a_release_that_was_chosen_with_a_prior_says_so(self, tmp_path):
+        """Which tables it has depends on the prior's records, whoever learns from it afterwards."""
+        data, asked = records(500, 4), {"state_names": STATES, "n_rounds": 1}
+        first = PrivateNetwork(epsilon=1.0, **asked).fit(data)
+        second = PrivateNetwork(epsilon=0.5, prior=first.model_, **asked).fit(data)
+        assert second.privacy_.total == PureDP(1.5)
+        second.release_.save(tmp_path / "second.npz")
+        for release in (second.release_, Release.load(tmp_path / "second.npz")):
+            assert PrivateNetwork(epsilon=0.5, **asked).fit_release(release).privacy_.total == PureDP(1.5)
+            again = PrivateNetwork(epsilon=0.5, prior=first.model_, **asked).fit_release(release)
+            assert again.privacy_.total == PureDP(1.5)
+            third = PrivateNetwork(epsilon=0.25, prior=release, **asked).fit(data)
+            assert third.privacy_.total == PureDP(1.75)
+        other = PrivateNetwork(epsilon=2.0, **asked).fit(data)
+        both = PrivateNetwork(epsilon=0.5, prior=other.model_, **asked).fit_release(second.release_)
+        assert both.privacy_.total == PureDP(3.5)
+
     def test_what_cannot_be_added_up_is_not(self):
         one = Privacy(PureDP(1.0), "add_remove", "noise")
         other = Privacy(PureDP(1.0), "add_remove", "noise", unit="user", prior=one)

@@ -11,9 +11,11 @@ import pytest
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import contingency
-from pgmpy_dp.private.data.contingency import count, count_all
+from pgmpy_dp.private.data.contingency import count, count_all, weighted_sum
 from pgmpy_dp.private.data.kept_tables import KeptTables
 from pgmpy_dp.private.data.pair_scores import joined_misfit_scores, misfit_scores
+from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, gradient_sum
+from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.sensitive import Sensitive
 
 
@@ -45,6 +47,51 @@ def test_weights_count_as_they_do_one_by_one():
     scopes = [(0, 1), (1, 2), (0, 2), (0, 1, 2)]
     for scope, table in zip(scopes, count_all(codes, [2] * 3, scopes, weights), strict=True):
         np.testing.assert_array_equal(table, count(codes, [2] * 3, scope, weights))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_that_64_bits_do_not_hold_move_no_further_than_others(sign):
+    """With wrapping around one person more of 2**20 parts moved a sum by 2**64."""
+    unit = 1 << 38  # what a record adds
+
+    def total(codes):
+        return sign * unit * codes.sum(axis=0, dtype=np.int64)
+
+    sums = [weighted_sum(total, np.ones((n, 1), dtype=np.int64), np.full(n, 1 << 20)) for n in range(40)]
+    assert all(one.dtype == np.int64 for one in sums)
+    exact = [sign * min(n << 58, 1 << 62) for n in range(40)]
+    assert [int(one[0]) for one in sums] == exact
+
+
+def test_gradients_that_64_bits_do_not_hold_move_no_further_than_others():
+    grid = ResidualGrid(10.0, FieldDesign((40,), ((0,),)))
+
+    def sums(n):
+        """Of n times 2**12 persons of one record each."""
+        codes, counts, shares = np.ones((n, 1), dtype=np.uint8), np.full(n, 4096.0), np.full(n, 1 << 20)
+        return gradient_sum(codes, counts, np.zeros(39), grid, Adjacency.ADD_REMOVE, shares, 1 << 8).value.tolist()
+
+    each = sums(1)
+    largest = max(map(abs, each))
+    assert largest > 1 << 48
+    for n in ((1 << 62) // largest, (1 << 63) // largest + 2, (1 << 64) // largest):
+        assert sums(n) == [max(min(n * one, 1 << 62), -(1 << 62)) for one in each]
+
+
+def test_an_interrupt_leaves_no_table_in_the_place_of_another():
+    class Interrupted(dict):
+        def __setitem__(self, key, value):
+            super().__setitem__(key, value)
+            if key == ("b",):
+                raise KeyboardInterrupt
+
+    kept, exact = KeptTables(), tables([(2,), (3,), (2,)])
+    kept._start = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        kept.add([("a",), ("b",)], exact[:2])
+    kept.add([("c",)], exact[2:])
+    for scope, table in zip([("a",), ("b",), ("c",)], exact, strict=True):
+        assert scope not in kept or kept.table(scope, table.value.shape).value.tolist() == table.value.tolist()
 
 
 def tables(shapes, adjacency=Adjacency.REPLACE_ONE):

@@ -65,6 +65,36 @@ def test_merged_tables_are_sums_of_fine_ones(in_engine):
     assert [v.shape for v in values[:3]] == [v.shape for v in values[3:]] and cells[0].sum() == 650
 
 
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
+    """Codes kept from before the merge are outside the merged states: errors, or clipped gradients beyond the norm."""
+    states = list(range(5))
+    places = dict.fromkeys("ab", [min(state, n_states - 1) for state in states])
+    gradients = []
+    for asked in (False, True):
+        table = PrivateTable(
+            pd.DataFrame({"a": states[-1:], "b": states[-1:]}), dict.fromkeys("ab", states), ledger=Budget(rho=1e15)
+        )
+        curator = TableCurator(table, Budget(rho=1e15), what="a field")
+        if asked:
+            curator.pseudo_likelihood([(0,)], 1.0).gradient(np.zeros(len(states) - 1), Fraction(1, 4))
+        curator.merge(Schema(dict.fromkeys("ab", range(n_states))), places)
+        field = curator.pseudo_likelihood([(0,), (1,)], 1.0)
+        gradients.append(field.gradient(np.zeros(2 * (n_states - 1)), Fraction(1, 4)))
+    assert np.linalg.norm(gradients[0]) > 1e6
+    np.testing.assert_allclose(gradients[1], gradients[0], atol=0.05 * np.abs(gradients[0]).max())
+
+
+def test_parities_are_of_merged_records_whatever_was_asked_before():
+    data = pd.DataFrame({"a": [0] * 50, "b": [0, 1] * 25})
+    table = PrivateTable(data, dict.fromkeys("ab", [0, 1]), ledger=Budget(rho=1e6))
+    curator = TableCurator(table, Budget(rho=1e6), what="parities")
+    single = [(0,), (1,)]
+    before = curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)
+    curator.merge(Schema(dict.fromkeys("ab", [0, 1])), {"a": [1, 0]})
+    assert {before, curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)} == {0, 2}
+
+
 def test_parts_of_merged_records_are_merged():
     curator = curated(records())
     curator.merge(MERGED, PLACES)

@@ -267,8 +267,8 @@ class RegressionPath:
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> SeveralNoisyMax:
             if self._sums is None:
                 codes, weights = shared_codes(curator._data, grid)
+                self._grid = grid  # first: sums in other parts than it says would have too little noise
                 self._sums = GradientSums(codes, layout, curator.adjacency, self._reach, weights)
-                self._grid = grid
             self._moving = True
             self._moved += np.abs(moves)
             gradients = self._sums.after(rows, moves, residual_table(slope, self._reach)).value

@@ -193,6 +193,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
                 "places": [[encode_label(name), found] for name, found in changed.items()],
             }
             self._data, self._kept, self._shapes = self._data._merged(schema, changed), {}, {}
+            self._rows = self._parities = None  # of the states before
 
     def tables(
         self, scopes: Sequence[Sequence[Hashable]], share: Fraction | float, weights: Sequence[float] | None = None

@@ -15,6 +15,7 @@ __all__ = ["add_counts", "count", "count_all", "match_sensitivity", "table_sensi
 _ROWS_ON_DEVICE = 1 << 24
 _BITS_AT_ONCE = 1 << 29
 _WORDS_AT_ONCE = 1 << 17  # of 64 records, in one intermediate array
+_LIMIT = 1 << 62
 _CELLS_BY_BITS = 48  # up to which that is quicker than one pass over indices
 
 
@@ -104,7 +105,8 @@ def weighted_sum(
     Notes
     -----
     One sum for each binary digit of the weights, which is that digit's worth of the records that have it: exact, and at
-    most 21 sums for weights of up to 2**20.
+    most 21 sums for weights of up to 2**20. Where 64 bits would not hold them, as of very many persons, each number is
+    clamped to +-2**62, which moves no two sums further apart; one that wraps around would.
 
     Examples
     --------
@@ -113,12 +115,16 @@ def weighted_sum(
     """
     if weights is None:
         return total(codes)
-    found = total(codes[:0])
+    found, largest = total(codes[:0]), 0.0
     for digit in range(int(weights.max(initial=0)).bit_length()):
         chosen = (weights >> digit) & 1 == 1
         if chosen.any():
-            found = found + (total(codes[chosen]) << digit)
-    return found
+            part = total(codes[chosen])
+            largest += math.ldexp(float(np.abs(part).max(initial=0)), digit)
+            if largest >= _LIMIT:
+                found, part = found.astype(object), part.astype(object)
+            found = found + (part << digit)
+    return found if largest < _LIMIT else np.clip(found, -_LIMIT, _LIMIT).astype(np.int64)
 
 
 def count_all(

@@ -51,7 +51,8 @@ class KeptTables:
                 grown[: self._end] = self._values[: self._end]
                 self._values = grown
             self._values[self._end : end] = table.value.ravel()
-            self._start[scope], self._end = self._end, end
+            start, self._end = self._end, end
+            self._start[scope] = start  # last: after an interrupt none has a place that another is written to
 
     def table(self, scope: Scope, shape: Sequence[int]) -> Sensitive:
         """One of them."""

@@ -29,6 +29,7 @@ PARAMETER_BITS = 14
 LARGEST_BOUND = 1 << 31
 """No clip norm has more units: its square fits 64-bit integers."""
 
+_LARGEST_SUM = 1 << 58  # of 64-bit integers that are added up a few times more
 _LARGEST_PARAMETER = 1 << 7  # parameters beyond +-128 are clamped
 _LARGEST_LOGIT = 20  # beyond it a conditional probability is within exp(-20) of 0 or 1, and taken to be so
 _EXPONENTIAL_BITS = 24
@@ -199,7 +200,8 @@ def gradient_sum(
     the root of an integer below 2**53 and so exact after flooring. Its contribution k G has norm at most `bound`, in
     exact arithmetic: how residuals were rounded does not matter, since Q is made of the rounded ones. Sums of at most
     ``grid.rows_at_once`` records at a time are exact in double precision, in any order; these are added as 64-bit
-    integers, which hold the sum of any number of records below 2**32.
+    integers, or as integers of any length where 64 bits may not hold them (16 million persons by shares can be so
+    many), and each cell is clamped to +-2**62, which moves no two sums further apart; one that wraps around would.
 
     With shares w/2**20 the weight is ``floor(k w parts/2**20)``, so that a record's contribution has norm at most
     ``w/2**20`` of ``parts bound``, and those of a unit together at most that. It is taken in two pieces, multiples of
@@ -207,7 +209,7 @@ def gradient_sum(
     """
     design = grid.design
     placed = design.coefficients(grid.rounded_parameters(theta))
-    total = np.zeros(placed.shape, dtype=np.int64)
+    total, largest = np.zeros(placed.shape, dtype=np.int64), 0.0
     for start, stop in _chunks(counts, grid.rows_at_once):
         features = _features(codes[start:stop], design)
         residuals = _residuals(codes[start:stop], features @ placed, grid)
@@ -218,8 +220,14 @@ def gradient_sum(
             pieces = [(parts, (exact // parts).astype(float)), (1, (exact % parts).astype(float))]
         for unit, piece in pieces:
             weighted = residuals * (piece * counts[start:stop])[:, None]
-            total += unit * (features.T @ weighted).astype(np.int64)
+            added = unit * (features.T @ weighted).astype(np.int64)
+            largest += float(np.abs(added).max(initial=0))
+            if largest >= _LARGEST_SUM:
+                total = total.astype(object)
+            total = total + added
     value = design.gathered(total)
+    if value.dtype == object:
+        value = np.clip(value, -(1 << 62), 1 << 62).astype(np.int64)
     l2 = float(changed_records(adjacency) * parts * grid.bound)
     return Sensitive(value, adjacency, (math.isqrt(max(design.n_parameters, 1)) + 1) * l2, l2, l2)
 
