@@ -51,9 +51,9 @@ class PrivateNetwork(BaseStructureEstimator):
     max_clique_cells : int
         No clique of the junction tree has more cells: bounds time and memory.
     n_rounds : int, optional
-        In how many rounds the budget would be spent if none were larger than the first. Default: as many as the
-        budget, the number of variables and the estimated number of records ask for. Rounds grow once measurements
-        say little new.
+        On how many tables the budget would be spent if none got more than the first. Default: as many as the
+        budget, the number of variables and the estimated number of records ask for. Shares grow once measurements
+        say nothing new. (A round selects one table, and one for each further 16 variables, before it refits.)
     one_way_share : float in (0, 1)
         Share of the budget for single variables.
     selection_share : float in (0, 1), optional
@@ -154,7 +154,7 @@ class PrivateNetwork(BaseStructureEstimator):
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         measured = [scope for scope in release.scopes if len(scope) > 1]
         place = {name: k for k, name in enumerate(release.schema.variables)}
-        pairs = (pair for scope in measured for pair in itertools.combinations(sorted(scope, key=place.get), 2))
+        pairs = (pair for scope in measured for pair in itertools.combinations(sorted(scope, key=place.__getitem__), 2))
         edges = list(dict.fromkeys(pairs))
         graph, model, fitted = network_on_edges(type(self).__name__, release, edges, privacy)
         noisy = noisy_marginals(release, release.schema.variables)
@@ -251,7 +251,9 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
     schema, n = release.schema, noisy.n_records
     own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
     weight = workload_weights(schema, settings.get("workload", ()))
-    rounds = {record["round"]: k for k, record in enumerate(release.public["rounds"])}  # 0 is none: required tables
+    rounds: dict[int, int] = {}  # 0 is none: required tables
+    for k, record in enumerate(release.public["rounds"]):
+        rounds.setdefault(record["round"], k)  # the first selection of a round had all candidates
     last = dict.fromkeys(map(frozenset, itertools.combinations(schema.variables, 2)), max(rounds, default=0))
     last |= {frozenset(map(decode_label, names)): 0 for names in settings["forbidden"]}
     last |= {frozenset(map(decode_label, pair)): k for *pair, k in release.public["unavailable"]}

@@ -1,6 +1,6 @@
-"""Adaptive structure learning: measure the pair of variables that the model so far gets most wrong, and refit.
+"""Adaptive structure learning: measure the variables whose table the model so far gets most wrong, and refit.
 
-The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM") for pairs of variables, with a fit of its own.
+The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM"), with candidates, shares and a fit of its own.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from pgmpy_dp.models.scope_marginals import Scope, admissible
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.plans.network_shares import TUNE, NetworkSettings, NetworkShares, network_shares, select_and_measure
+from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 
@@ -38,7 +37,7 @@ def run(
     progress: Callable[[], None] | None = None,
     refit: Refit = estimate_network,
 ) -> Release:
-    """Release noisy tables of all variables and of pairs chosen one after the other.
+    """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
     Parameters
     ----------
@@ -55,13 +54,13 @@ def run(
     -------
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per measurement, in the order
-        in which they were made; a pair may be measured again. ``public["rounds"]`` has an entry for each of the latter,
-        all of it computed from released and public numbers: ``round`` (0 for a required pair), ``share`` of the budget,
-        ``selection_scale``, ``candidates`` (how many), ``misfit`` and ``change`` (l1 distances in records between what
-        the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
-        table's noise). ``public["unavailable"]`` has the pairs that are not forbidden and could not be
-        selected to the end, as they would have made a clique too large, each with the number of the last round that
-        could (0: none).
+        in which they were made; a set may be measured again. ``public["rounds"]`` has an entry for each of the latter,
+        all of it computed from released and public numbers: ``round`` (0 for a required set), ``share`` of the budget,
+        ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit``
+        and ``change`` (l1 distances in records between what the model before expected and the measured, and the
+        refitted, table) and ``offset`` (the expected l1 norm of the table's noise).
+        ``public["unavailable"]`` has the pairs that are permitted and could not be selected to the end, as they would
+        have made a clique too large, each with the number of the last round that could (0: none).
 
     Raises
     ------
@@ -75,10 +74,12 @@ def run(
     -----
     Privacy
         *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
-        score of a pair e, ``norm1(n_e - round(N mu_e)) - floor(k_e E|noise|)``, moves by at most 1 or 2: given what was
-        released before, everything in it but n_e is public, and it is computed in integers
-        (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). No exact number of records is used: N is the public
-        one or the mean of the noisy tables' sums.
+        score of a set e of the weight w_e, ``w_e (norm1(n_e - round(N mu_e)) - k_e E|noise|)``, moves by at most 1 or 2
+        times the largest weight, which counts as 1: given what was released before, everything in it but n_e is public,
+        and it is computed in integers (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). No exact number of
+        records is used: N is the public one or the mean of the noisy tables' sums. Which sets are candidates is a
+        function of public arguments and of releases (:mod:`pgmpy_dp.plans.network_candidates`), and is decided before
+        any of them is scored.
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
         has the largest rho that dp-accounting converts to it. The one-way tables, the required tables, and in each
@@ -98,10 +99,14 @@ def run(
         table, and one whose records are all outside the schema, are learned from like any other.
 
     The rounds
-        A round starts with ``(1 - one_way_share)/n_rounds`` of the budget. Once a measurement has changed the model's
-        table by no more than noise alone would (``norm1(N mu_new - N mu_old) <= k E|noise|``), rounds get 4 times as
-        much (2 times for a pure budget), and if less than two rounds' budget is left, the next takes it all. The score
-        subtracts what measuring would add in noise, so that large tables are measured only for much.
+        A round selects one set, or one for each 16 variables, no two of them with a pair in common, and then measures
+        them. For each it starts with ``(1 - one_way_share)/n_rounds`` of the budget, n_rounds following the number of
+        records over the noise (:meth:`~pgmpy_dp.plans.network_shares.NetworkShares.start`), and so does the part of it
+        that selects (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
+        (``norm1(N mu_new - N mu_old) <= k E|noise|``, summed), rounds get twice as much, and if less than two rounds'
+        budget is left, the next takes it all. The score subtracts what measuring would add in noise, so that large
+        tables are measured only for much; sets of three and more whose noise would be expected to exceed the number of
+        records are no candidates.
 
     Examples
     --------
@@ -109,8 +114,8 @@ def run(
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(rho=1.0))
     >>> release = run(table, NetworkSettings(n_rounds=3), Budget(rho=1.0))
-    >>> release.scopes[:4], str(release.guarantee), str(table.ledger.left)
-    ((('a',), ('b',), ('c',), ('a', 'b')), '1-zCDP', '0-zCDP')
+    >>> release.scopes[:3], str(release.guarantee), str(table.ledger.left)
+    ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
     budget = require_table_and_budget(table, budget, by_shares=True)
     shares = network_shares(table.schema, table.adjacency, settings, budget)
@@ -126,12 +131,12 @@ def run(
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
-        share, number = shares.start(search.n_records), 0
+        share, number = shares.start(search.n_records), 0  # of one table
         while curator.left > 0:
             number += 1
-            spent = curator.left if curator.left < 2 * share else share
-            if not search.measure_worst(number, spent):
-                share *= TUNE["factor"] if isinstance(shares.cost, ZCDP) else 2  # a measurement said little new
+            spent = share * shares.in_a_round
+            if not search.measure_worst(number, curator.left if curator.left < 2 * spent else spent):
+                share *= 2  # the measurements said nothing new
             if progress is not None:
                 progress()
     return search.release()
@@ -173,19 +178,28 @@ class _Search:
             facts = {"round": 0, "share": float(share), "selection_scale": None, "candidates": n}
             self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
 
-    def measure_worst(self, number: int, share: Fraction) -> bool:
-        """One round: select a set, measure it, refit. Whether that changed its table by more than noise would."""
-        shares = self.shares
+    def measure_worst(self, number: int, spent: Fraction) -> bool:
+        """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
+        chosen: list[Scope] = []
+        facts: list[dict[str, Any]] = []
+        shares, share = self.shares, spent / self.shares.in_a_round
         allowed = self._candidates(number, share)
         selecting = share * shares.selecting(share, self.n_records, len(allowed))
-        measuring = share - selecting
-        noise, scale = shares.expected_noise(measuring), misfit_scale(shares.adjacency, shares.cost, selecting)
-        expected = self.fit.expected_tables(allowed)
-        offsets, weights = [table.size * noise for table in expected], [self.sets.weight(scope) for scope in allowed]
-        place = self.curator.worst_fit(self._named(allowed), expected, selecting, offsets, weights)
-        facts = {"round": number, "share": float(share), "selection_scale": scale, "candidates": len(allowed)}
-        self._measure([allowed[place]], measuring, [facts | {"weight": weights[place], "heaviest": max(weights)}])
-        return self.rounds[-1]["change"] > TUNE["grow"] * self.rounds[-1]["offset"]
+        noise, scale = shares.expected_noise(share - selecting), misfit_scale(shares.adjacency, shares.cost, selecting)
+        expected = dict(zip(allowed, self.fit.expected_tables(allowed), strict=True))
+        while allowed and len(chosen) < shares.in_a_round:
+            tables, weights = [expected[scope] for scope in allowed], [self.sets.weight(scope) for scope in allowed]
+            offsets = [table.size * noise for table in tables]
+            place = self.curator.worst_fit(self._named(allowed), tables, selecting, offsets, weights)
+            weight = {"weight": weights[place], "heaviest": max(weights)}
+            facts.append({"round": number, "selection_scale": scale, "candidates": len(allowed), **weight})
+            chosen.append(allowed[place])
+            # What shares a pair with a set that is measured anyway waits for the next round, which knows more.
+            allowed = [scope for scope in allowed if len(set(scope).intersection(chosen[-1])) < 2]
+        measuring = spent - selecting * len(chosen)
+        self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
+        made = self.rounds[-len(chosen) :]
+        return sum(record["change"] for record in made) > sum(record["offset"] for record in made)
 
     def _candidates(self, number: int, share: Fraction) -> list[Scope]:
         """What a round can choose from: what keeps the junction tree small."""

@@ -93,7 +93,7 @@ class Candidates:
         if there are at most so many; else those that are connected by measured pairs. The smallest come first, and no
         more than 5,000 of them and 10**7 cells.
         """
-        edges = {pair for scope in measured for pair in itertools.combinations(sorted(scope), 2)}
+        edges: set[Scope] = {pair for scope in measured for pair in itertools.combinations(sorted(scope), 2)}
         most = min(self.max_cells, most_cells)
         found: list[Scope] = []
         for order in range(3, min(self.max_order, len(self.sizes)) + 1):

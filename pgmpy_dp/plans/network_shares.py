@@ -40,13 +40,12 @@ Workload = tuple[tuple[tuple[Hashable, ...], float], ...]
 
 _MOST_CELLS = 10**8  # of all tables of pairs together, 8 bytes each
 MOST_IN_A_SET = 8
-MOST_SELECTION = Fraction(2, 5)
-TUNE = {
-    "grow": 1.0,
-    "factor": 4,
-    "rounds": lambda p, strength, cost: 4 * p,
-    "selection": lambda off, cost: 0.1,
-}
+
+_LEAST_SELECTION, _MOST_SELECTION = Fraction(1, 10), Fraction(7, 20)
+_CLOSE = 0.37  # of the records: how far from the best a choice may be
+_PRECISE = 5_000.0  # of `NetworkShares.strength`, above which there are more rounds
+_MOST_ROUNDS = 8  # times the usual ones
+_VARIABLES_A_TABLE = 16
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class NetworkSettings(SeededSettings):
     max_clique_cells : int, default 50,000
         No clique of the junction tree of all measured tables has more cells.
     n_rounds : int, optional
-        In how many rounds the budget would be spent if no round were larger than the first. Default: as many as
+        On how many tables the budget would be spent if none got more than the first. Default: as many as
         :meth:`NetworkShares.start` says.
     one_way_share : float in (0, 1), default 0.1
         Share of the budget for the tables of single variables.
@@ -120,7 +119,8 @@ class NetworkShares:
     each_required : Fraction
         For each required table.
     first_round : Fraction
-        For the first round at least, 0 if there is nothing to select from. The rounds get all that is left.
+        For each table of the first round at least, 0 if there is nothing to select from. The rounds get all that is
+        left.
     n_rounds : int or None
         What was asked for.
     selection : Fraction
@@ -147,29 +147,44 @@ class NetworkShares:
         """What the rounds have together."""
         return 1 - self.one_way - len(self.required) * self.each_required if self.candidates else Fraction(0)
 
+    @property
+    def in_a_round(self) -> int:
+        """How many tables a round selects before it measures them and fits: one for each 16 variables, at least one."""
+        return max(len(self.sizes) // _VARIABLES_A_TABLE, 1)
+
     def start(self, n_records: float) -> Fraction:
-        """Share of the first round, when there are about so many records."""
+        """Share of each table of the first round, when there are about so many records.
+
+        What was asked for; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
+        records are known precisely: then a smaller share tells as much, and more tables find more.
+        """
         if self.n_rounds is not None or not self.first_round:
             return self.first_round
-        return self.rounds / TUNE["rounds"](len(self.sizes), self.strength(n_records), self.cost)
+        more = min(max((self.strength(n_records) / _PRECISE) ** 0.5, 1.0), _MOST_ROUNDS)
+        return self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * more)
 
     def strength(self, n_records: float) -> float:
         """Records over the noise of a cell that a table would have if it got the whole budget."""
         return n_records / self.expected_noise(Fraction(1))
 
     def selecting(self, share: Fraction, n_records: float, n_candidates: int) -> Fraction:
-        """Part of a round's share that selects, of about so many records and of so many candidates."""
+        """Part of a round's share that selects, of about so many records and of so many candidates.
+
+        What was asked for; else as much as keeps the expected distance of the choice from the best, ``s log K`` with
+        the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
+        the budget times the squared records, and stays between 10 and 35 %.
+        """
         if self.fixed:
             return self.selection
-        # Of the whole share: how far the choice would be from the best, in expectation.
-        off = math.log(n_candidates + 1) * misfit_scale(self.adjacency, self.cost, share) / n_records
-        wanted = TUNE["selection"](off, self.cost)
-        return Fraction(min(max(round(1000 * wanted), 1), round(1000 * float(self.selection))), 1000)
+        if_all = math.log(n_candidates + 1) * misfit_scale(self.adjacency, self.cost, share) / n_records
+        wanted = (if_all / _CLOSE) ** (2 if isinstance(self.cost, ZCDP) else 1)
+        return min(max(Fraction(round(1000 * min(wanted, 1.0)), 1000), _LEAST_SELECTION), self.selection)
 
     @property
     def pair_noise(self) -> float:
         """Expected absolute value of the noise in a cell of tables of pairs; 1 where there are none."""
-        share = self.rounds / _usual_rounds(self.cost, len(self.sizes)) * Fraction(9, 10) or self.each_required
+        n_rounds = self.n_rounds or _usual_rounds(self.cost, len(self.sizes))
+        share = self.rounds / n_rounds * (1 - _LEAST_SELECTION) or self.each_required
         return self.expected_noise(share) if share else 1.0
 
     @property
@@ -232,7 +247,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
             "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
         )
     cost = cost_of(budget)
-    n_rounds = settings.n_rounds or _most_rounds(cost, len(sizes))
+    n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, len(sizes))
     one_way = Fraction(settings.one_way_share) if candidates else Fraction(1)
     rest = 1 - one_way
     if set(candidates) <= set(required):  # a public graph: nothing to look for
@@ -253,22 +268,18 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         each,
         first,
         settings.n_rounds,
-        Fraction(settings.selection_share or MOST_SELECTION),
+        Fraction(settings.selection_share or _MOST_SELECTION),
         settings.selection_share is not None,
     )
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
     if first:
-        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else Fraction(1, 1000)))
+        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made
 
 
 def _usual_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:
     return (4 if isinstance(cost, ZCDP) else 2) * n_variables
-
-
-def _most_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:
-    return 8 * _usual_rounds(cost, n_variables)
 
 
 def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
@@ -308,7 +319,7 @@ def checked_workload(argument: str, sets: Any) -> Workload:
 
 def workload_weights(schema: Schema, encoded: Iterable[tuple[list, float]]) -> Callable[[Iterable[Hashable]], float]:
     """The weight of a set of names under the workload that a release was made for."""
-    released = [([decode_label(name) for name in wanted], float(weight)) for wanted, weight in encoded]
+    released = [(tuple(decode_label(name) for name in wanted), float(weight)) for wanted, weight in encoded]
     scopes = _positions(schema, "workload", [names for names, _ in released])
     sets = Candidates((), 2, 0, (), {frozenset(s): w for s, (_, w) in zip(scopes, released, strict=True)})
     return lambda names: sets.weight([schema.variables.index(name) for name in names])

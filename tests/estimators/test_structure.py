@@ -281,6 +281,38 @@ class TestNetwork:
         assert errors["error_bound"].is_monotonic_decreasing
         assert errors["error_bound"].between(0, 0.2).all()
 
+    def test_nearly_exact_tables_give_the_triples_that_pairs_do_not(self):
+        data = records(20_000)
+        rng = np.random.default_rng(3)
+        rain, wet = rng.integers(0, 2, (2, len(data)))
+        for name, codes in (("rain", rain), ("wet", wet), ("coin", rain ^ wet ^ (rng.random(len(data)) < 0.1))):
+            data[name] = np.array(STATES[name], dtype=object)[codes]
+        names = ["rain", "wet", "coin"]
+        exact = data.groupby(names).size().reindex(pd.MultiIndex.from_product([STATES[name] for name in names]))
+        truth = exact.fillna(0).to_numpy().reshape([len(STATES[name]) for name in names]) / len(data)
+        wrong = {}
+        for order in (2, 3):
+            estimator = PrivateNetwork(rho=1e4, state_names=STATES, max_order=order).fit(data)
+            wrong[order] = 0.5 * np.abs(estimator.model_.marginal(names).values - truth).sum()
+            own = estimator.errors_[estimator.errors_["measured"]]
+            pairs = {frozenset(p) for names in estimator.report_["variables"] for p in itertools.combinations(names, 2)}
+            assert set(map(frozenset, zip(own["first"], own["second"], strict=True))) == pairs == edges(estimator)
+            assert set(map(frozenset, estimator.edge_scores_)) == pairs
+            for first, second, bound in zip(own["first"], own["second"], own["error_bound"], strict=True):
+                table = pd.crosstab(data[first], data[second], normalize=True).reindex(
+                    index=STATES[first], columns=STATES[second], fill_value=0.0
+                )
+                found = estimator.model_.marginal([first, second]).values
+                assert 0.5 * np.abs(found - table.to_numpy()).sum() < bound + 1e-3
+        assert wrong[3] < 0.002 < 0.3 < wrong[2]
+
+    def test_what_a_workload_leaves_out_is_unknown(self):
+        estimator = PrivateNetwork(rho=1.0, state_names=STATES, workload={("rain", "wet", "mood"): 1.0}).fit(records())
+        assert not estimator.graph_.degree("coin")
+        bounds = estimator.errors_.set_index(["first", "second"])["error_bound"]
+        assert {name for pair in bounds.index[bounds.isna()] for name in pair} == set(STATES)
+        assert bounds.isna().sum() == 3 and all("coin" in pair for pair in bounds.index[bounds.isna()])
+
     def test_public_edges(self):
         estimator = PrivateNetwork(
             rho=1.0, state_names=STATES, required_edges=[("coin", "rain")], forbidden_edges=[("wet", "rain")]

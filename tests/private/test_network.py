@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
-from pgmpy_dp.plans import network
+from pgmpy_dp.plans import network, network_candidates
 from pgmpy_dp.plans.network import NetworkSettings, run
+from pgmpy_dp.plans.network_candidates import Candidates
+from pgmpy_dp.plans.network_shares import network_shares
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import tables
@@ -23,6 +25,7 @@ from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Release, Sensitive
+from pgmpy_dp.schema import Schema
 from tests.private import audit
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
@@ -162,6 +165,25 @@ class TestChoices:
         pairs = run(private(data), NetworkSettings(n_rounds=4, max_order=2), budget)
         assert max(map(len, pairs.scopes)) == 2
 
+    def test_of_many_variables_a_round_measures_several_sets_without_a_common_pair(self):
+        rng = np.random.default_rng(2)
+        common = rng.integers(0, 2, 400)
+        data = pd.DataFrame({f"v{k}": np.where(rng.random(400) < 0.8, common, 1 - common) for k in range(48)})
+        states = {name: [0, 1] for name in data}
+        calls = []
+        release = run(
+            private(data, states=states),
+            NetworkSettings(n_rounds=9, max_order=2),
+            Budget(rho=0.5),
+            lambda: calls.append(1),
+        )
+        rounds = [record["round"] for record in release.public["rounds"]]
+        assert len(rounds) == 3 * len(calls) and rounds == sorted(rounds)
+        for number in set(rounds):
+            together = [scope for scope, k in zip(release.scopes[48:], rounds, strict=True) if k == number]
+            assert len(set(together)) == 3
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove")) / 0.5 <= 1
+
     def test_forbidden_sets_are_never_measured(self):
         banned = [("c", "a"), ("b", "c", "d")]
         release = run(private(), NetworkSettings(forbidden=banned, max_order=4), Budget(rho=100.0))
@@ -179,7 +201,7 @@ class TestChoices:
             assert run(private(), settings, Budget(rho=10.0)).scopes[4] == first
 
     def test_rounds_grow_once_nothing_new_is_found(self):
-        release = run(private(), NetworkSettings(), Budget(rho=1.0))
+        release = run(private(), NetworkSettings(), Budget(rho=0.005))
         shares = [record["share"] for record in release.public["rounds"]]
         assert shares == sorted(shares)
         assert shares[0] == pytest.approx(0.9 / 16)
@@ -352,6 +374,95 @@ def selection_law(scores, scale, gumbel):
             density = density * -np.expm1(-(t - other) / scale)
         chances.append(np.trapezoid(density, t))
     return np.log(chances)
+
+
+class TestCandidates:
+    @pytest.mark.parametrize(("most", "inside"), [(10, "all"), (8, "an edge"), (3, "connected")])
+    def test_where_all_are_too_many_those_beside_what_is_measured(self, most, inside, monkeypatch):
+        monkeypatch.setattr(network_candidates, "_MOST_SETS", most)
+        sets = Candidates((2,) * 5, 3, 100, (), {})
+        edges = {(0, 1), (1, 3)}
+        found = sets.larger([(1, 0), (3, 1), (4,)], 100.0)
+        wanted = {
+            "all": list(itertools.combinations(range(5), 3)),
+            "an edge": [(0, 1, 2), (0, 1, 3), (0, 1, 4), (1, 2, 3), (1, 3, 4)],
+            "connected": [(0, 1, 3)],
+        }[inside]
+        assert found == wanted
+        assert inside == "all" or all(edges & set(itertools.combinations(scope, 2)) for scope in found)
+        assert sets.larger([], 100.0) == (wanted if inside == "all" else [])
+
+    def test_a_measured_triple_is_three_edges_and_larger_orders_grow_along_them(self, monkeypatch):
+        monkeypatch.setattr(network_candidates, "_MOST_SETS", 4)
+        sets = Candidates((2,) * 6, 4, 100, (), {})
+        assert [scope for scope in sets.larger([(0, 2, 4), (4, 5)], 100.0) if len(scope) == 4] == [(0, 2, 4, 5)]
+
+    def test_large_and_forbidden_tables_are_left_out(self, monkeypatch):
+        sets = Candidates((2, 3, 4, 5), 4, 30, (frozenset({0, 1}),), {})
+        assert sets.larger([], 1e9) == []  # 60, 40 and 120 cells, and the forbidden ones
+        sets = Candidates((2, 3, 4, 5), 4, 60, (frozenset({0, 1}),), {})
+        assert sets.larger([], 1e9) == [(0, 2, 3), (1, 2, 3)] and sets.larger([], 59.5) == [(0, 2, 3)]
+        assert sets.pairs == sets.allowed == ((0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+        monkeypatch.setattr(network_candidates, "_MOST_CELLS", 50)
+        assert sets.larger([], 1e9) == [(0, 2, 3)]
+
+    def test_a_workload_of_sets_in_a_large_schema_is_searched_whole(self):
+        sets = Candidates((2,) * 500, 3, 100, (), {frozenset({3, 7, 400, 499}): 2.0, frozenset({3, 7}): 0.5})
+        assert len(sets.larger([], 100.0)) == 4 and len(sets.pairs) == 6
+        assert sets.weight((3, 7, 499)) == 2 * 3 + 0.5 * 2 and sets.weight((7, 400)) == 4.0 and not sets.weight((1, 2))
+
+
+class TestShares:
+    """Of rounds that follow the budget, the number of records and of candidates."""
+
+    @staticmethod
+    def shares(budget, p=6, adjacency="add_remove", **settings):
+        schema = Schema({f"v{k}": [0, 1] for k in range(p)})
+        return network_shares(schema, Adjacency(adjacency), NetworkSettings(**settings), budget)
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_never_exceed_the_budget(self, seed):
+        rng = np.random.default_rng(seed)
+        budget = BUDGETS[seed % 3] if seed % 2 else Budget(rho=float(10 ** rng.uniform(-4, 1)))
+        settings = {"one_way_share": rng.uniform(0.01, 0.99)}
+        if rng.random() < 0.5:
+            settings |= {"n_rounds": int(rng.integers(1, 99)), "selection_share": rng.uniform(0.01, 0.99)}
+        if rng.random() < 0.5:
+            settings["required"] = [("v0", "v1"), ("v1", "v2", "v3")]
+        shares = self.shares(budget, adjacency=("add_remove", "replace_one")[seed % 2], **settings)
+        n = float(10 ** rng.uniform(0, 8))
+        left = 1 - shares.one_way - len(shares.required) * shares.each_required
+        assert left == shares.rounds > 0
+        share = shares.start(n)
+        assert 0 < shares.first_round <= share <= left
+        while left > 0:
+            spent = left if left < 2 * share else share
+            selecting = spent * shares.selecting(spent, n, int(rng.integers(1, 5000)))
+            assert 0 < selecting < spent
+            left -= spent
+            share *= 1 + int(rng.integers(2))
+        assert left == 0
+
+    def test_what_selects_grows_with_candidates_and_falls_with_records_and_budget(self):
+        for weak, strong in ((Budget(rho=1e-4), Budget(rho=1e-3)), (Budget(epsilon=0.1), Budget(epsilon=0.4))):
+            parts = [
+                shares.selecting(shares.first_round * 8, n, count)
+                for shares, n, count in (
+                    (self.shares(strong), 1e6, 10),
+                    (self.shares(weak), 8e3, 20),
+                    (self.shares(weak), 8e3, 60),
+                    (self.shares(weak), 1e2, 1000),
+                )
+            ]
+            assert parts[0] == Fraction(1, 10) and parts[-1] == Fraction(7, 20)
+            assert parts == sorted(parts) and parts[1] < parts[2]
+        assert self.shares(weak, selection_share=0.5).selecting(Fraction(1, 9), 1e6, 10) == Fraction(1, 2)
+
+    def test_precise_records_have_more_rounds(self):
+        shares = self.shares(Budget(rho=0.5))
+        starts = [shares.start(n) for n in (1, 4000, 1e5, 1e7)]
+        assert starts[0] == starts[1] == shares.rounds / 24 > starts[2] > starts[3] == shares.first_round
+        assert self.shares(Budget(rho=0.5), n_rounds=5).start(1e7) == shares.rounds / 5
 
 
 class TestWeights:

@@ -119,7 +119,7 @@ def count_all(codes: np.ndarray, cardinalities: Sequence[int], scopes: Sequence[
         return [count(codes, cardinalities, scope) for scope in scopes]
     starts = range(0, len(codes), _ROWS_AS_BITS)
     parts = [_by_bits(codes[k : k + _ROWS_AS_BITS], cardinalities, small) for k in starts]
-    found = {scope: sum(part[scope] for part in parts) for scope in small} if parts else {}
+    found = {scope: np.sum([part[scope] for part in parts], axis=0) for scope in small} if parts else {}
     return [found[tuple(scope)] if tuple(scope) in found else count(codes, cardinalities, scope) for scope in scopes]
 
 
