@@ -238,7 +238,8 @@ def _of_model(row: dict | None) -> str:
 def _of_records(row: dict | None) -> str:
     if row is None or "records_pairs" not in row:
         return ""
-    return f"{row['records_pairs']:.4f} / {row['records_triples']:.4f} / {row['auc']:.3f}"
+    auc = f"{row['auc']:.3f}" if "auc" in row else ""
+    return f"{row['records_pairs']:.4f} / {row['records_triples']:.4f} / {auc}"
 
 
 def _of_time(row: dict | None) -> str:

@@ -94,7 +94,7 @@ def classifier_auc(synthetic: np.ndarray, unseen: np.ndarray, table: Table, seed
     chosen = np.random.default_rng(seed).permutation(len(synthetic))[:_RECORDS]
     x, y = synthetic[chosen][:, others], synthetic[chosen, target]
     states = [k for k in np.unique(unseen[:, target]) if (unseen[:, target] != k).any()]
-    if len(np.unique(y)) == 1:
+    if len(np.unique(y)) == 1 or not states:
         return 0.5
     classifier = HistGradientBoostingClassifier(
         max_iter=40,
