@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PACKAGE_INSTALLED := $(VENV)/.installed-package
 INSTALLED := $(VENV)/.installed
 DOCS_INSTALLED := $(VENV)/.installed-docs
 # The package works on small dense tables: BLAS threads only get in each other's way.
@@ -10,7 +11,7 @@ RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 # A worker that is done takes over half of what another has left. Until then each makes the fixtures of its files alone.
 PYTEST := -m pytest -n auto --dist worksteal
 
-.PHONY: help install demo test test-all test-kernel test-lowest test-spark package study compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
+.PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark package study compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
@@ -18,6 +19,7 @@ help:
 	@echo "make test-all     the same with larger sizes, and every attack of the audit"
 	@echo "make test-kernel  what computes, on another machine's arithmetic kernels             make test-kernel KERNEL=Nehalem"
 	@echo "make test-lowest  the same as make test, on the oldest supported dependencies"
+	@echo "make test-readers odd cells and neighbours in every reader, on the oldest and the newest supported versions"
 	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (an environment of its own, build/spark)"
 	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
@@ -34,10 +36,15 @@ help:
 
 install: $(INSTALLED)
 
-# The stamp is newer than what decides its contents, so a second run installs nothing.
-$(INSTALLED): pyproject.toml constraints.txt
+# What using the package takes, and no tools of ours: 0.8 GB, a third of what tests take. The stamp is newer than what
+# decides its contents, so a second run installs nothing.
+$(PACKAGE_INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pgmpy_dp needs python >= 3.11, got " + sys.version)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e .
+	@touch $@
+
+$(INSTALLED): $(PACKAGE_INSTALLED)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
 	@touch $@
@@ -47,7 +54,7 @@ $(DOCS_INSTALLED): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs,plot,duckdb]'
 	@touch $@
 
-demo: $(INSTALLED)
+demo: $(PACKAGE_INSTALLED)
 	$(RUN) tutorials/01_first_private_network.py
 
 test: $(INSTALLED)
@@ -70,6 +77,12 @@ test-lowest:
 	@test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[test]'
 	OMP_NUM_THREADS=1 build/lowest/bin/python $(PYTEST) $(ARGS)
+
+# What a cell means must not depend on the version of a reader: pandas, polars, pyarrow and DuckDB, at both ends.
+READERS := tests/private/test_odd_cells.py tests/private/test_units.py tests/auditing/test_replay_readers.py
+test-readers: $(INSTALLED)
+	$(RUN) $(PYTEST) -m 'slow or not slow' $(READERS)
+	@$(MAKE) --no-print-directory test-lowest ARGS="-m 'slow or not slow' $(READERS)"
 
 # A third environment: Spark is 400 MB, and needs Java.
 test-spark:
@@ -123,6 +136,7 @@ screenshots: $(DOCS_INSTALLED)
 nightly: $(INSTALLED)
 	$(RUN) -m benchmarks.replays --pairs 600 --seed $$(date +%Y%m%d) $(ARGS)
 	HYPOTHESIS_PROFILE=thorough $(RUN) $(PYTEST) -m 'slow or not slow' tests/auditing/test_replay_readers.py
+	@$(MAKE) --no-print-directory test-readers VENV=$(VENV)
 	@mkdir -p build
 	$(RUN) -m benchmarks.replays --coverage build/replay-coverage.md
 	$(MAKE) --no-print-directory mutants VENV=$(VENV)

@@ -37,11 +37,10 @@ from tqdm import tqdm
 from benchmarks.adult import EDGES, load_adult
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import CollectiveMAP, PrivateChowLiu, PrivateNetwork
-from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import maximum_likelihood
-from pgmpy_dp.models.network_estimate import pair_marginals
+from pgmpy_dp.models.scope_marginals import ScopeMarginals
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0)
@@ -223,10 +222,8 @@ def _tables(codes: np.ndarray, sizes: list[int]) -> dict[tuple[int, int], np.nda
 def _errors(model: LogLinearModel, codes: np.ndarray) -> dict[tuple, float]:
     """Total variation between the model and the records on each pair of variables."""
     own = model.cliques
-    scopes = (*((name,) for name in own.variables), *own.scopes)
-    cliques = Cliques(own.variables, own.cardinalities, scopes)
-    theta = np.concatenate([np.zeros(sum(own.cardinalities)), model.theta])
-    fitted = pair_marginals(SumProduct(cliques), theta)
+    pairs = list(itertools.combinations(range(len(own.variables)), 2))
+    fitted = dict(zip(pairs, ScopeMarginals(own, model.theta).tables(pairs), strict=True))
     return {
         (own.variables[i], own.variables[j]): float(0.5 * np.abs(table / len(codes) - fitted[i, j]).sum())
         for (i, j), table in _tables(codes, list(own.cardinalities)).items()

@@ -23,6 +23,7 @@ _HOME = {
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
     "TextFile": "pgmpy_dp.private.data.text_file",
+    "VariableElimination": "pgmpy_dp.estimators.elimination",
     "check_schema": "pgmpy_dp.estimators.schema_check",
     "discover": "pgmpy_dp.estimators.discovery",
     "learn": "pgmpy_dp.estimators.private_network",
@@ -45,6 +46,7 @@ __all__ = [
     "Release",
     "Schema",
     "TextFile",
+    "VariableElimination",
     "__version__",
     "check_schema",
     "discover",
@@ -55,6 +57,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from pgmpy_dp.estimators.elimination import VariableElimination
     from pgmpy_dp.estimators.few_records import FewRecordsWarning
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.preview import preview

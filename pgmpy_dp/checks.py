@@ -1,4 +1,4 @@
-"""Checks of what users pass; imports nothing of the package."""
+"""Checks of what users pass, and of what is installed; imports nothing of the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_integer", "checked_number", "exact_fraction", "require_choice", "require_flag"]
+__all__ = [
+    "checked_integer",
+    "checked_number",
+    "exact_fraction",
+    "missing_package",
+    "require_choice",
+    "require_flag",
+    "require_given",
+]
+
+
+_INSTALL = {
+    # Without the index pip takes the build for NVIDIA's GPUs, of more than 2 GB.
+    "torch": "pip install torch --index-url https://download.pytorch.org/whl/cpu (for a GPU: pip install torch)",
+    "matplotlib": "pip install matplotlib",
+}
 
 
 def checked_number(name: str, value: object, *, positive: bool, below_one: bool = False) -> float:
@@ -51,6 +66,15 @@ def require_choice(name: str, value: object, allowed: Sequence[str]) -> None:
         raise ValueError(f"{name}={value!r} is not supported; use one of {tuple(allowed)}")
 
 
+def require_given(name: str, value: object, what: str) -> None:
+    """ValueError for a public number that was not given, with what it is."""
+    if value is None:
+        raise ValueError(
+            f"{name}=None: pass {what}, from what is publicly known; never one computed from the records, which would "
+            "not be private"
+        )
+
+
 def require_flag(name: str, value: object) -> None:
     """TypeError naming the argument for anything but a truth value."""
     if not isinstance(value, bool | np.bool_):
@@ -71,3 +95,15 @@ def exact_fraction(value: Any) -> Fraction:
     """
     exact = Fraction(value)
     return Fraction(int(exact.numerator), int(exact.denominator))
+
+
+def missing_package(package: str, what: str, instead: str = "") -> ImportError:
+    """The error of `what` needs `package`: how to install it, or what to do instead.
+
+    Examples
+    --------
+    >>> missing_package("matplotlib", "plots")
+    ImportError('plots need matplotlib, which is not installed: pip install matplotlib')
+    """
+    verb = "need" if what.endswith("s") else "needs"
+    return ImportError(f"{what} {verb} {package}, which is not installed: {_INSTALL[package]}{instead}")

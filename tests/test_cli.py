@@ -80,6 +80,35 @@ def test_a_session(folder):
     for name in ("synthetic.parquet", "synthetic.tsv.gz"):
         read = pd.read_parquet(name) if name.endswith("parquet") else pd.read_csv(name, sep="\t")
         pd.testing.assert_frame_equal(read.astype(str), synthetic.astype(str))
+    run("sample model.npz --n 50 --out old.csv --evidence age=70 --evidence income=low --method independent")
+    assert pd.read_csv("old.csv")[["age", "income"]].drop_duplicates().to_numpy().tolist() == [[">=65", "low"]]
+
+
+def test_draws_give_intervals_counts_and_copies(folder):
+    run(f"{FIT} --release release.npz")
+    told = run("query model.npz --variables income --counts", code=2)
+    assert "--draws 30" in told.stderr
+    run("sample model.npz --n 5 --out few.csv --copies 2", code=2)
+    run("refit release.npz --draws 2 --estimator naive-mle --out other.npz", code=2)
+    run("refit release.npz --draws 20 --out drawn.npz")
+    table = run("query drawn.npz --variables income --evidence age=70 --counts --level 0.8").stdout.splitlines()
+    assert "80 % interval" in table[0]
+    assert table[0].split()[-1] == "records"
+    rows = json.loads(run("query drawn.npz --variables income --evidence age=70 --counts --json").stdout)["table"]
+    assert list(rows[0]) == ["income", "probability", "lower", "upper", "count", "count_lower", "count_upper"]
+    for row in rows:
+        assert row["lower"] <= row["probability"] <= row["upper"]
+        assert row["count_lower"] <= row["count"] <= row["count_upper"]
+    # The interval of the file is that of the estimator, up to draws being kept as float32.
+    kept = MarkovNetwork.load("drawn.npz").posterior
+    assert kept.discrepancy is not None
+    again = kept.interval(["income"], {"age": 70})
+    assert (again["lower"] < again["estimate"]).all()
+    run("sample drawn.npz --n 40 --out few.csv --copies 3 --random-state 1")
+    copies = [pd.read_csv(f"few.{k}.csv") for k in (1, 2, 3)]
+    assert [len(copy) for copy in copies] == [40, 40, 40]
+    assert not copies[0].equals(copies[1])
+    assert run("query drawn.npz --variables income --level 1.5", code=2).stderr
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +171,10 @@ def test_a_session_with_numbers(survey, tmp_path, monkeypatch):
     read = pd.read_parquet("synthetic.parquet")
     assert [str(kind)[:8] for kind in read.dtypes] == ["datetime", "Int64", str(read["sex"].dtype)[:8], "float64"]
     assert read["height"].astype(str).tolist() == drawn["height"].astype(float).astype(str).tolist()
+    run(f"sample {model} --n 90 --out given.csv --evidence age=33:44 --evidence born=01.01.1955:31.12.1964")
+    given = pd.read_csv("given.csv", dtype=str)
+    assert given["age"].astype(int).between(33, 44).all()
+    assert pd.to_datetime(given["born"], format="%d.%m.%Y").dt.year.between(1955, 1964).all()
     run(f"sample {model} --n 400 --out labels.csv --random-state 1 --labels")
     labels = pd.read_csv("labels.csv")
     assert set(labels["age"].dropna()) == {"[0,30)", "[30,50)", "[50,70)", "[70,120]"}
@@ -191,6 +224,17 @@ def test_where_a_graph_may_come_from(folder, how, edges):
     assert model.number_of_edges() == edges
     assert model.privacy.guarantee.epsilon == 2.0
     assert told["n_records"] == 2000 if "--n-records" in how else 1900 < told["n_records"] < 2100
+
+
+def test_a_prior_is_a_file_of_an_earlier_fit(folder):
+    run(f"{FIT} --release tables.npz --edges age-income,job-income")
+    for arguments in ("--structure learn", "--edges age-job,age-income"):
+        how = f"--epsilon 0.01 {arguments} --prior tables.npz --out now.npz --overwrite"
+        run(f"fit records.csv --schema schema.json {how}")
+        assert MarkovNetwork.load("now.npz").privacy.prior.guarantee == PureDP(2.0)
+    assert "together 2.01-DP for whoever is in both" in run("info now.npz").stdout
+    told = run("refit tables.npz --prior now.npz --out again.npz").stdout
+    assert "with a prior that is 0.01-DP" in told
 
 
 @pytest.mark.parametrize(
@@ -316,6 +360,8 @@ def test_what_is_impossible(folder):
     told = json.loads(run("query model.npz --variables income --evidence age=20 --json").stdout)
     assert [row["probability"] for row in told["table"]] == [pytest.approx(1.0), 0.0]
     refused = run("query model.npz --variables job --evidence age=20 --evidence income=high", 2).stderr
+    assert "--evidence is 'age=20, income=high': the model gives it the probability 0" in " ".join(refused.split())
+    refused = run("sample model.npz --n 3 --out no.csv --evidence age=20 --evidence income=high", 2).stderr
     assert "--evidence is 'age=20, income=high': the model gives it the probability 0" in " ".join(refused.split())
     refused = run(f'schema {columns} --impossible "age < 20 -> income = low"', 2).stderr
     assert "cut at 20" in " ".join(refused.split())
@@ -498,6 +544,8 @@ def test_intervals_that_would_be_texts_are_refused(folder):
         ("--epsilon 1 --edges age-job --structure learn", "--structure is 'learn'"),
         ("--epsilon 1 --edges age-job --edges-file records.csv", "--edges-file is 'records.csv'"),
         ("--epsilon 1 --estimator naive-mle", "--estimator is 'naive-mle'"),
+        ("--epsilon 1 --prior records.csv", "--prior is 'records.csv': prior='records.csv' is neither a model's file"),
+        ("--epsilon 1 --prior model.npz --structure chow-liu", "--prior is 'model.npz': PrivateChowLiu takes none"),
         ("--epsilon 1 --adjacency replace_one", "n_records=None"),
         ("--epsilon 1 --adjacency edge", "edge"),
         ("--epsilon 1 --ledger model.npz", "not a ledger"),
@@ -568,6 +616,8 @@ def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, t
         ("sample model.npz --n 3 --out a.xlsx", "--out is 'a.xlsx'"),
         ("sample model.npz --n 3 --out schema.json", "--out"),
         ("sample model.npz --n -3 --out a.csv", "--n"),
+        ("sample model.npz --n 3 --out a.csv --method exact", "--method"),
+        ("sample model.npz --n 3 --out a.csv --evidence wealth=1", "--evidence"),
         ("info nothing.npz", "'nothing.npz': No such file"),
         ("ledger show schema.json", "not a ledger"),
         ("ledger show nothing.json", "'nothing.json': No such file"),

@@ -74,7 +74,7 @@ def test_theory_imports_only_the_schema_checks_conversions_of_costs_and_itself()
 
 
 def test_solvers_import_only_mathematics():
-    assert not offenders(part("solvers"), lambda i: own(i, "schema", MATHEMATICS, "solvers"))
+    assert not offenders(part("solvers"), lambda i: own(i, "schema", "checks", MATHEMATICS, "solvers"))
 
 
 def test_models_never_reach_into_the_boundary():
@@ -119,7 +119,9 @@ def test_the_boundary_takes_nothing_from_outside():
 
 
 def test_auditing_sees_what_a_stranger_sees():
-    assert not offenders(part("auditing"), lambda i: own(i, "schema", "private", "auditing", "estimators", "plans"))
+    assert not offenders(
+        part("auditing"), lambda i: own(i, "schema", "checks", "private", "auditing", "estimators", "plans")
+    )
 
 
 def test_nothing_imports_the_estimators():
@@ -130,7 +132,7 @@ def test_nothing_imports_the_estimators():
 
 
 def test_the_command_line_opens_no_data():
-    readers = {*("encode", "open_source", "read_edge_list", "read_keys", "read_numbers"), "table_codes", "vector_rows"}
+    readers = {*("encode", "open_source", "read_edge_list", "read_keys", "read_numbers"), "shared_codes", "vector_rows"}
     modules = part("cli", "__main__")
     assert modules
     assert not offenders(modules, lambda i: i.split(".")[-1] in readers or within(i, "narwhals", "polars", "duckdb"))
@@ -162,7 +164,7 @@ def test_only_these_modules_of_the_boundary_open_data():
 def test_no_file_outside_the_boundary_touches_exact_statistics():
     hidden = (
         *("Sensitive", "contingency_tables", "chain_tables", "chain_events", "UserShares"),
-        *("table_codes", "interaction_sums", "pair_counts"),
+        *("shared_codes", "interaction_sums", "pair_counts"),
         *("parity_sums", "parity_sums_and_count"),
         *("adjacency_matrix", "edge_count", "neighbour_sums"),
         *("certified_solution", "certificates", "on_grid", "with_noise"),

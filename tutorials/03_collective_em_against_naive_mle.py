@@ -75,7 +75,7 @@ for edge in graph.edges:
     values = rng.dirichlet(np.ones(len(places) ** 2))
     states = {hour: list(places) for hour in edge}
     truth.add_factors(DiscreteFactor(edge, [len(places)] * 2, values, state_names=states))
-records = truth.sample(10_000, random_state=1)
+records = truth.sample(10_000, random_state=1, method="independent")
 print(records.head(3).to_string())
 
 # %% [markdown]

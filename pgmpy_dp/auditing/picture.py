@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pgmpy_dp.checks import missing_package
 from pgmpy_dp.private.guarantee import ZCDP
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def plot_audit(report: AuditReport, ax: Any = None) -> Any:
         try:
             from matplotlib import pyplot
         except ImportError as error:
-            raise ImportError("plots need matplotlib: pip install 'pgmpy_dp[plot]'") from error
+            raise missing_package("matplotlib", "plots") from error
         ax = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
     both = np.concatenate(report.scores)
     # Rare scores far away would squeeze all others into one bar: they go to the last one.

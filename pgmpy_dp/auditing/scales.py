@@ -259,7 +259,8 @@ def _products(a: list[float], pairs: list[tuple[int, int]]) -> float:
 
 def _gradient(request: Request) -> tuple[list[float], list[float]]:
     (exact,), (noise,) = request.mechanism.exact, request.mechanism.noise
-    return [exact.l2 / math.sqrt(2.0 * float(request.share) * request.cost.rho)], [noise.scale]
+    l2 = exact.l2 / request.mechanism.grid
+    return [l2 / math.sqrt(2.0 * float(request.share) * request.cost.rho)], [noise.scale]
 
 
 def _count(request: Request) -> tuple[list[float], list[float]]:
@@ -274,7 +275,8 @@ def _step(request: Request) -> tuple[list[float], list[float]]:
     (exact,), (noise,) = request.mechanism.exact, request.mechanism.noise
     (changed,) = SENSITIVITIES["step"][str(exact.adjacency)]
     schedule, cost = request.curator.schedule, request.cost  # type: ignore[attr-defined]
-    multiplier = changed * noise.scale / exact.l2  # a unit's records move it by their number times the clip norm
+    # A unit's records move it by their number times the clip norm.
+    multiplier = changed * request.mechanism.grid * noise.scale / exact.l2
     counted = schedule.count_share if "count" in schedule.requests else 0.0
     if isinstance(cost, ZCDP):
         return [changed * math.sqrt(schedule.n_steps / (2.0 * (1.0 - counted) * cost.rho))], [multiplier]
@@ -302,9 +304,10 @@ def _vertices(request: Request) -> tuple[list[float], list[float]]:
             weight += 2 * k if squared else 2 * (k - 1)
         else:
             weight += 4 if squared else 2
+    unit = 4096.0 * min(_parts(request), 2**16)
     if squared:
-        return [4096.0 * math.sqrt(weight / (2.0 * share * request.cost.rho))], [request.mechanism.scale]
-    return [2.0 * 4096.0 * weight / (share * request.cost.epsilon)], [request.mechanism.scale]
+        return [unit * math.sqrt(weight / (2.0 * share * request.cost.rho))], [request.mechanism.scale]
+    return [2.0 * unit * weight / (share * request.cost.epsilon)], [request.mechanism.scale]
 
 
 def _stable(request: Request) -> tuple[list[float], list[float]]:

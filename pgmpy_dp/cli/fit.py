@@ -34,8 +34,23 @@ class Parameters(StrEnum):
 EstimatorOption = Annotated[
     Parameters | None, typer.Option("--estimator", help="For a given graph; default collective-map.")
 ]
+PriorOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--prior", help="Model, or noisy tables, to learn deviations from: public, or an earlier fit's (.npz)."
+    ),
+]
 ReleaseOption = Annotated[
     Path | None, typer.Option("--release", help="Keep the noisy tables too (.npz), to learn from them again.")
+]
+
+DrawsOption = Annotated[
+    int,
+    typer.Option(
+        "--draws",
+        help="Posterior draws that the model keeps, for example 30: for the intervals of query, and sample --copies.",
+        min=0,
+    ),
 ]
 
 
@@ -47,6 +62,7 @@ ReleaseOption = Annotated[
     'fit records.csv --schema schema.json --edges "age-job,sex-job" --epsilon 1 --out model.npz',
     "fit survey.csv --delimiter ';' --encoding cp1252 --decimal , --schema schema.json --epsilon 1 --out model.npz",
     'fit records.csv --number "age=0:120 cuts 18,65" --variable "sex=F,M" --strip --epsilon 1 --out model.npz',
+    "fit this_year.csv --schema schema.json --epsilon 0.1 --delta 1e-9 --prior last_year.npz --out model.npz",
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
@@ -81,6 +97,7 @@ def fit(
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     estimator: EstimatorOption = None,
+    prior: PriorOption = None,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     n_records: option.NRecords = None,
     unit: option.Unit = None,
@@ -90,6 +107,7 @@ def fit(
     budget_delta: option.BudgetDelta = 0.0,
     budget_rho: option.BudgetRho = None,
     release: ReleaseOption = None,
+    draws: DrawsOption = 0,
     delimiter: option.Delimiter = None,
     encoding: option.Encoding = None,
     decimal: option.Decimal = None,
@@ -113,7 +131,7 @@ def fit(
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-    require_writable(overwrite, (data, schema, edges_file, ledger), out=out, release=release)
+    require_writable(overwrite, (data, schema, edges_file, ledger, prior), out=out, release=release)
     declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
     reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
     public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
@@ -131,8 +149,10 @@ def fit(
         learner = _learner(structure, budget, adjacency, **search)
     else:
         learner = _estimator(estimator, budget, adjacency)
+    _take_prior(learner, prior)
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
+    _require_posterior(learner, draws)
     records = as_written(data, delimiter, encoding, decimal, thousands)
     who = whose(unit, rows_per_unit)
     public = public.subset(in_their_order(records, public))  # samples have the columns as the file has them
@@ -143,7 +163,7 @@ def fit(
             learner.fit(table) if graph is None else learner.fit(graph, table)
             if release is not None:
                 learner.release_.save(release)
-            learner.model_.save(out)
+            _save(learner, out, draws)
         document, found = _summary(learner, out, release)
         document["budget"] = budget.guarantee.to_dict()
         if budget.guarantee != learner.privacy_.guarantee:
@@ -165,33 +185,75 @@ def refit(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Noisy tables that fit --release kept.")],
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     estimator: EstimatorOption = None,
+    prior: PriorOption = None,
+    draws: DrawsOption = 0,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
     """Learn a model again from noisy tables, without the records and at no further cost.
 
-    The graph is that of the tables: an edge for each pair of variables that is in one of them.
+    Without --estimator a network that fit learned is learned as fit does. Else the graph is that of the tables: an edge
+    for each pair of variables that is in one that was chosen.
     """
     import networkx as nx
 
+    from pgmpy_dp.estimators import PrivateNetwork
+    from pgmpy_dp.plans.probes import probe_tables
     from pgmpy_dp.private.sensitive import Release
 
-    require_writable(overwrite, (release,), out=out)
+    require_writable(overwrite, (release, prior), out=out)
     tables = Release.load(release)
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
-    graph = nx.Graph()
-    graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in tables.scopes))
-    graph.add_edges_from((u, v) for scope in tables.scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
-    learner = _estimator(estimator, None, option.TableAdjacency(tables.adjacency))
+    adjacency = option.TableAdjacency(tables.adjacency)
+    learner: Any
+    arguments: tuple
+    if estimator is None and "rounds" in tables.public:
+        learner, arguments = PrivateNetwork(adjacency=str(adjacency)), (tables,)
+    else:
+        scopes = tables.scopes[: probe_tables(tables).start]
+        graph = nx.Graph()
+        graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in scopes))
+        graph.add_edges_from((u, v) for scope in scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
+        learner, arguments = _estimator(estimator, None, adjacency), (graph, tables)
+    _take_prior(learner, prior)
+    _require_posterior(learner, draws)
     with progress(quiet):
-        learner.fit_release(graph, tables)
-    learner.model_.save(out)
+        learner.fit_release(*arguments)
+        _save(learner, out, draws)
     document, text = _summary(learner, out, None)
     show(document, text, as_json)
     for warning in document["warnings"]:
         note(warning, quiet)
+
+
+def _take_prior(learner: Any, prior: Path | None) -> None:
+    """Refuse a prior that cannot be used, before anything is spent."""
+    from pgmpy_dp.estimators.prior import given_prior
+
+    if prior is None:
+        return
+    if "prior" not in learner.get_params():
+        ask_for("--prior", str(prior), f"{type(learner).__name__} takes none; leave --structure and --estimator out")
+    learner.prior = prior
+    try:
+        given_prior(learner)
+    except (ValueError, TypeError) as error:
+        ask_for("--prior", str(prior), str(error))
+
+
+def _require_posterior(learner: Any, draws: int) -> None:
+    if draws == 1 or (draws and not hasattr(learner, "posterior")):
+        ask_for("--draws", str(draws), "use 2 or more, with collective-map or with the structure that learn finds")
+
+
+def _save(learner: Any, out: Path, draws: int) -> None:
+    """The model first, so that it is there if drawing is interrupted."""
+    learner.model_.save(out)
+    if draws:
+        learner.model_.posterior = learner.posterior(draws)
+        learner.model_.save(out)
 
 
 def _without_edges(schema: Schema) -> nx.Graph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Hashable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +19,27 @@ from pgmpy_dp.cli.files import load_model, require_writable
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+
 __all__ = ["info", "query", "sample"]
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
+Evidence = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evidence",
+        help='What is known: "sex=F"; of numbers and dates "age=37" or a range, "age=30:40"; "age=" is missing. '
+        "May be repeated.",
+    ),
+]
+_IMPOSSIBLE = "the model gives it the probability 0: ask about what can be"
+
+
+class Method(StrEnum):
+    """How synthetic records are drawn together."""
+
+    STRATIFIED = "stratified"
+    INDEPENDENT = "independent"
 
 
 @command(app, "info", "what a model file holds", "info model.npz")
@@ -61,17 +80,19 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
 def query(
     model: ModelFile,
     variables: Annotated[str, typer.Option("--variables", help="What to ask about, with commas between.")],
-    evidence: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--evidence",
-            help='What is known: "sex=F"; of numbers and dates "age=37" or a range, "age=30:40"; "age=" is missing. '
-            "May be repeated.",
-        ),
-    ] = None,
+    evidence: Evidence = None,
+    level: Annotated[
+        float, typer.Option("--level", help="Of intervals, which a model has that was written with --draws.")
+    ] = 0.9,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="Numbers of records too; of a model that was written with --draws.")
+    ] = False,
     as_json: option.Json = False,
 ) -> None:
-    """The probability of each combination of states of some variables, given others.
+    """The probability of each combination of states of some variables, given others, with intervals.
+
+    Intervals are for the population that the records were drawn from. The model has them if `fit` or `refit` wrote it
+    with --draws.
 
     A number or a date counts as the interval that it is in. Both ends belong to a range; an interval that it cuts
     through counts by the share of its values. Of one variable of numbers, mean and quartiles are told too.
@@ -82,8 +103,65 @@ def query(
     network = load_model(model)
     states = {name: list(network.states[name]) for name in network.nodes}
     asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
+    known = _known(network, evidence)
+    # A value is told as the state in which it counts.
+    given = {}
+    for name, value in known.items():
+        likely = network.likelihood(name, value)
+        given[str(name)] = encode_label(states[name][int(likely.argmax())]) if (likely == 1).sum() == 1 else value or ""
+    both = [name for name in asked if name in known]
+    if both or len(set(asked)) < len(asked):
+        ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
+    try:
+        table = network.query(asked, known).values
+    except ImpossibleEvidence:
+        ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
+    cells = list(itertools.product(*(states[name] for name in asked)))
+    rows = [
+        {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}
+        for cell, p in zip(cells, table.ravel(), strict=True)
+    ]
+    columns, frame = [], _intervals(network, asked, known, level, counts)
+    if frame is not None:
+        for row, found in zip(rows, frame.iloc[:, len(asked) :].to_dict("records"), strict=True):
+            row |= {part: float(found[part]) for part in found if part != "estimate"}
+        columns = [[f"{100 * level:g} % interval", *(f"{r['lower']:.4f} to {r['upper']:.4f}" for r in rows)]]
+        if counts:
+            told = (f"{r['count']:,.0f} ({r['count_lower']:,.0f} to {r['count_upper']:,.0f})" for r in rows)
+            columns.append(["records", *told])
+    document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
+    if frame is not None:
+        document["level"] = level
+    condition = "".join(f"{' | ' if k == 0 else ', '}{name}={state}" for k, (name, state) in enumerate(given.items()))
+    header = [*map(str, asked), f"P({', '.join(map(str, asked))}{condition})"]
+    body = [[*map(str, cell), f"{p:.4f}"] for cell, p in zip(cells, table.ravel(), strict=True)]
+    body = [[*header], *body]
+    text = _aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
+    if len(asked) == 1 and asked[0] in network.numbers:
+        numbers = {f"{label}": _told(value) for label, value in network.summary(asked[0], known).items()}
+        document["summary"] = numbers
+        text += f"\nWhere it is not missing: {', '.join(f'{k} {v}' for k, v in numbers.items())}"
+    show(document, text, as_json)
+
+
+def _intervals(
+    network: MarkovNetwork, asked: list[Hashable], known: dict[Hashable, str | None], level: float, counts: bool
+) -> pd.DataFrame | None:
+    """What the posterior in a model's file says; None where it has none."""
+    if network.posterior is None:
+        if counts:
+            ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
+        return None
+    try:
+        return network.posterior.interval(asked, known, level=level, counts=counts)
+    except ValueError as error:
+        ask_for("--level", str(level), str(error))
+
+
+def _known(network: MarkovNetwork, evidence: list[str] | None) -> dict[Hashable, str | None]:
+    """What is known of each variable; None for missing. A mistake is said in the terms of the option."""
+    states = {name: list(network.states[name]) for name in network.nodes}
     known: dict[Hashable, str | None] = {}
-    given: dict[str, Any] = {}
     for text in evidence or []:
         side, value = parse_assignment(text, "--evidence", empty=True)
         name = variable_named(side, states, "--evidence")
@@ -91,37 +169,19 @@ def query(
             ask_for("--evidence", text, f"{name} was given a state before")
         known[name] = value or None
         try:
-            likely = network.likelihood(name, known[name])
+            network.likelihood(name, known[name])
         except ValueError as error:
             ask_for("--evidence", text, str(error))
-        # A value is told as the state in which it counts.
-        given[str(name)] = encode_label(states[name][int(likely.argmax())]) if (likely == 1).sum() == 1 else value
-    both = [name for name in asked if name in known]
-    if both or len(set(asked)) < len(asked):
-        ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
-    try:
-        table = network.query(asked, known).values
-    except ImpossibleEvidence:
-        ask_for("--evidence", ", ".join(evidence or ()), "the model gives it the probability 0: ask about what can be")
-    cells = list(itertools.product(*(states[name] for name in asked)))
-    rows = [
-        {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}
-        for cell, p in zip(cells, table.ravel(), strict=True)
-    ]
-    document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
-    condition = "".join(f"{' | ' if k == 0 else ', '}{name}={state}" for k, (name, state) in enumerate(given.items()))
-    header = [*map(str, asked), f"P({', '.join(map(str, asked))}{condition})"]
-    body = [[*map(str, cell), f"{p:.4f}"] for cell, p in zip(cells, table.ravel(), strict=True)]
-    text = _aligned([header, *body])
-    if len(asked) == 1 and asked[0] in network.numbers:
-        told = network.summary(asked[0], known)
-        numbers = {f"{label}": _told(value) for label, value in told.items()}
-        document["summary"] = numbers
-        text += f"\nWhere it is not missing: {', '.join(f'{k} {v}' for k, v in numbers.items())}"
-    show(document, text, as_json)
+    return known
 
 
-@command(app, "sample", "draw synthetic records", "sample model.npz --n 10000 --out synthetic.csv")
+@command(
+    app,
+    "sample",
+    "draw synthetic records",
+    "sample model.npz --n 10000 --out synthetic.csv",
+    "sample model.npz --n 500 --out young.csv --evidence age=18:30",
+)
 def sample(
     model: ModelFile,
     n: Annotated[int, typer.Option("--n", help="Number of records.", min=0)],
@@ -132,26 +192,77 @@ def sample(
     labels: Annotated[
         bool, typer.Option("--labels", help='States of numbers and dates, "[18,65)", instead of values within them.')
     ] = False,
+    evidence: Evidence = None,
+    method: Annotated[
+        Method,
+        typer.Option("--method", help="Records that are together as like the model as can be, or each by itself."),
+    ] = Method.STRATIFIED,
+    copies: Annotated[
+        int | None,
+        typer.Option(
+            "--copies",
+            help="Several files, name.1.csv and so on, each from a posterior draw of its own (fit --draws).",
+            min=2,
+        ),
+    ] = None,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
     """Draw synthetic records. They are as private as the model, however many there are.
 
+    By default records of each configuration are split by what the model says of them, rounded up or down at random
+    ("stratified"). "independent" ones are a random sample, for what takes records to be one. With --evidence all
+    records are of those of whom it holds.
+
     Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution;
     what is missing is empty. Dates are written as 2020-01-31, or in the format of their variable.
     """
+    import numpy as np
+
     from pgmpy_dp.estimators.columns import days_as_texts
+    from pgmpy_dp.models.conditioning import ImpossibleEvidence
     from pgmpy_dp.private.files import write_atomically
 
-    require_writable(overwrite, (model,), out=out)
     kind = _kind(out)
+    outs = [out] if copies is None else [_numbered(out, k + 1) for k in range(copies)]
+    for file in outs:
+        require_writable(overwrite, (model,), out=file)
     network = load_model(model)
-    frame = network.sample(n, random_state, labels)
-    if kind != ".parquet" and network.schema is not None and not labels:
-        frame = days_as_texts(frame, network.schema)
-    write_atomically(out, _as_bytes(frame, kind, out.name.lower().endswith(".gz")))
-    text = f"Wrote {out}: {n:,} synthetic records of {frame.shape[1]} variables"
-    show({"out": str(out), "n": n, "variables": list(map(str, frame.columns))}, text, as_json)
+    known = _known(network, evidence)
+    if copies is not None:
+        networks = _draws(network, copies)
+        method = Method.INDEPENDENT  # what combining rules take them to be
+    else:
+        networks = [network]
+    stream = np.random.default_rng(random_state)
+    for file, drawn in zip(outs, networks, strict=True):
+        try:
+            frame = drawn.sample(n, stream, labels, evidence=known, method=method.value)
+        except ImpossibleEvidence:
+            ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
+        if kind != ".parquet" and network.schema is not None and not labels:
+            frame = days_as_texts(frame, network.schema)
+        write_atomically(file, _as_bytes(frame, kind, file.name.lower().endswith(".gz")))
+    files = str(out) if copies is None else f"{outs[0]} to {outs[-1]}"
+    text = f"Wrote {files}: {n:,} synthetic records of {frame.shape[1]} variables{' each' if copies else ''}"
+    document = {"out": str(out) if copies is None else [str(file) for file in outs], "n": n}
+    show(document | {"variables": list(map(str, frame.columns))}, text, as_json)
+
+
+def _draws(network: MarkovNetwork, copies: int) -> list[MarkovNetwork]:
+    """Models of as many draws as are asked for."""
+    if network.posterior is None:
+        ask_for("--copies", str(copies), "the model has no posterior; write it by fit or refit with --draws 30")
+    try:
+        return network.posterior.models(copies)
+    except ValueError as error:
+        ask_for("--copies", str(copies), str(error))
+
+
+def _numbered(out: Path, number: int) -> Path:
+    """``name.1.csv``, ``name.1.csv.gz``."""
+    endings = "".join(out.suffixes[-2:] if out.suffix.lower() == ".gz" else out.suffixes[-1:])
+    return out.with_name(f"{out.name.removesuffix(endings)}.{number}{endings}")
 
 
 def _told(value: Any) -> Any:

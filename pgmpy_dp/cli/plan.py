@@ -15,6 +15,7 @@ from pgmpy_dp.cli.files import load_schema
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.preview import Preview
+    from pgmpy_dp.plans.network_size import NetworkSize
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Noise
     from pgmpy_dp.schema import Schema
@@ -120,12 +121,13 @@ def plan(
             f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
         )
     else:
-        tables, rounds = _of_network(public, budget, adjacency)
-        document["rounds"] = rounds
+        tables, size = _of_network(public, budget, adjacency, n)
+        document |= {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
         lines.append(
-            f"Graph and parameters: tables of {len(sizes)} variables, then up to {rounds} rounds that each choose a "
-            "pair; rounds get larger shares once they say little new"
+            f"Graph and parameters: tables of {len(sizes)} variables, then up to {size.rounds} tables of "
+            "two or more that are chosen in {size.fits} rounds; rounds get larger shares once they say nothing new"
         )
+        lines.append(f"It takes {size}")
     document["tables"] = [
         {
             "table": table.what,
@@ -197,22 +199,27 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n
     ]
 
 
-def _of_network(schema: Schema, budget: Budget, adjacency: option.TableAdjacency) -> tuple[list[_Table], int]:
+def _of_network(
+    schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int
+) -> tuple[list[_Table], NetworkSize]:
     from pgmpy_dp.plans.network_shares import NetworkSettings, network_shares
+    from pgmpy_dp.plans.network_size import network_size
     from pgmpy_dp.private.adjacency import Adjacency
 
     shares = network_shares(schema, Adjacency(str(adjacency)), NetworkSettings(), budget)
+    size = network_size(shares, n)
     sizes = shares.sizes
     tables = [
-        _Table(str(name), size, noise)
-        for name, size, noise in zip(schema.variables, sizes, shares.one_way_noise, strict=True)
+        _Table(str(name), states, noise)
+        for name, states, noise in zip(schema.variables, sizes, shares.one_way_noise, strict=True)
     ]
     if not shares.first_round:
-        return tables, 0
-    each = shares.noise(shares.first_round * (1 - shares.selection))
+        return tables, size
+    start = shares.start(n)
+    each = shares.noise(start * (1 - shares.selecting(start, n, size.candidates)))
     cells = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
     tables += [_Table("a pair, at most", cells[-1], each), _Table("a pair, at least", cells[0], each)]
-    return tables, int(shares.rounds / shares.first_round)
+    return tables, size
 
 
 def _theory(

@@ -8,10 +8,11 @@ to a function of ``pgmpy_dp.models``. It keeps the release and what follows from
 from __future__ import annotations
 
 import itertools
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -34,12 +35,13 @@ from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans import marginals
 from pgmpy_dp.plans.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.plans.probes import tables_within
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "private_table", "progress_bar", "schema_and_table"]
+__all__ = ["BaseMarginalsEstimator", "budget_bar", "private_table", "progress_bar", "schema_and_table"]
 
 Progress = Callable[[], None] | None
 
@@ -122,10 +124,14 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         """The parameters from noisy tables: a pure function of the release and of this object's options."""
 
+    def _learn_from(self, release: Release, noisy: NoisyMarginals, progress: Progress) -> Fit:
+        """The same from the noisy tables of a release, for a subclass that needs to know the states in them."""
+        return self._learn(noisy, progress)
+
     def fit(
         self,
         model: nx.Graph,
-        data: Any,
+        data: Any = None,
         sample_weight: None = None,
         *,
         unit: Hashable = None,
@@ -135,8 +141,10 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
         Parameters
         ----------
-        model : MarkovNetwork, or any undirected graph
-            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``.
+        model : MarkovNetwork, any undirected graph, or a Bayesian network
+            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``. Of a Bayesian network the
+            moral graph is learned, with a warning if that joins parents; ``cliques=[families]`` measures the tables of
+            its CPDs, and ``model_.to_bayesian_network()`` has CPDs of what was learned.
         data : dataframe or PrivateTable
             Anything narwhals reads. A `PrivateTable` is charged to its own ledger, which several
             fits can share.
@@ -172,6 +180,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 "is not calibrated for; pass sample_weight=None"
             )
         graph = checked_graph(model)
+        if data is None:
+            raise TypeError("data=None: pass the records as the second argument, fit(model, data), or a PrivateTable")
         budget = self._budget()
         schema, table = schema_and_table(self, data, unit, rows_per_unit)
         cliques = self._checked_cliques(graph, schema, self.cliques)
@@ -190,7 +200,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         Parameters
         ----------
         model : MarkovNetwork, or any undirected graph
-            Its nodes are the variables of the release, its edges lie inside the released tables.
+            Its nodes are the variables of the release, its edges lie inside the released tables. Tables that were drawn
+            at random (the probes of `PrivateNetwork`) are left out where they need further edges.
         release : Release
             As in ``release_``, or read by ``Release.load``.
 
@@ -211,7 +222,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             different = given.matches(release.schema, [name for name in graph if name in given])
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
-        self._checked_cliques(graph, self._schema(release, graph), release.scopes)
+        taken = [release.scopes[c] for c in tables_within(release, graph)]
+        self._checked_cliques(graph, self._schema(release, graph), taken)
         return self._take(release, graph=graph)
 
     def _schema(self, release: Release, graph: nx.Graph) -> Schema:
@@ -220,6 +232,12 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         if given is None or any(name not in given for name in graph):
             return release.schema
         return release.schema.replaced({}, given.subset(graph.nodes).impossible)
+
+    def _noisy(self, release: Release, graph: nx.Graph) -> NoisyMarginals:
+        """The released tables, with the rules that the model obeys."""
+        zeros = self._schema(release, graph).subset(graph.nodes).zeros
+        noisy = noisy_marginals(release, tuple(graph.nodes), tables=tables_within(release, graph))
+        return replace(noisy, impossible=tuple(zeros))
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
@@ -261,9 +279,9 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
 
     def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
-        noisy = noisy_marginals(release, tuple(graph.nodes))
+        noisy = self._noisy(release, graph)
         with progress_bar(type(self).__name__) as progress:
-            fit = self._learn(noisy, progress)
+            fit = self._learn_from(release, noisy, progress)
         schema = self._schema(release, graph)
         model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
         return {
@@ -354,9 +372,18 @@ def schema_and_table(
 
 def checked_graph(model: Any) -> nx.Graph:
     if not isinstance(model, nx.Graph):
-        raise TypeError(f"model={model!r} is a {type(model).__name__}; pass a MarkovNetwork or an undirected graph")
-    if model.is_directed() or model.is_multigraph():
-        raise TypeError(f"model is a {type(model).__name__}; pass an undirected graph without parallel edges")
+        # No part of it is shown: arguments in the wrong order are records.
+        raise TypeError(
+            f"model is a {type(model).__name__}; pass fit(model, data), the model a MarkovNetwork, an undirected graph "
+            "or a Bayesian network; where no graph is known, pgmpy_dp.learn finds one"
+        )
+    if model.is_multigraph():
+        raise TypeError(f"model is a {type(model).__name__}; pass a graph without parallel edges")
+    if model.is_directed() and not nx.is_directed_acyclic_graph(model):
+        raise TypeError(
+            f"model is a {type(model).__name__} with directed cycles, of which there is no Bayesian network; pass an "
+            "undirected graph, such as model.to_undirected()"
+        )
     if len(model) == 0:
         raise ValueError("model has no nodes; add the variables to model")
     loops = list(nx.nodes_with_selfloops(model))
@@ -365,7 +392,30 @@ def checked_graph(model: Any) -> nx.Graph:
     latents = getattr(model, "latents", None)
     if latents:
         raise ValueError(f"model has the latent variables {list(latents)}, of which there are no counts; remove them")
-    return model
+    return _moral(model) if model.is_directed() else model
+
+
+def _moral(model: nx.DiGraph) -> nx.Graph:
+    """The undirected graph of a Bayesian network's families: parents of a common child are joined."""
+    moral = nx.Graph()
+    moral.add_nodes_from(model.nodes)
+    moral.add_edges_from(model.edges)
+    married = [
+        (u, v)
+        for child in model
+        for u, v in itertools.combinations(model.predecessors(child), 2)
+        if not moral.has_edge(u, v)
+    ]
+    moral.add_edges_from(married)
+    if married:
+        warnings.warn(
+            f"model is a directed graph: learned is its moral graph, with {list(dict.fromkeys(married))[:5]} joined as "
+            "parents of a child; pass cliques=[families] to measure the tables of its CPDs, and "
+            "model_.to_bayesian_network() for CPDs of what was learned",
+            UserWarning,
+            stacklevel=4,
+        )
+    return moral
 
 
 def _check_scopes(graph: nx.Graph, scopes: Any) -> None:
@@ -390,3 +440,12 @@ def progress_bar(name: str) -> Iterator[Progress]:
     """A progress bar for work of more than a second, where pgmpy's switch allows it."""
     with tqdm(desc=name, unit=" iterations", delay=1.0, leave=False, disable=not config.get_show_progress()) as bar:
         yield lambda: bar.update()
+
+
+@contextmanager
+def budget_bar(name: str) -> Iterator[Callable[[float], None]]:
+    """The same where nobody knows how many rounds there will be: of the share of the budget that is spent."""
+    form = "{l_bar}{bar}| of the budget, {elapsed}"
+    quiet = not config.get_show_progress()
+    with tqdm(desc=name, total=100, delay=1.0, leave=False, bar_format=form, disable=quiet) as bar:
+        yield lambda spent: bar.update(100 * spent - bar.n)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pgmpy_dp.checks import require_given
+from pgmpy_dp.estimators.field_base import WIDTH
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
 from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.schema import Schema
@@ -13,8 +15,8 @@ class BaseBlockVotes(BaseGraphEstimator):
     """Graph by the votes of disjoint blocks of records; abstract, see the two estimators."""
 
     # Set by the constructors of the subclasses.
-    width: float
-    min_edge_weight: float
+    width: float | None
+    min_edge_weight: float | None
     n_blocks: int | None
     learner: str
     order: int
@@ -25,4 +27,9 @@ class BaseBlockVotes(BaseGraphEstimator):
         plan_blocks(schema, self._blocks())
 
     def _blocks(self) -> BlockSettings:
+        require_given("width", self.width, WIDTH)
+        least = "the public lower bound on the absolute interactions that are not 0, which an edge has to reach"
+        require_given("min_edge_weight", self.min_edge_weight, least)
+        assert self.width is not None
+        assert self.min_edge_weight is not None
         return BlockSettings(self.width, self.min_edge_weight, self.learner, self.order, n_workers=self.n_workers)

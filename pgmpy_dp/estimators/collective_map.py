@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior import ParameterPosterior
+from pgmpy_dp.estimators.prior import given_prior
+from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
+from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.collective_prior import collective_map_with_prior
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior import sample_posterior
 from pgmpy_dp.models.scale_evidence import VARIANCE_SHAPE
-from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
 
 __all__ = ["CollectiveMAP"]
 
@@ -56,6 +62,10 @@ class CollectiveMAP(BaseMarginalsEstimator):
     variance_shape : float
         Shape of the Gamma prior of those variances. Larger expects stronger effects, smaller stays nearer the uniform
         model where the release says little.
+    prior : MarkovNetwork, DiscreteMarkovNetwork, DiscreteBayesianNetwork, LogLinearModel, Release or path, optional
+        Model that deviations are learned from, instead of the uniform one: a public model or guess, last year's model,
+        or its release, or the file of either. It may have another graph, other variables and other cuts of numbers.
+        It is used only if the release speaks for it; see docs/priors.md.
 
     Attributes
     ----------
@@ -67,6 +77,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
     -----
     Privacy: the only access to the records is the release of
     :mod:`pgmpy_dp.plans.marginals`; the rest is post-processing.
+    A `prior` that was learned from private records has its own guarantee: ``privacy_.prior``. For a person whose
+    records are in both, the two add up (``privacy_.total``).
     `entropy_share`, `margin_share`, `prior_tail` and `variance_shape` are the prior (docs/priors.md says how much the
     last two matter); `n_rounds`, `max_iter` and `tol` say when to stop.
     Method: :func:`pgmpy_dp.models.collective_map.collective_map`; the model of the tables is that of
@@ -93,10 +105,30 @@ class CollectiveMAP(BaseMarginalsEstimator):
     _: KW_ONLY
     prior_tail: float = PRIOR_TAIL
     variance_shape: float = VARIANCE_SHAPE
+    prior: Any = None
+
+    def _prior_privacy(self) -> Privacy | None:
+        prior = given_prior(self)
+        return None if prior is None else prior.privacy
+
+    def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
+        cliques, prior = super()._checked_cliques(graph, schema, scopes), given_prior(self)
+        if prior is not None:
+            prior.check(schema.subset(name for name in schema if name in graph))
+        return cliques
+
+    def _learn_from(self, release: Release, noisy: NoisyMarginals, progress: Progress) -> Fit:
+        prior = given_prior(self)
+        if prior is None:
+            return self._learn(noisy, progress)
+        return collective_map_with_prior(noisy, prior.tables(noisy.cliques.scopes, release), **self._how(progress))
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
+        return collective_map(noisy, **self._how(progress))
+
+    def _how(self, progress: Progress) -> dict[str, Any]:
         how = self._given("entropy_share", "margin_share", "n_rounds", "max_iter", "tol", "memory_limit", "inference")
-        return collective_map(noisy, **how, **self._given("prior_tail", "variance_shape"), callback=progress)
+        return {**how, **self._given("prior_tail", "variance_shape"), "callback": progress}
 
     def posterior(
         self, n_draws: int = 200, random_state: int | None = None, method: str = "perturb"
@@ -138,10 +170,12 @@ class CollectiveMAP(BaseMarginalsEstimator):
         ['rain', 'estimate', 'lower', 'upper']
         """
         self.check_is_fitted()
-        noisy = noisy_marginals(self.release_, tuple(self.model_.nodes))
-        draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
+        noisy = self._noisy(self.release_, self.model_)
+        draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         schema = self._schema(self.release_, graph)
         draws = draws.obeying(schema.subset(graph.nodes).zeros)
-        return ParameterPosterior(draws, schema, graph, self.privacy_)
+        return ParameterPosterior(
+            draws, schema, graph, self.privacy_, self.n_records_, self.n_records_sd_, within=self.model_.within
+        )

@@ -7,14 +7,31 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.decoding import EVERYTHING, Range, Values
+from pgmpy_dp.models.sampling import SamplingMethod, uniforms
 from pgmpy_dp.schema import Date, Number, Schema
 
 __all__ = ["as_column", "days_as_texts", "states_of", "values_of"]
 
 
-def values_of(values: Values, codes: np.ndarray, generator: np.random.Generator) -> pd.Series:
+def values_of(
+    values: Values,
+    codes: np.ndarray,
+    generator: np.random.Generator,
+    method: SamplingMethod = "independent",
+    inside: Range = EVERYTHING,
+) -> pd.Series:
     """What some codes stand for, drawn within their states.
+
+    Parameters
+    ----------
+    values : Values
+    codes : ndarray of int, shape (n,)
+    generator : numpy.random.Generator
+    method : {"independent", "stratified"}
+        How those of one state are drawn together; see `pgmpy_dp.models.sampling`.
+    inside : tuple of low, high and closed
+        Numbers of this range alone.
 
     Returns
     -------
@@ -27,12 +44,12 @@ def values_of(values: Values, codes: np.ndarray, generator: np.random.Generator)
     >>> from pgmpy_dp.schema import Number
     >>> age = Values(Number(0, 120, cuts=[118], resolution=1))
     >>> values_of(age, np.array([1, 2]), np.random.default_rng(0)).tolist()
-    [120, <NA>]
+    [119, <NA>]
     """
-    number = values.declared
+    number, uniform = values.declared, uniforms(codes, generator, method)
     if not isinstance(number, Number):
-        return states_of(values.finer, values.refined(codes, generator))
-    return as_column(number, values.numbers(codes, generator), number.whole)
+        return states_of(values.finer, values.refined(codes, uniform))
+    return as_column(number, values.numbers(codes, uniform, inside), number.whole)
 
 
 def as_column(number: Number, drawn: np.ndarray, whole: bool) -> pd.Series:

@@ -21,8 +21,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import networkx as nx
 import numpy as np
-from pgmpy.factors.discrete import DiscreteFactor
-from pgmpy.models import JunctionTree
+from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
+from pgmpy.models import DiscreteBayesianNetwork, JunctionTree
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.bounded_tables import bounded_tables
@@ -30,7 +30,7 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference import Inference
 from pgmpy_dp.models.log_linear import LogLinearModel
 
-__all__ = ["factors_to_log_linear", "log_linear_to_factors", "to_pgmpy_junction_tree"]
+__all__ = ["factors_to_log_linear", "log_linear_to_factors", "to_pgmpy_bayesian_network", "to_pgmpy_junction_tree"]
 
 MERGED_CELLS_LIMIT = 2**20
 """Cells up to which the tables of one maximal clique become one factor (8 MiB); public, and only about memory."""
@@ -134,6 +134,50 @@ def factors_to_log_linear(
     with np.errstate(divide="ignore"):
         theta = cliques.join([np.log(np.asarray(factor.values)) for factor in factors])
     return LogLinearModel(cliques, theta, memory_limit, inference)
+
+
+def to_pgmpy_bayesian_network(model: LogLinearModel, states: Mapping[Hashable, Sequence]) -> DiscreteBayesianNetwork:
+    """A pgmpy Bayesian network with the distribution of `model`, on the chordal graph of its junction tree.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+    states : mapping of variable to sequence
+        State names, in the order of the tables.
+
+    Returns
+    -------
+    pgmpy.models.DiscreteBayesianNetwork
+        From the root of the tree outwards each variable has a CPD given the separator of its clique and the variables
+        of the clique before it. Where these have the probability 0 together, the CPD is uniform.
+
+    Raises
+    ------
+    InferenceUnavailable
+        Under loopy inference.
+    """
+    network = DiscreteBayesianNetwork()
+    network.add_nodes_from(model.cliques.variables)
+    for residual, separator, table in model.conditionals():
+        # The last variable has the clique before it; of the others the later ones are summed out.
+        for k in reversed(range(len(residual))):
+            name, parents = residual[k], (*residual[:k], *separator)
+            joint = np.moveaxis(table, k, 0).reshape(table.shape[k], -1)
+            total = joint.sum(axis=0)
+            values = np.where(total > 0, joint / np.where(total > 0, total, 1.0), 1.0 / len(joint))
+            network.add_edges_from((parent, name) for parent in parents)
+            network.add_cpds(
+                TabularCPD(
+                    name,
+                    len(joint),
+                    values,
+                    evidence=list(parents) or None,
+                    evidence_card=[len(states[parent]) for parent in parents] or None,
+                    state_names={each: list(states[each]) for each in (name, *parents)},
+                )
+            )
+            table = table.sum(axis=k)
+    return network
 
 
 def to_pgmpy_junction_tree(model: LogLinearModel, states: Mapping[Hashable, Sequence]) -> JunctionTree:

@@ -87,8 +87,8 @@ class EdgeVoting(BaseBlockVotes):
         {"width": 2.0, "min_edge_weight": 0.4, "max_edges": 1, **TABLE_EXAMPLES[1]},
     )
 
-    width: float
-    min_edge_weight: float
+    width: float | None = None
+    min_edge_weight: float | None = None
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.checks import checked_integer, require_choice, require_flag
+from pgmpy_dp.checks import checked_integer, require_choice, require_flag, require_given
 from pgmpy_dp.estimators.base import progress_bar
 from pgmpy_dp.estimators.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
@@ -31,10 +32,16 @@ from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["FIELD_MEMORY_LIMIT", "BaseFieldEstimator"]
+__all__ = ["FIELD_MEMORY_LIMIT", "WIDTH", "BaseFieldEstimator"]
 
 FIELD_MEMORY_LIMIT = 2**28
 """Bytes that exact inference may take in `model_`: enough for about 22 binary variables that all interact."""
+
+WIDTH = (
+    "the public bound on how strongly one variable can depend on the others (the largest sum of its absolute "
+    "interactions and field; a larger bound needs more records)"
+)
+"""What the argument `width` is, for who left it out."""
 
 _METHODS = ("auto", "moments", "frank-wolfe", "gradient")
 _DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
@@ -53,7 +60,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
     _family: ClassVar[str]
     _examples = ({"width": 2.0, **TABLE_EXAMPLES[0]}, {"width": 1.0, **TABLE_EXAMPLES[1]})
 
-    width: float
+    width: float | None = None
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None
@@ -94,6 +101,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
+        require_given("width", self.width, WIDTH)
         require_choice("method", self.method, _METHODS)
         schema.require_discrete(argument="state_names")
         if len(schema) < 2:
@@ -135,6 +143,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         graph = self._regressions().graph
+        assert self.width is not None  # checked with the release
         fit = field_of(
             release,
             self._family,
@@ -160,6 +169,31 @@ class BaseFieldEstimator(BaseGraphEstimator):
             "status_": fit.status,
             "n_iter_": fit.n_iter,
         }
+
+    def to_frame(self) -> pd.DataFrame:
+        """The interactions with their names; as private as the release.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each interaction that is not 0, the strongest first: "variables", a tuple; of `PrivatePairwise`
+            also "states", a tuple (interactions in the gauge of `weights_`); and "weight". `weights_` has the same as
+            arrays or a dict.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        """
+        self.check_is_fitted()
+        rows = [row for row in self._rows(self.release_.schema) if row["weight"]]
+        rows.sort(key=lambda row: -abs(row["weight"]))
+        columns = ["variables", "states", "weight"] if self._family == "pairwise" else ["variables", "weight"]
+        return pd.DataFrame(rows, columns=columns)
+
+    @abstractmethod
+    def _rows(self, schema: Schema) -> Iterator[dict[str, Any]]:
+        """The rows of `to_frame`, in any order."""
 
     def _graph(self, variables: tuple[Hashable, ...], scores: np.ndarray) -> UndirectedGraph:
         least = 0.0 if self.min_edge_weight is None else float(self.min_edge_weight) / 2.0

@@ -31,6 +31,7 @@ from pgmpy_dp.models.markov_chain import (
     segment_units,
 )
 from pgmpy_dp.models.maximum_likelihood import naive_mle
+from pgmpy_dp.models.sampling import SamplingMethod
 from pgmpy_dp.plans import chain, chain_gradient
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
@@ -257,7 +258,13 @@ class PrivateMarkovChain(BasePrivateEstimator):
         return self.chain_.log_probability(np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else [])
 
     def sample(
-        self, n: int, length: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+        self,
+        n: int,
+        length: int,
+        random_state: int | np.random.Generator | None = None,
+        labels: bool = False,
+        *,
+        method: SamplingMethod = "stratified",
     ) -> pd.DataFrame:
         """Synthetic sequences; as private as the release.
 
@@ -271,6 +278,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
             Only for repeatable draws; it has no part in privacy.
         labels : bool, default False
             States instead of numbers and days.
+        method : {"stratified", "independent"}, default "stratified"
+            Whether the sequences in a state are split by what the chain says of the next, rounded up or down at random,
+            or each is drawn by itself; see :meth:`~pgmpy_dp.MarkovNetwork.sample`.
 
         Returns
         -------
@@ -279,11 +289,11 @@ class PrivateMarkovChain(BasePrivateEstimator):
         """
         self.check_is_fitted()
         rng = np.random.default_rng(random_state)
-        codes = self.chain_.sample(n, length, rng)
+        codes = self.chain_.sample(n, length, rng, method)
         (declared,) = self.release_.schema.values()
         if isinstance(declared, Number) and not labels:
             (stream,) = rng.spawn(1)
-            columns = [values_of(Values(declared), drawn, stream) for drawn in codes.T]
+            columns = [values_of(Values(declared), drawn, stream, method) for drawn in codes.T]
             return pd.concat(columns, axis=1).set_axis(range(length), axis=1)
         states = np.empty(len(self.states_), dtype=object)
         states[:] = self.states_

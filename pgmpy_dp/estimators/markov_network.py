@@ -7,34 +7,46 @@ import itertools
 import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
-from pgmpy.models import DiscreteMarkovNetwork, JunctionTree
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, JunctionTree
 
 from pgmpy_dp.estimators.columns import as_column, states_of, values_of
-from pgmpy_dp.estimators.conversion import factors_to_log_linear, log_linear_to_factors, to_pgmpy_junction_tree
+from pgmpy_dp.estimators.conversion import (
+    factors_to_log_linear,
+    log_linear_to_factors,
+    to_pgmpy_bayesian_network,
+    to_pgmpy_junction_tree,
+)
+from pgmpy_dp.estimators.display import as_table, states_text
 from pgmpy_dp.estimators.privacy import Privacy
 from pgmpy_dp.models.belief_propagation import LOG_ZERO
-from pgmpy_dp.models.conditioning import conditioned
-from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.evidence import likelihood
+from pgmpy_dp.models.conditioning import ImpossibleEvidence, conditioned
+from pgmpy_dp.models.decoding import EVERYTHING, Values
+from pgmpy_dp.models.evidence import likelihood, range_of
 from pgmpy_dp.models.inference import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.sampling import SamplingMethod, check_method
 from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.data.frame import encode, n_rows
 from pgmpy_dp.private.files import write_atomically
 from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
 
+if TYPE_CHECKING:
+    from pgmpy_dp.estimators.posterior import ParameterPosterior
+
 __all__ = ["MarkovNetwork"]
 
 _FORMAT = "pgmpy_dp.MarkovNetwork"
 _VERSION = 2
-_READABLE = (1, 2)
+_VERSION_WITH_PRIOR = 3
+"""Of models with a prior that has a guarantee of its own, which readers of version 2 would leave out."""
+_READABLE = (1, 2, 3)
 
 
 class MarkovNetwork(DiscreteMarkovNetwork):
@@ -54,8 +66,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Bytes that inference may take; a larger model is refused before anything is allocated.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         What `marginal` is computed by. A fit by loopy inference sets it. Then marginals within a factor are
-        approximate, and what needs exact inference (other marginals, `sample`, `log_likelihood`,
-        `get_partition_function`) raises `InferenceUnavailable`; setting it to "exact" asks for exact inference again.
+        approximate, `sample` draws by Gibbs sampling, and what needs exact inference (other marginals,
+        `log_likelihood`, `get_partition_function`) raises `InferenceUnavailable`; setting it to "exact" asks for exact
+        inference again.
 
     Attributes
     ----------
@@ -68,6 +81,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         is read, and the order of columns. It counts while it has the model's variables and their states.
     within : mapping of node to Values
         How values are distributed within the states of a variable, where that is not uniform.
+    posterior : ParameterPosterior or None
+        What an estimator's ``posterior()`` gave, if it was assigned: files keep it, for intervals and several synthetic
+        data sets without the release. It is of the factors as they were learned.
 
     Examples
     --------
@@ -99,8 +115,22 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         self.privacy: Privacy | None = None
         self.schema: Schema | None = None
         self.within: dict[Hashable, Values] = {}
+        self.posterior: ParameterPosterior | None = None
         self.memory_limit = memory_limit
         self.inference = inference
+
+    def __repr__(self) -> str:
+        what = "factors set by hand" if self.privacy is None else str(self.privacy)
+        what = what if self.factors else "no factors"
+        return f"MarkovNetwork({self.number_of_nodes()} nodes, {self.number_of_edges()} edges; {what})"
+
+    def _repr_html_(self) -> str:
+        states = self.states
+        rows = [
+            (name, states_text(states.get(name, ())), ", ".join(sorted(map(str, self.neighbors(name)))) or "none")
+            for name in self.nodes
+        ]
+        return as_table(repr(self), ("variable", "states", "neighbours"), rows)
 
     # -- what pgmpy asks of a model ------------------------------------------------------------
 
@@ -176,6 +206,35 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         self.check_model()
         return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
 
+    def to_bayesian_network(self) -> DiscreteBayesianNetwork:
+        """The same distribution as a Bayesian network with CPDs, for what pgmpy does with those alone.
+
+        Returns
+        -------
+        pgmpy.models.DiscreteBayesianNetwork
+            On the graph of the junction tree (this graph with the edges that make it chordal), edges from its root
+            outwards: their direction has no causal meaning. Where a variable's parents never are together, its CPD is
+            uniform. Under the guarantee of this model; `privacy` does not go with it.
+
+        Raises
+        ------
+        ValueError
+            If the factors do not make a model of the graph, see ``check_model``.
+        InferenceUnavailable
+            Under loopy inference.
+
+        Examples
+        --------
+        >>> model = MarkovNetwork([("rain", "wet")])
+        >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+        >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
+        >>> network = model.to_bayesian_network()
+        >>> sorted(network.nodes), len(network.edges), network.check_model()
+        (['rain', 'wet'], 1, True)
+        """
+        self.check_model()
+        return to_pgmpy_bayesian_network(self.to_log_linear(), self.states)
+
     def copy(self) -> MarkovNetwork:
         """Independent copy with factors, latents, schema and the privacy record; pgmpy's own drops all but factors.
 
@@ -186,6 +245,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
         clone.privacy, clone.schema, clone.within = self.privacy, self.schema, dict(self.within)
+        clone.posterior = self.posterior
         return clone
 
     def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
@@ -257,6 +317,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         learned = getattr(estimator, "model_", None)
         self.inference = getattr(learned, "inference", "exact")
         self.schema, self.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
+        self.posterior = getattr(learned, "posterior", None)
         self.add_edges_from(getattr(learned, "edges", ()))
         return self
 
@@ -480,9 +541,15 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         return as_column(self.numbers[name], found, whole=False).set_axis(["mean", *quantiles])
 
     def sample(
-        self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+        self,
+        n: int,
+        random_state: int | np.random.Generator | None = None,
+        labels: bool = False,
+        *,
+        evidence: Mapping[Hashable, Any] | None = None,
+        method: SamplingMethod = "stratified",
     ) -> pd.DataFrame:
-        """Draw independent synthetic records, exactly from the model.
+        """Draw synthetic records: together as like the model as so many can be, or independent of each other.
 
         Records drawn from a privately learned model are as private as the model, however many there are.
 
@@ -494,6 +561,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             Only for repeatable draws; it has no part in privacy.
         labels : bool, default False
             The states of numbers and days ("[18,65)") instead of values within them.
+        evidence : dict of node to what is known, optional
+            Records of whom this holds alone: a state, a value, None for missing, or a range; as `query` takes them.
+        method : {"stratified", "independent"}, default "stratified"
+            Whether the records of each configuration are split by what the model says of them, rounded up or down at
+            random, or each is drawn by itself; see Notes.
 
         Returns
         -------
@@ -506,29 +578,74 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Raises
         ------
         ValueError
-            If `n` is not a whole number of at least 0.
-        InferenceUnavailable
-            Under loopy inference.
+            If `n` is not a whole number of at least 0, for an unknown method, and for evidence that `query` refuses.
+        ImpossibleEvidence
+            For evidence of probability 0; a ValueError.
+
+        Notes
+        -----
+        Each record has exactly the model's distribution in both methods, and the order of records says nothing.
+        Stratified ones come closer to the model than chance would have them, so they are not independent of each other,
+        and what is estimated from them varies less than formulas for random samples say. How far the model is from the
+        population neither tells: for that there is :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior` with several
+        sets, whose records are independent.
+
+        Under loopy inference records are independent, and approximate: each is where a chain of Gibbs sampling of its
+        own ends after 100 sweeps. That is near the model where interactions are moderate, and not where it has several
+        modes far apart.
+
+        Examples
+        --------
+        >>> model = MarkovNetwork([("rain", "wet")])
+        >>> states = {"rain": ["n", "y"], "wet": ["n", "y"]}
+        >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
+        >>> model.sample(20, random_state=0).value_counts().sort_index().tolist()
+        [12, 2, 2, 4]
+        >>> set(model.sample(9, evidence={"rain": "y"})["rain"])
+        {'y'}
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"n={n!r} must be a whole number of records, 0 or more")
+        check_method(method)
+        known = {self._as_names([name])[0]: given for name, given in (evidence or {}).items()}
+        likely = {name: self.likelihood(name, given) for name, given in known.items()}
         rng = np.random.default_rng(random_state)
-        drawn = dict(zip(self.nodes, self.to_log_linear().sample(int(n), rng).T, strict=True))
-        states, schema = self.states, None if labels else self._own_schema()
-        values = {} if schema is None else {name: Values(number) for name, number in schema.numbers.items()}
+        drawn = self._drawn(likely, int(n), rng, method)
+        states, own = self.states, None if labels else self._own_schema()
+        values = {} if own is None else {name: Values(number) for name, number in own.numbers.items()}
         values |= {} if labels else self.within
+        within = {name: range_of(self._readable(), name, given) for name, given in known.items()}
         # A stream of their own: the states that are drawn, and what else is drawn by `rng`, are the same without them.
         stream = rng.spawn(1)[0] if values else rng
         order = [name for name in self.schema or () if name in drawn]
         order += [name for name in drawn if name not in order]
         columns = [
-            values_of(values[name], drawn[name], stream) if name in values else states_of(states[name], drawn[name])
+            values_of(values[name], drawn[name], stream, method, within.get(name) or EVERYTHING)
+            if name in values
+            else states_of(states[name], drawn[name])
             for name in order
         ]
         frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(n))
         # An Index of tuples would become a MultiIndex.
         frame.columns = pd.Index(order, tupleize_cols=False)
         return frame
+
+    def _drawn(
+        self, known: Mapping[Hashable, np.ndarray], n: int, rng: np.random.Generator, method: SamplingMethod
+    ) -> dict[Hashable, np.ndarray]:
+        """Numbers of states of each node in n records, given how likely what is known is in each state."""
+        model = self.to_log_linear()
+        sure = {name: int(likely.argmax()) for name, likely in known.items() if np.count_nonzero(likely) == 1}
+        codes = {name: np.full(n, state) for name, state in sure.items()}
+        if len(sure) == len(self):
+            last, state = sure.popitem()
+            rest = conditioned(model, sure).marginal([last]) if sure else model.marginal([last])
+            if not rest[state] > 0:
+                raise ImpossibleEvidence("evidence has states of all variables, which the model never has together")
+        else:
+            model = conditioned(model, known) if known else model
+            codes |= dict(zip(model.cliques.variables, model.sample(n, rng, method).T, strict=True))
+        return {name: codes[name] for name in self.nodes}
 
     @property
     def numbers(self) -> Mapping[Hashable, Number]:
@@ -608,7 +725,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         header = {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": _VERSION if self.privacy is None or self.privacy.prior is None else _VERSION_WITH_PRIOR,
             "nodes": [encode_label(name) for name in self.nodes],
             "edges": [[encode_label(u), encode_label(v)] for u, v in self.edges],
             "latents": [encode_label(name) for name in sorted(self.latents, key=repr)],
@@ -627,6 +744,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             ],
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
+        if self.posterior is not None:
+            from pgmpy_dp.estimators.posterior_file import posterior_to_parts
+
+            header["posterior"], parts = posterior_to_parts(self.posterior)
+            arrays |= parts
         content = io.BytesIO()
         np.savez_compressed(content, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
         write_atomically(os.fspath(path), content.getvalue())
@@ -658,6 +780,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
                     "update pgmpy_dp"
                 )
             values = [content[f"factor_{k}"] for k in range(len(header["scopes"]))]
+            parts = {name: content[name] for name in content.files if name.startswith("posterior_")}
         states = {
             decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
             for entry in header["states"]
@@ -678,6 +801,14 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         for entry in header.get("within", ()):
             ((name, declared),) = Schema.from_dict(entry["values"]).items()
             model.within[name] = Values.from_dict(declared, entry)
+        if header.get("posterior") is not None and model.privacy is not None:
+            from pgmpy_dp.estimators.posterior_file import posterior_from_parts
+
+            schema, graph = model._readable(), nx.Graph(model.edges)
+            graph.add_nodes_from(model.nodes)
+            model.posterior = posterior_from_parts(
+                header["posterior"], parts, schema, graph, model.privacy, model.within
+            )
         return model
 
     def _as_names(self, variables: Any) -> list[Hashable]:

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
+from pgmpy_dp.estimators.display import as_table, states_text
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy import Privacy
-from pgmpy_dp.models.evidence import state_of
-from pgmpy_dp.models.posterior import Posterior
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.discrepancy import Discrepancy
+from pgmpy_dp.models.evidence import likelihood
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.posterior import Interval, Posterior
+from pgmpy_dp.models.query_intervals import conditional, query_intervals
 from pgmpy_dp.schema import Schema
 
 __all__ = ["ParameterPosterior"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ParameterPosterior:
     """What a release says about the population, with its uncertainty from sampling and from privacy noise.
 
-    Made by :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior`; post-processing of one release, so under the same
-    guarantee.
+    Made by :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior` and
+    :meth:`~pgmpy_dp.estimators.PrivateNetwork.posterior`; post-processing of one release, so under the same guarantee.
 
     Attributes
     ----------
@@ -33,12 +40,34 @@ class ParameterPosterior:
     schema : Schema
     graph : networkx.Graph
     privacy : Privacy
+    n_records, n_records_sd : float
+        The number of records, public or estimated, and the standard deviation of the estimate.
+    model : LogLinearModel, optional
+        What the draws spread around, and what intervals are around where there is a `discrepancy`.
+    discrepancy : Discrepancy, optional
+        How far tables that were not measured may be from the model, for reasons other than noise. Without it the graph
+        counts as the truth.
+    within : mapping of node to Values
+        How values are distributed within states, as a model has it.
     """
 
     draws: Posterior
     schema: Schema
     graph: nx.Graph
     privacy: Privacy
+    n_records: float = math.nan
+    n_records_sd: float = 0.0
+    model: LogLinearModel | None = None
+    discrepancy: Discrepancy | None = None
+    within: Mapping[Hashable, Values] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        of = f"{self.draws.n_draws} draws of a model of {len(self.graph)} variables"
+        return f"ParameterPosterior({of}; {self.privacy}; ask .interval, .sample or .models)"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, states_text(self.schema.states[name])) for name in self.graph]
+        return as_table(repr(self), ("variable", "states"), rows)
 
     def interval(
         self,
@@ -46,21 +75,25 @@ class ParameterPosterior:
         evidence: Mapping[Hashable, Any] | None = None,
         *,
         level: float = 0.9,
+        counts: bool = False,
     ) -> pd.DataFrame:
         """Intervals for the probabilities of all joint states of some variables in the population.
 
         Parameters
         ----------
         variables : list of nodes
-        evidence : dict of node to state, number or day, optional
-            Condition on the states in which these count.
+        evidence : dict of node to state, value or range, optional
+            What is known of others, as :meth:`~pgmpy_dp.MarkovNetwork.query` takes it.
         level : float in (0, 1)
             Posterior probability of each interval by itself.
+        counts : bool, default False
+            Whether to say too how many records these are, of as many as the release was made from.
 
         Returns
         -------
         pandas.DataFrame
-            One row for each joint state, C order: a column for each variable, then "estimate", "lower", "upper".
+            One row for each joint state, C order: a column for each variable, then "estimate", "lower", "upper"; with
+            `counts` then "count", "count_lower", "count_upper": under evidence, records that have both.
 
         Raises
         ------
@@ -69,12 +102,15 @@ class ParameterPosterior:
         """
         if isinstance(variables, str):
             raise ValueError(f"variables={variables!r} must be a list of variables; pass [{variables!r}]")
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
         names, given = list(variables), dict(evidence or {})
         unknown = [name for name in (*names, *given) if name not in self.graph]
-        if unknown:
+        if unknown or not names:
             raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
-        codes = {name: state_of(self.schema, name, state) for name, state in given.items()}
-        found = self.draws.interval(names, codes, level=level)
+        if both := [name for name in names if name in given]:
+            raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
+        found = self._asked(names, given, level)
         cells = np.indices(found.estimate.shape).reshape(len(names), -1)
         columns = [
             pd.Series([self.schema.states[name][k] for k in row]) for name, row in zip(names, cells, strict=True)
@@ -83,14 +119,38 @@ class ParameterPosterior:
         frame.columns = pd.Index(names, tupleize_cols=False)
         for part, values in zip(found._fields, found, strict=True):
             frame[part] = values.ravel()
+        if counts:
+            whole = self._asked(names, given, level, joint=True)
+            half = norm.ppf(0.5 + level / 2) * self.n_records_sd * whole.estimate
+            size = self.n_records
+            frame["count"] = (size * whole.estimate).ravel()
+            for end, sign in (("lower", -1), ("upper", 1)):
+                # The error of the share and that of the number of records are independent.
+                error = np.hypot(size * (getattr(whole, end) - whole.estimate), half)
+                frame[f"count_{end}"] = np.maximum(size * whole.estimate + sign * error, 0.0).ravel()
         return frame
+
+    def _asked(
+        self, names: Sequence[Hashable], given: Mapping[Hashable, Any], level: float, joint: bool = False
+    ) -> Interval:
+        """Distribution of some variables given others; with `joint`, of all that is asked and known together."""
+        weights = [likelihood(self.schema, name, value, self.within.get(name)) for name, value in given.items()]
+        everything = [*names, *given]
+        draws = self.draws.query(everything)
+        if self.discrepancy is None or self.model is None:
+            return self.draws.interval_of(conditional(draws, weights, batch=1, joint=joint), level)
+        scope = tuple(self.draws.cliques.position[name] for name in everything)
+        return query_intervals(
+            self.model.marginal(everything), draws, weights, scope, self.discrepancy, level, joint=joint
+        )
 
     def models(self, n: int) -> list[MarkovNetwork]:
         """The models of the first n draws (draws are independent)."""
         if not 1 <= n <= self.draws.n_draws:
             raise ValueError(f"n={n!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         return [
-            MarkovNetwork.from_log_linear(self.draws.model(k), self.graph, self.schema, self.privacy) for k in range(n)
+            MarkovNetwork.from_log_linear(self.draws.model(k), self.graph, self.schema, self.privacy, self.within)
+            for k in range(n)
         ]
 
     def sample(
@@ -98,7 +158,8 @@ class ParameterPosterior:
     ) -> list[pd.DataFrame]:
         """Several synthetic data sets of n records, each from a model of its own.
 
-        Run the same analysis on each and combine with
+        The records of each are independent of each other, as the combining rules take them to be. Run the same analysis
+        on each and combine with
         :func:`pgmpy_dp.models.multiple_imputation.combine_synthetic`: the combined variance accounts for the sampling
         of the original records and for the privacy noise, which an analysis of one data set cannot.
 
@@ -115,4 +176,4 @@ class ParameterPosterior:
         if not 1 <= n_sets <= self.draws.n_draws:
             raise ValueError(f"n_sets={n_sets!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         rng = np.random.default_rng(random_state)
-        return [model.sample(n, rng, labels) for model in self.models(n_sets)]
+        return [model.sample(n, rng, labels, method="independent") for model in self.models(n_sets)]

@@ -15,6 +15,7 @@ import pandas as pd
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.estimators.base import BaseMarginalsEstimator, checked_graph, progress_bar
 from pgmpy_dp.estimators.collective_map import CollectiveMAP
+from pgmpy_dp.estimators.display import as_text
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.junction_tree import InferenceSize, InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Preview", "preview"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Preview:
     """What `preview` found; ``str`` of it is a summary to read.
 
@@ -91,6 +92,12 @@ class Preview:
         """Least and largest, over the simulations, of the mean over tables."""
         means = self.simulations.mean(axis=1)
         return float(means.min()), float(means.max())
+
+    def __repr__(self) -> str:
+        return f"Preview({self.method} on {len(self.table)} tables under {self.budget}, n={self.n:,}; print it)"
+
+    def _repr_html_(self) -> str:
+        return as_text(str(self))
 
     def __str__(self) -> str:
         table = self.table

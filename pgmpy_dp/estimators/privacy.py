@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from pgmpy_dp.private.accounting import pure_to_zcdp, zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.entry import Entry
-from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["Privacy", "handed_over", "require_agreement", "require_release", "steps_taken"]
+__all__ = ["Privacy", "composed", "handed_over", "require_agreement", "require_release", "steps_taken"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,9 @@ class Privacy:
     unit : hashable
         What may differ between neighbours: None is one record; else the column each of whose values is protected with
         all of its rows, e.g. "user".
+    prior : Privacy, optional
+        Of an earlier release that what was learned rests on too, through a prior model. It is not part of `guarantee`,
+        which is of this release: see `total`.
 
     Examples
     --------
@@ -50,6 +56,23 @@ class Privacy:
     reproducible: bool = False
     entries: tuple[Entry, ...] = ()
     unit: Hashable = None
+    prior: Privacy | None = None
+
+    @property
+    def total(self) -> Guarantee | None:
+        """What is known of this release and those of its priors together, for someone whose records are in all of them.
+
+        Someone whose records are in one of them has its guarantee. None where adjacency or unit differ, so that what
+        the guarantees say cannot be added up, or where noise is reproducible.
+        """
+        if self.reproducible:
+            return None
+        if self.prior is None:
+            return self.guarantee
+        earlier = self.prior.total
+        if earlier is None or (self.adjacency, self.unit) != (self.prior.adjacency, self.prior.unit):
+            return None
+        return composed(self.guarantee, earlier)
 
     @classmethod
     def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:
@@ -67,6 +90,7 @@ class Privacy:
             "reproducible": self.reproducible,
             "entries": [entry.to_dict() for entry in self.entries],
             "unit": encode_label(self.unit),
+            **({} if self.prior is None else {"prior": self.prior.to_dict()}),
         }
 
     @classmethod
@@ -79,12 +103,64 @@ class Privacy:
             content["reproducible"],
             tuple(Entry.from_dict(entry) for entry in content["entries"]),
             decode_label(content.get("unit")),
+            None if content.get("prior") is None else cls.from_dict(content["prior"]),
         )
 
     def __str__(self) -> str:
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
         text = f"{self.guarantee} under {self.adjacency}{whose} ({self.mechanism})"
-        return text + " with reproducible noise: NOT PRIVATE" if self.reproducible else text
+        text += " with reproducible noise: NOT PRIVATE" if self.reproducible else ""
+        if self.prior is None:
+            return text
+        total = self.total
+        known = "which cannot be added up" if total is None else f"together {total} for whoever is in both"
+        return f"{text}, with a prior that is {self.prior}; {known}"
+
+
+def composed(first: Guarantee, second: Guarantee) -> Guarantee:
+    """A guarantee that two releases have together, whatever the second is chosen by: basic composition.
+
+    Sums are rounded up. In rho where both convert to it; else in (epsilon, delta), to which rho converts at the other
+    release's delta.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.private.guarantee import ApproxDP, PureDP, ZCDP
+    >>> print(composed(PureDP(1.0), PureDP(0.5)), composed(PureDP(1.0), ZCDP(0.5)))
+    1.5-DP 1-zCDP
+    >>> print(composed(PureDP(1.0), ApproxDP(1.0, 1e-6)))
+    (2, 1e-06)-DP
+    """
+    if isinstance(first, PureDP) and isinstance(second, PureDP):
+        return PureDP(_sum(first.epsilon, second.epsilon))
+    if not isinstance(first, ApproxDP) and not isinstance(second, ApproxDP):
+        rho = _sum(
+            *(
+                math.nextafter(pure_to_zcdp(g.epsilon), math.inf) if isinstance(g, PureDP) else g.rho
+                for g in (first, second)
+            )
+        )
+        eta = _sum(*(g.eta if isinstance(g, ReservedZCDP) else 0.0 for g in (first, second)))
+        return ReservedZCDP(rho, eta) if eta else ZCDP(rho)
+    (delta, *_) = [g.delta for g in (first, second) if isinstance(g, ApproxDP)]
+    parts = [_approximate(g, delta) for g in (first, second)]
+    return ApproxDP(_sum(*(epsilon for epsilon, _ in parts)), _sum(*(spent for _, spent in parts)))
+
+
+def _approximate(guarantee: Guarantee, delta: float) -> tuple[float, float]:
+    """Epsilon and delta of a guarantee; of rho, at a delta on top of what it fails with anyhow."""
+    if isinstance(guarantee, PureDP):
+        return guarantee.epsilon, 0.0
+    if isinstance(guarantee, ApproxDP):
+        return guarantee.epsilon, guarantee.delta
+    spent = _sum(delta, guarantee.eta) if isinstance(guarantee, ReservedZCDP) else delta
+    return zcdp_to_approx(guarantee.rho, delta), spent
+
+
+def _sum(first: float, second: float) -> float:
+    """Rounded up, where it is rounded at all."""
+    exact = Fraction(first) + Fraction(second)
+    return float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), math.inf)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from skbase.base import BaseEstimator
@@ -81,6 +82,10 @@ class PrivateFit:
         """Of one fit."""
         return Budget(**{name: getattr(self, name) for name in ("epsilon", "delta", "rho") if hasattr(self, name)})
 
+    def _prior_privacy(self) -> Privacy | None:
+        """Of an earlier release that the fit rests on too."""
+        return None
+
     def _given(self, *names: str) -> dict[str, Any]:
         """Arguments of the constructor, for a function that takes them by the same names."""
         return {name: getattr(self, name) for name in names}
@@ -92,6 +97,7 @@ class PrivateFit:
         A `FewRecordsWarning` says where the released number of records is next to nothing.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
+        privacy = replace(privacy, prior=self._prior_privacy())
         with nullcontext() if data is None else handed_over(release):
             learned = self._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}

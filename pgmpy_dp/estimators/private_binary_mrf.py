@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar
 
 from pgmpy_dp.checks import require_choice
@@ -120,7 +120,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
 
     def __init__(
         self,
-        width: float,
+        width: float | None = None,
         order: int = 3,
         epsilon: float | None = None,
         delta: float = 0.0,
@@ -182,3 +182,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         named = {tuple(variables[i] for i in scope): value for scope, value in field.coefficients.items()}
         fields = {name: named.get((name,), 0.0) for name in variables}
         return {scope: value for scope, value in named.items() if len(scope) > 1}, fields
+
+    def _rows(self, schema: Schema) -> Iterator[dict[str, Any]]:
+        for scope, weight in self.weights_.items():
+            yield {"variables": scope, "weight": float(weight)}

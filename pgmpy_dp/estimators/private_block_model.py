@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from pgmpy_dp.checks import require_choice
@@ -130,6 +131,22 @@ class PrivateBlockModel(BasePrivateEstimator):
         self._check()
         data = self._private(graph, budget, nodes)
         return self._take(self._run(data, budget), data)
+
+    def fit_predict(self, graph: Any, nodes: Iterable[Hashable] | None = None) -> np.ndarray:
+        """Fit, then the labels alone; as private as the release.
+
+        Parameters
+        ----------
+        graph, nodes
+            See :meth:`fit`.
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+            In the order of `labels_`, which has them by vertex.
+        """
+        self.fit(graph, nodes)
+        return np.array(list(self.labels_.values()))
 
     def predict_table(self) -> pd.DataFrame:
         """The vertices with their labels and scores, one row each.

@@ -13,7 +13,7 @@ import numpy as np
 from pgmpy_dp.checks import require_choice, require_flag
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy import Privacy
-from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_on_edges
+from pgmpy_dp.estimators.structure import BaseStructureEstimator, network_of_tables
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals, project_on_simplex
 from pgmpy_dp.plans import marginals, tree
 from pgmpy_dp.plans.marginals import noisy_marginals
@@ -132,10 +132,11 @@ class PrivateChowLiu(BaseStructureEstimator):
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
         }
+        learned["graph_"] = graph_on(release.schema.variables, edges)
         if self.fit_parameters:
-            learned["graph_"], learned["model_"], _ = network_on_edges(type(self).__name__, release, edges, privacy)
-        else:
-            learned["graph_"] = graph_on(release.schema.variables, edges)
+            kept = {frozenset(edge) for edge in edges}
+            tables = [c for c, scope in enumerate(release.scopes) if len(scope) == 1 or frozenset(scope) in kept]
+            learned["model_"], _, _ = network_of_tables(type(self).__name__, release, tables, privacy)
         return learned
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pgmpy_dp.checks import require_choice
+from pgmpy_dp.checks import require_choice, require_given
 from pgmpy_dp.estimators.privacy import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.models.mixtures import log_density, responsibilities, sample_mixture
@@ -123,7 +123,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         | {"n_records": 100},
     )
 
-    n_components: int
+    n_components: int | None = None
     separation: float | None = None
     scale: float | None = None
     method: str = "blocks"
@@ -138,6 +138,31 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     block_solver: str = "kmeans"
     device: str | None = None
     random_state: int | None = None
+
+    def fit_predict(self, X: Any) -> np.ndarray:
+        """Fit, then the most probable component of each record; see :meth:`predict`.
+
+        Parameters
+        ----------
+        X : array of shape (n, d), dataframe or PrivateVectors
+            As `fit` takes it; a `PrivateVectors` does not hand its records out again.
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+            As private as the records: each label tells where its record is.
+
+        Raises
+        ------
+        TypeError
+            For a `PrivateVectors`, before anything is spent.
+        ValueError
+            As of `fit` and `predict`.
+        """
+        if isinstance(X, PrivateVectors):
+            raise TypeError("X is a PrivateVectors, whose records stay inside; use fit(X), then predict(records)")
+        self.fit(X)
+        return self.predict(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of each record.
@@ -261,6 +286,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
 
     def _settings(self) -> MixtureSettings:
         require_choice("method", self.method, _METHODS)
+        require_given("n_components", self.n_components, "the number of components, at least 1")
         if self.method == "sdp" and (self.separation is None or self.scale is None):
             raise ValueError(
                 f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "

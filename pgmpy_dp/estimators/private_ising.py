@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import ClassVar
+import itertools
+from collections.abc import Hashable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from pgmpy_dp.plans.parities import ParitySettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
 
 __all__ = ["PrivateIsing"]
 
@@ -108,3 +110,7 @@ class PrivateIsing(BaseFieldEstimator):
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[np.ndarray, np.ndarray]:
         assert isinstance(field, Ising)
         return field.weights, field.fields
+
+    def _rows(self, schema: Schema) -> Iterator[dict[str, Any]]:
+        for (i, u), (j, v) in itertools.combinations(enumerate(schema.variables), 2):
+            yield {"variables": (u, v), "weight": float(self.weights_[i, j])}

@@ -11,14 +11,23 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.estimators.base import progress_bar
+from pgmpy_dp.estimators.base import Progress, budget_bar
+from pgmpy_dp.estimators.graph_base import graph_on
+from pgmpy_dp.estimators.network_posterior import network_posterior
+from pgmpy_dp.estimators.posterior import ParameterPosterior
+from pgmpy_dp.estimators.prior import given_prior
 from pgmpy_dp.estimators.privacy import Privacy
-from pgmpy_dp.estimators.structure import BaseStructureEstimator, edge_strengths, network_on_edges
+from pgmpy_dp.estimators.structure import BaseStructureEstimator, edge_strengths, edges_of, network_of_tables
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.collective_prior import collective_map_with_prior, with_unmeasured
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans import network
-from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.plans.network_shares import MOST_IN_A_SET, workload_weights
+from pgmpy_dp.plans.probes import joined_probes, probe_tables
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -68,14 +77,23 @@ class PrivateNetwork(BaseStructureEstimator):
         What the model will be asked, and how much each of it matters: only tables within these sets are measured,
         and a table's misfit counts by the weights of the sets that it shares two variables or more with, times how
         many it shares. Default: all tables of up to `max_order` variables, alike.
+    prior : MarkovNetwork, DiscreteMarkovNetwork, DiscreteBayesianNetwork, LogLinearModel, Release or path, optional
+        Model that the search starts from, so that what it gets right need not be measured, and that the final fit
+        learns deviations from if the release speaks for it; see `CollectiveMAP` and docs/priors.md.
+    probe_share : float in [0, 1)
+        Share of what single variables leave for 16 tables of three variables drawn at random (of two with
+        ``max_order=2``), the probes, which are measured last. They
+        tell how wrong the model is where nothing was chosen, which the intervals of `posterior` rest on, and then the
+        model is learned from them too. 0: none.
 
     Attributes
     ----------
     graph_ : UndirectedGraph
-        All variables; an edge for each pair that is in a released table.
+        All variables; an edge for each pair that is in a table that was chosen or required, and for those of a prior
+        that was used.
     model_ : MarkovNetwork
-        The graph with its parameters, and with the edges that rules about what is impossible need. (`edge_scores_` and
-        `errors_` are of the fit before it obeys them.)
+        The graph with its parameters, with the edges of probes and with those that rules about what is impossible
+        need. It is fitted under these rules, and `edge_scores_` and `errors_` are of it.
     edge_scores_ : dict of pair to float
         How far the two variables are from independence under the model, in total variation.
     report_ : pandas.DataFrame
@@ -131,20 +149,31 @@ class PrivateNetwork(BaseStructureEstimator):
     merge_rare: bool = False
     max_order: int = 3
     workload: Any = None
+    prior: Any = None
+    probe_share: float = 0.08
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
     def _settings(self) -> network.NetworkSettings:
-        shares = ("n_rounds", "one_way_share", "selection_share")
+        shares = ("n_rounds", "one_way_share", "selection_share", "probe_share")
         how = self._given("max_clique_cells", *shares, "random_state", "merge_rare", "max_order", "workload")
         return network.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
 
     def _check_schema(self, schema: Schema) -> None:
         self._settings()
+        prior = given_prior(self)
+        if prior is not None:
+            prior.check(schema)
+
+    def _prior_privacy(self) -> Privacy | None:
+        prior = given_prior(self)
+        return None if prior is None else prior.privacy
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        with progress_bar(f"{type(self).__name__}, rounds") as progress:
-            return network.run(table, self._settings(), budget, progress)
+        prior, limits = given_prior(self), (self.forbidden_edges or (), self.max_clique_cells)
+        around = None if prior is None else lambda release: prior.base(release, *limits)
+        with budget_bar(type(self).__name__) as progress:
+            return network.run(table, self._settings(), budget, progress, around=around)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
@@ -152,21 +181,82 @@ class PrivateNetwork(BaseStructureEstimator):
             raise ValueError("release has no rounds: it is not one of PrivateNetwork; learn from it with CollectiveMAP")
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        measured = [scope for scope in release.scopes if len(scope) > 1]
-        place = {name: k for k, name in enumerate(release.schema.variables)}
-        pairs = (pair for scope in measured for pair in itertools.combinations(sorted(scope, key=place.__getitem__), 2))
-        edges = list(dict.fromkeys(pairs))
-        graph, model, fitted = network_on_edges(type(self).__name__, release, edges, privacy)
-        noisy = noisy_marginals(release, release.schema.variables)
+        chosen, schema = probe_tables(release).start, release.schema
+        measured = [scope for scope in release.scopes[:chosen] if len(scope) > 1]
+        sizes = tuple(schema.cardinality(name) for name in schema.variables)
+        cliques = with_zeros(Cliques(schema.variables, sizes, release.scopes[:chosen]), schema.zeros)
+        tables = [*range(chosen), *joined_probes(release, cliques)]
+        model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted)
+        # A prior that was used has tables of its own.
+        further = noisy.cliques.scopes[len(dict.fromkeys(frozenset(release.scopes[c]) for c in tables)) :]
+        edges = edges_of([*measured, *further], schema)
         return {
-            "graph_": graph,
+            "graph_": graph_on(schema.variables, edges),
             "model_": model,
-            "edge_scores_": edge_strengths(fitted, edges),
+            "edge_scores_": edge_strengths(fit.model, edges),
             "report_": _report(release, measured, noisy.n_records),
-            "errors_": _errors(release, noisy, fitted),
+            "errors_": _errors(release, noisy, fit.model),
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
+            "_last_fit": fit,
+            "_noisy": noisy,
         }
+
+    def _fitted(self, release: Release, noisy: NoisyMarginals, progress: Progress = None) -> tuple[Fit, NoisyMarginals]:
+        """What some tables of a release say, and with a prior that they speak for also its own tables."""
+        prior = given_prior(self)
+        if prior is None:
+            return collective_map(noisy, callback=progress), noisy
+        scopes = list(noisy.cliques.scopes)
+        beside = prior.own_tables(
+            release, [scope for scope in scopes if len(scope) > 1], self.forbidden_edges or (), self.max_clique_cells
+        )
+        fit = collective_map_with_prior(noisy, prior.tables(scopes, release), unmeasured=beside, callback=progress)
+        return fit, with_unmeasured(noisy, beside)[0] if "base" in fit.details else noisy
+
+    def posterior(self, n_draws: int = 50, random_state: int | None = None) -> ParameterPosterior:
+        """Draws from the posterior of the parameters, and intervals that count how wrong the graph may be.
+
+        Post-processing of the release: needs no records and costs nothing.
+
+        Parameters
+        ----------
+        n_draws : int
+            Independent draws; each takes about as long as a fit.
+        random_state : int, optional
+            For repeatable draws; it has no part in privacy.
+
+        Returns
+        -------
+        ParameterPosterior
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        ValueError
+            If `n_draws` is below 2.
+
+        Notes
+        -----
+        The draws are of the model given its graph, as those of :class:`~pgmpy_dp.estimators.CollectiveMAP`. What the
+        graph leaves out is learned from the probes, against a model that was learned without them
+        (:mod:`pgmpy_dp.models.discrepancy`). Without probes the graph counts as the truth, and intervals are too narrow
+        where it is not. docs/intervals.md has how often they hold.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame(rng.integers(0, 2, (5000, 4)), columns=list("abcd"))
+        >>> estimator = PrivateNetwork(epsilon=1.0, delta=1e-6, state_names={name: [0, 1] for name in "abcd"}).fit(data)
+        >>> frame = estimator.posterior(20).interval(["a"], evidence={"b": 1, "c": 0})
+        >>> bool((frame["lower"] < 0.5).all() and (frame["upper"] > 0.5).all())
+        True
+        """
+        self.check_is_fitted()
+        return network_posterior(
+            self.release_, self._last_fit, self._noisy, self.model_, self._fitted, n_draws, random_state
+        )
 
 
 def learn(
@@ -228,7 +318,7 @@ def learn(
 def _report(release: Release, measured: list[tuple], n_records: float) -> pd.DataFrame:
     """One row per measurement of several variables."""
     rounds = release.public["rounds"]
-    noises = [item for item, scope in zip(release.noise, release.scopes, strict=True) if len(scope) > 1]
+    noises = release.noise[len(release.schema.variables) : probe_tables(release).start]
     rows = [
         {
             "round": record["round"],
@@ -277,7 +367,7 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
     are the noise.
     """
     per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
-    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals())
+    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells])
     found: dict[frozenset, float] = {}
     for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True):
         for kept in itertools.combinations(range(len(scope)), 2):
@@ -292,8 +382,13 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
 
 def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:
     """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
-    record = release.public["rounds"][measurement]
-    table = release.values[len(release.schema.variables) + measurement]
-    chosen = (record["misfit"] - record["offset"]) * record.get("weight", 1.0)
-    chosen += record["selection_scale"] * math.log(record["candidates"]) * record.get("heaviest", 1.0)
-    return max(chosen, 0.0) / weight + cells * record["offset"] / table.size
+    rounds, first = release.public["rounds"], len(release.schema.variables)
+    here = rounds[measurement]
+    bounds = []
+    # Where each selection of a round has a part of the candidates, which had this one is not told.
+    for k, record in enumerate(rounds):
+        if k == measurement or ("parts" in here and record["round"] == here["round"]):
+            chosen = (record["misfit"] - record["offset"]) * record.get("weight", 1.0)
+            chosen += record["selection_scale"] * math.log(record["candidates"]) * record.get("heaviest", 1.0)
+            bounds.append(max(chosen, 0.0) / weight + cells * record["offset"] / release.values[first + k].size)
+    return max(bounds)

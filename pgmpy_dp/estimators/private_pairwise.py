@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import ClassVar
+from collections.abc import Hashable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
 
 from pgmpy_dp.estimators.field_base import BaseFieldEstimator
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
@@ -13,6 +15,7 @@ from pgmpy_dp.plans.interactions import InteractionSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
 
 __all__ = ["PrivatePairwise"]
 
@@ -112,3 +115,9 @@ class PrivatePairwise(BaseFieldEstimator):
         centred = field.centred()
         weights = {(variables[i], variables[j]): table for (i, j), table in centred.weights.items()}
         return weights, dict(zip(variables, centred.fields, strict=True))
+
+    def _rows(self, schema: Schema) -> Iterator[dict[str, Any]]:
+        for (u, v), table in self.weights_.items():
+            for (a, b), weight in np.ndenumerate(table):
+                states = (schema.states[u][a], schema.states[v][b])
+                yield {"variables": (u, v), "states": states, "weight": float(weight)}

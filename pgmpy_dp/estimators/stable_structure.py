@@ -97,8 +97,8 @@ class StableStructure(BaseBlockVotes):
         | {"adjacency": "replace_one", "n_records": 100, "learner": "chow-liu"},
     )
 
-    width: float
-    min_edge_weight: float
+    width: float | None = None
+    min_edge_weight: float | None = None
     epsilon: float | None = None
     delta: float = 0.0
     n_blocks: int | None = None

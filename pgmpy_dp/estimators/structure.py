@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from pgmpy.base import UndirectedGraph
 
 from pgmpy_dp.estimators.base import Progress, progress_bar
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
@@ -21,14 +21,16 @@ from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.inference import require_inference
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.sampling import SamplingMethod
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import fine_states
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseStructureEstimator", "edge_strengths", "network_on_edges"]
+__all__ = ["BaseStructureEstimator", "edge_strengths", "edges_of", "network_of_tables", "tables_of"]
 
 
 @dataclass(repr=False, eq=False)
@@ -72,7 +74,13 @@ class BaseStructureEstimator(BaseGraphEstimator):
             )
 
     def sample(
-        self, n: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+        self,
+        n: int,
+        random_state: int | np.random.Generator | None = None,
+        labels: bool = False,
+        *,
+        evidence: Mapping[Hashable, Any] | None = None,
+        method: SamplingMethod = "stratified",
     ) -> pd.DataFrame:
         """Synthetic records from `model_`; as private as the model, however many there are.
 
@@ -83,6 +91,10 @@ class BaseStructureEstimator(BaseGraphEstimator):
             Only for repeatable draws; it has no part in privacy.
         labels : bool, default False
             States instead of numbers and days.
+        evidence : dict, optional
+            Records of whom this holds alone; see :meth:`~pgmpy_dp.MarkovNetwork.sample`.
+        method : {"stratified", "independent"}, default "stratified"
+            See there.
 
         Returns
         -------
@@ -95,23 +107,58 @@ class BaseStructureEstimator(BaseGraphEstimator):
             Before `fit` or `fit_release`.
         """
         self.check_is_fitted()
-        return self.model_.sample(n, random_state, labels)
+        return self.model_.sample(n, random_state, labels, evidence=evidence, method=method)
 
 
-def network_on_edges(
-    name: str, release: Release, edges: list[tuple], privacy: Privacy
-) -> tuple[UndirectedGraph, MarkovNetwork, LogLinearModel]:
-    """The graph of these edges over all variables of a release, and the model that `collective_map` learns on it.
+def network_of_tables(
+    name: str,
+    release: Release,
+    tables: Sequence[int],
+    privacy: Privacy,
+    learn: Callable[[Release, NoisyMarginals, Progress], tuple[Fit, NoisyMarginals]] | None = None,
+) -> tuple[MarkovNetwork, Fit, NoisyMarginals]:
+    """What is learned from some tables of a release, on the graph with all edges inside them.
 
-    Tables with other pairs of variables are left out; those of single variables count.
+    Parameters
+    ----------
+    name : str
+        Of who learns, for the progress bar.
+    release : Release
+    tables : sequence of int
+        Places of the tables.
+    privacy : Privacy
+    learn : callable, optional
+        Default: `collective_map`. It may add tables, of a prior.
+
+    Returns
+    -------
+    model : MarkovNetwork
+    fit : Fit
+    noisy : NoisyMarginals
+        What it was learned from.
     """
     schema = release.schema
-    graph = graph_on(schema.variables, edges)
-    noisy = noisy_marginals(release, schema.variables)
-    noisy = _only(noisy, graph)
+    noisy = tables_of(release, tables)
     with progress_bar(name) as progress:
-        model = _fitted(noisy, progress)
-    return graph, MarkovNetwork.from_log_linear(model, graph, schema, privacy, fine_states(release)), model
+        if learn is None:
+            fit = collective_map(noisy, callback=progress)
+        else:
+            fit, noisy = learn(release, noisy, progress)
+    graph = graph_on(schema.variables, edges_of(noisy.cliques.scopes, schema))
+    return MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release)), fit, noisy
+
+
+def tables_of(release: Release, tables: Sequence[int]) -> NoisyMarginals:
+    """Some tables of a release, with the rules that a model of them obeys."""
+    noisy = noisy_marginals(release, release.schema.variables, tables=tables)
+    return replace(noisy, impossible=tuple(release.schema.zeros))
+
+
+def edges_of(scopes: Iterable[Sequence[Hashable]], schema: Schema) -> list[tuple]:
+    """All pairs of variables inside some tables, each once, in the order of the schema."""
+    place = {name: k for k, name in enumerate(schema.variables)}
+    pairs = (pair for scope in scopes for pair in combinations(sorted(scope, key=place.__getitem__), 2))
+    return list(dict.fromkeys(pairs))
 
 
 def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, float]:
@@ -127,18 +174,3 @@ def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, flo
         independent = np.outer(table.sum(axis=1), table.sum(axis=0))
         strengths[edge] = float(0.5 * np.abs(table - independent).sum())
     return strengths
-
-
-def _only(noisy: NoisyMarginals, graph: UndirectedGraph) -> NoisyMarginals:
-    """Without the tables that have other pairs than the graph's edges."""
-    cliques = noisy.cliques
-    kept = [c for c, scope in enumerate(cliques.scopes) if all(graph.has_edge(u, v) for u, v in combinations(scope, 2))]
-    if len(kept) == cliques.n_cliques:
-        return noisy
-    counts = cliques.split(noisy.counts)
-    smaller = Cliques(cliques.variables, cliques.cardinalities, tuple(cliques.scopes[c] for c in kept))
-    return NoisyMarginals(smaller, smaller.join([counts[c] for c in kept]), noisy.noise, noisy.scale[kept], noisy.total)
-
-
-def _fitted(noisy: NoisyMarginals, progress: Progress) -> LogLinearModel:
-    return collective_map(noisy, callback=progress).model

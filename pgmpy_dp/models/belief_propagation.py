@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT, JunctionTree
 from pgmpy_dp.models.sum_product import CliquePlan, Plan, make_plan, size_of_plan
 
 __all__ = ["SumProduct"]
@@ -51,6 +51,8 @@ class SumProduct:
         Further sets of variable indices whose marginals are wanted.
     memory_limit : int
         Bytes that may be allocated; see `inference_size`.
+    tree : JunctionTree, optional
+        One that covers the model and `extra`. Default: the one that `build_junction_tree` makes.
 
     Raises
     ------
@@ -72,9 +74,10 @@ class SumProduct:
         cliques: Cliques,
         extra: Sequence[Sequence[int]] = (),
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        tree: JunctionTree | None = None,
     ) -> None:
         self.cliques = cliques
-        self.plan = make_plan(cliques, extra)
+        self.plan = make_plan(cliques, extra, tree)
         self.size = size_of_plan(cliques, self.plan)
         self.size.require(memory_limit)
         self._beliefs = _Tables(self.plan, cliques)
@@ -143,6 +146,18 @@ class SumProduct:
             table = self._beliefs.tables[k] / np.where(weight > 0, weight, 1.0)
             result.append((residual, clique.separator, table))
         return result
+
+    def beliefs(self) -> list[np.ndarray]:
+        """Marginal table of each clique of the junction tree at the last calibrated theta.
+
+        Returns
+        -------
+        list of ndarray
+            Axes as the tree's cliques have them. They are the engine's own arrays: read them before it is calibrated
+            again, and write nothing.
+        """
+        tables = zip(self._beliefs.tables, self.plan.cliques, strict=True)
+        return [table.reshape(self._beliefs.shape(clique.axes)) for table, clique in tables]
 
     def _compile_calibration(self) -> list[Operation]:
         tables = self._beliefs

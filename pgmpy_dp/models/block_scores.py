@@ -18,25 +18,35 @@ __all__ = ["inverse_covariance_scores", "node_regressions", "tree_scores"]
 _MAX_ITER, _STEP_TOL = 300, 1e-4
 
 
-def inverse_covariance_scores(codes: np.ndarray) -> np.ndarray:
-    """Sizes of an Ising model's weights, by the inverse of the covariance of z = 2 code - 1; shape (p, p)."""
-    n, p = codes.shape
+def inverse_covariance_scores(codes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Sizes of an Ising model's weights, by the inverse of the covariance of z = 2 code - 1; shape (p, p).
+
+    With `weights`, shape (n,), each record counts for its own.
+    """
+    n, p = len(codes) if weights is None else weights.sum(), codes.shape[1]
     z = 2.0 * codes - 1.0
-    mean = z.mean(axis=0)
+    weighted = z if weights is None else z * weights[:, np.newaxis]
+    mean = weighted.sum(axis=0) / n
     # One part in n of the identity: a constant column then has no edges, and the inverse exists.
-    inverse = np.linalg.inv(z.T @ z / n - np.outer(mean, mean) + np.eye(p) / n)
+    inverse = np.linalg.inv(weighted.T @ z / n - np.outer(mean, mean) + np.eye(p) / n)
     scores = np.arcsinh(np.abs(inverse + inverse.T)) / 2.0
     np.fill_diagonal(scores, 0.0)
     return scores
 
 
-def tree_scores(codes: np.ndarray, cardinalities: tuple[int, ...]) -> np.ndarray:
-    """Largest centred log-probability of each pair in the Chow-Liu tree, 0 elsewhere; shape (p, p)."""
+def tree_scores(codes: np.ndarray, cardinalities: tuple[int, ...], weights: np.ndarray | None = None) -> np.ndarray:
+    """Largest centred log-probability of each pair in the Chow-Liu tree, 0 elsewhere; shape (p, p).
+
+    With `weights`, shape (n,), each record counts for its own.
+    """
     n, p = codes.shape
     starts = np.cumsum([0, *cardinalities])
     one_hot = np.zeros((n, starts[-1]))
     one_hot[np.arange(n)[:, np.newaxis], starts[:-1] + codes] = 1.0
-    counts = one_hot.T @ one_hot  # of all pairs of states; integers below 2**53, exact
+    if weights is None:
+        counts = one_hot.T @ one_hot  # of all pairs of states; integers below 2**53, exact
+    else:
+        counts, n = (one_hot * weights[:, np.newaxis]).T @ one_hot, weights.sum()
     single = np.diagonal(counts)
     terms = (xlogy(counts, n * counts) - xlogy(counts, np.outer(single, single))) / n
     information = np.add.reduceat(np.add.reduceat(terms, starts[:-1], axis=0), starts[:-1], axis=1)
@@ -50,7 +60,13 @@ def tree_scores(codes: np.ndarray, cardinalities: tuple[int, ...]) -> np.ndarray
     return scores
 
 
-def node_regressions(features: np.ndarray, codes: np.ndarray, layout: RegressionLayout, radius: float) -> np.ndarray:
+def node_regressions(
+    features: np.ndarray,
+    codes: np.ndarray,
+    layout: RegressionLayout,
+    radius: float,
+    of_records: np.ndarray | None = None,
+) -> np.ndarray:
     """Weights of all regressions, shape (n_regressions, n_columns): least mean loss with l1 norm at most `radius`.
 
     Parameters
@@ -60,6 +76,8 @@ def node_regressions(features: np.ndarray, codes: np.ndarray, layout: Regression
     layout : RegressionLayout
         What is regressed on what.
     radius : float
+    of_records : ndarray of float, shape (n,), optional
+        For how much each record counts; default: 1.
     """
     used = np.zeros((layout.n_regressions, len(features)), dtype=bool)
     rows = np.arange(layout.n_regressions)[:, np.newaxis]
@@ -68,7 +86,9 @@ def node_regressions(features: np.ndarray, codes: np.ndarray, layout: Regression
     states = codes.T[layout.nodes]
     up, down = states == layout.pairs[:, :1], states == layout.pairs[:, 1:]
     sign = up.astype(np.float64) - down  # 0: the record takes no part
-    share = np.abs(sign) / np.maximum(np.abs(sign).sum(axis=1, keepdims=True), 1.0)
+    share = np.abs(sign) if of_records is None else np.abs(sign) * of_records
+    total = share.sum(axis=1, keepdims=True)
+    share = share / np.where(total > 0, total, 1.0)
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         margins = sign * (flat.reshape(used.shape) @ features)

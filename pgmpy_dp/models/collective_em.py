@@ -220,7 +220,7 @@ def collective_em(
             stalled=stalled,
         )
 
-    return first_sound_fit(noisy.cliques, inference, memory_limit, fit)
+    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
 
 
 def _steps(noisy: NoisyMarginals, e_step: str, n_iter: int, step: float | None) -> np.ndarray:

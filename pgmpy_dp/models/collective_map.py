@@ -31,7 +31,7 @@ _CERTAIN = 20.0
 _CEILINGS = (1.0, 0.3)
 """Ceilings of the variances that are tried otherwise, as shares of what the uniform model's evidence speaks for."""
 
-_PARSIMONY = 1.0
+_PARSIMONY = 2.0
 """Nats by which a variance e times as large must be better: too large costs more than too small."""
 
 _STALLED = 5.0
@@ -90,8 +90,9 @@ def collective_map(
     Returns
     -------
     Fit
-        ``details`` holds "interaction_variances" (n_cliques,), "node_variances" (n_nodes,), and the arguments
-        "prior_tail" and "variance_shape", which the posterior needs.
+        ``details`` holds "interaction_variances" (n_cliques,), "node_variances" (n_nodes,), "log_evidence" (an
+        approximation of log p(y), in nats), and the arguments "prior_tail", "variance_shape" and "base", if one was
+        passed, which the posterior needs.
 
     Raises
     ------
@@ -168,11 +169,13 @@ def collective_map(
                 "prior_tail": prior_tail,
                 "variance_shape": variance_shape,
                 "gradient_norm": solution.gradient_norm,
-            },
+                "log_evidence": problem.log_evidence(solution.x),
+            }
+            | ({} if base is None else {"base": base}),
             stalled=solution.n_iter < max_iter and solution.gradient_norm > _STALLED,
         )
 
-    return first_sound_fit(noisy.cliques, inference, memory_limit, fit)
+    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
 
 
 def _first_round(

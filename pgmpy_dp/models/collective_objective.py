@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber, pseudo_huber_curvature
 from pgmpy_dp.models.inference import InferenceEngine
 from pgmpy_dp.models.interactions import InteractionSplit
@@ -20,8 +20,12 @@ from pgmpy_dp.models.scale_evidence import (
     pooled_variance,
     posterior_variances,
 )
+from pgmpy_dp.models.structural_zeros import engine_within
 
-__all__ = ["CollectiveObjective"]
+__all__ = ["CollectiveObjective", "free_share"]
+
+_CAUTION = 0.8, 0.9
+"""What is taken of the learned variances of interactions and of main effects: too large costs more than too small."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,16 @@ class CollectiveObjective:
 
     with I and phi the interactions and main effects of theta (`InteractionSplit`), hub the pseudo-Huber
     function, H entropies, and b, N, y those of the release.
+
+    Interactions and main effects lie in subspaces: of the K x K cells of an interaction only (K - 1)^2 are free. So a
+    prior of variance t per free direction leaves a cell the variance f t, with f the free share, 1/4 in a table of two
+    binary variables, and K x K cells hold the evidence of f K^2 independent ones. Without that, t came out four times
+    too small there, and as much too strong a prior.
+
+    Sampling makes y uncertain too, but never contradictory: the tables of the records agree with one another. Where
+    the released tables do not, it is the noise's doing, equal in all cells of a table, and a likelihood with the
+    sampling variance N mu (1 - mu) in it would blame the large cells. So v has at most as much sampling variance as
+    the cell has noise, by the harmonic sum of the two. Above that the prior hardly matters.
     """
 
     def __init__(
@@ -65,7 +79,8 @@ class CollectiveObjective:
         variance_shape: float = VARIANCE_SHAPE,
     ) -> None:
         self.noisy = noisy
-        self.engine = SumProduct(noisy.cliques, memory_limit=memory_limit) if engine is None else engine
+        within = noisy.impossible
+        self.engine = engine_within(noisy.cliques, within, memory_limit=memory_limit) if engine is None else engine
         self.split = InteractionSplit(noisy.cliques)
         self.rho, self.w = entropy_share, margin_share
         self.tail, self.shape = prior_tail, variance_shape
@@ -79,6 +94,11 @@ class CollectiveObjective:
         self.single = [c for c, scope in enumerate(scopes) if len(scope) == 1]
         self.single_node = [self.split.nodes.index(scopes[c][0]) for c in self.single]
         self.interacting = noisy.cliques.spread(np.array([len(scope) > 1 for scope in scopes]))
+        # Of each table and of each variable: the share of cells that is free, and the same for each cell and state.
+        free = [free_share(shape) for shape in noisy.cliques.shapes]
+        self.free, self.free_cell = np.array(free), noisy.cliques.spread(np.array(free))
+        self.free_node = 1 - 1 / np.bincount(self.split.node_of_state)
+        self.free_state = self.free_node[self.split.node_of_state]
         self.state_starts = np.flatnonzero(np.diff(self.split.node_of_state, prepend=-1))
         cell_variance = noisy.cell_variance
         self.node_counts, self.node_noise = self.split.combined_margins(self.y, cell_variance)
@@ -172,12 +192,12 @@ class CollectiveObjective:
         effects = self.split.decompose(theta)
         interaction, _ = pseudo_huber(effects[0], state.t_cell, self.tail)
         main, _ = pseudo_huber(effects[1], state.t_state, self.tail)
-        occam = self.interacting @ np.log1p(state.t_cell * cell_curvature)
-        occam += np.log1p(state.t_state * node_curvature).sum()
+        occam = (self.interacting * self.free_cell) @ np.log1p(state.t_cell * cell_curvature)
+        occam += self.free_state @ np.log1p(state.t_state * node_curvature)
         return -self._misfit(mu) - interaction - main - 0.5 * float(occam)
 
     def scale_evidence(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Evidence of each interaction's and each node's prior variance at theta; (n_cliques, 17), (n_nodes, 17)."""
+        """Evidence of each interaction's and each node's prior variance at theta; (n_cliques, 28), (n_nodes, 28)."""
         mu, _ = self.engine.calibrate(theta)
         return self._interaction_evidence(mu, theta), self._node_evidence(mu, theta)
 
@@ -196,8 +216,9 @@ class CollectiveObjective:
         """What the evidence at theta says about the variances; the last answer is kept for the next ceiling."""
         if self._learned is None or self._learned.theta is not theta:
             mu = self._marginals(theta)
-            t_clique = posterior_variances(self._interaction_evidence(mu, theta), self.shape)
-            t_node = posterior_variances(self._node_evidence(mu, theta), self.shape)
+            cautious_clique, cautious_node = _CAUTION
+            t_clique = cautious_clique * posterior_variances(self._interaction_evidence(mu, theta), self.shape)
+            t_node = cautious_node * posterior_variances(self._node_evidence(mu, theta), self.shape)
             self._learned = _Learned(theta, mu, t_clique, t_node)
         return self._learned
 
@@ -213,31 +234,38 @@ class CollectiveObjective:
         self.state = _State(
             t_cell=t_cell,
             t_state=t_node[self.split.node_of_state],
-            variance=sampling + 0.5 * information**2 / curvature,
+            variance=sampling + 0.5 * self.free_cell * information**2 / curvature,
             entropy_weight=entropy_weight,
         )
         self.preconditioner = curvature**-0.5
 
     def _sampling(self, mu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """J = N mu (1 - mu), and J plus a floor that keeps the density smooth, in each cell."""
+        """J = N mu (1 - mu), and the normal variance of each cell: J or less, plus a floor that keeps it smooth."""
         information = self.n * mu * (1 - mu)
-        return information, information + 1e-4 * self.scale**2
+        noise = self.noisy.cell_variance
+        return information, information * noise / (information + noise) + 1e-4 * self.scale**2
 
     def _interaction_evidence(self, mu: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """log p(y_C | s) of each table for each s on the grid, linearised in the interactions; (n_cliques, 17)."""
-        information, sampling = self._sampling(mu)
+        """log p(y_C | s) of each table for each s on the grid, linearised in the interactions; (n_cliques, 28)."""
+        information = self.n * mu * (1 - mu)
         residual = self.y - self.n * mu + information * self.split.interaction(theta)
-        variance = sampling + information**2 * VARIANCE_GRID[:, None]
+        variance = information + 1e-4 * self.scale**2 + information**2 * self.free_cell * VARIANCE_GRID[:, None]
         log_p = log_density(residual, variance, self.noisy.noise, self.scale)
-        evidence = np.add.reduceat(log_p, self.starts, axis=1).T
+        evidence = self.free[:, None] * np.add.reduceat(log_p, self.starts, axis=1).T
         evidence[self.single] = 0.0  # says nothing about interactions
         return evidence
 
     def _node_evidence(self, mu: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """The same for the main effects, from the combined margins; (n_nodes, 17)."""
+        """The same for the main effects, from the combined margins; (n_nodes, 28)."""
         node = self.split.node_marginals(mu)
         information = self.n * node * (1 - node)
         residual = self.node_counts - self.n * node + information * self.split.main_effect(theta)
-        variance = self.node_noise + information + information**2 * VARIANCE_GRID[:, None]
+        variance = self.node_noise + information + information**2 * self.free_state * VARIANCE_GRID[:, None]
         log_p = -0.5 * (residual**2 / variance + np.log(variance))
-        return np.add.reduceat(log_p, self.state_starts, axis=1).T
+        return self.free_node[:, None] * np.add.reduceat(log_p, self.state_starts, axis=1).T
+
+
+def free_share(shape: tuple[int, ...]) -> float:
+    """Free directions of a table's interaction over its cells; of one variable, those of its main effect."""
+    cells, margins = math.prod(shape), sum(size - 1 for size in shape)
+    return (cells - 1 - (margins if len(shape) > 1 else 0)) / cells

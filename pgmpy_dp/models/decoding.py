@@ -15,7 +15,12 @@ import numpy as np
 
 from pgmpy_dp.schema import Number
 
-__all__ = ["Values"]
+__all__ = ["EVERYTHING", "Range", "Values"]
+
+Range = tuple[float | None, float | None, str]
+"""Ends, None for a bound of the variable, and which of them belong to it: "both", "left", "right" or "neither"."""
+
+EVERYTHING: Range = (None, None, "both")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +43,8 @@ class Values:
     >>> merged = Values(age, state=np.array([0, 0, 0, 1]), weights=np.array([0.0, 3.0, 1.0, 1.0]))
     >>> merged.shares(15, 40).round(3)
     array([0.625, 1.   ])
-    >>> merged.numbers(np.array([0, 1]), np.random.default_rng(0))
-    array([13., 30.])
+    >>> merged.numbers(np.array([0, 0, 1]), np.array([0.0, 0.5, 0.0]))
+    array([10., 16., 30.])
     """
 
     declared: Number | Sequence
@@ -72,20 +77,78 @@ class Values:
         weights = np.where(totals > 0, weights, sizes)
         return weights / np.bincount(self.state, weights)[self.state]
 
-    def refined(self, codes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """States of `declared` for the model's states, drawn by their weights."""
-        codes = np.asarray(codes)
-        if self.state is None:
-            return codes
-        drawn = np.empty_like(codes)
-        for code in np.unique(codes):
-            here, parts = codes == code, np.flatnonzero(self.state == code)
-            drawn[here] = generator.choice(parts, np.count_nonzero(here), p=self.within[parts])
-        return drawn
+    def refined(self, codes: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+        """States of `declared` for the model's states: where their cumulative weights pass a number from [0, 1).
 
-    def numbers(self, codes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Numbers for states, as :meth:`~pgmpy_dp.Number.draw` gives them: NaN for missing and for "outside"."""
-        return self.number.draw(self.refined(codes, generator), generator)
+        Parameters
+        ----------
+        codes, uniform : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+        """
+        return self._placed(codes, uniform, self.within)[0]
+
+    def numbers(self, codes: np.ndarray, uniform: np.ndarray, inside: Range = EVERYTHING) -> np.ndarray:
+        """Numbers for states, in their resolution, ascending with a number from [0, 1): their quantile function.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (n,)
+            Numbers of the model's states.
+        uniform : ndarray of shape (n,)
+            Where it is uniform, so are the numbers in each cell of `declared`.
+        inside : tuple of low, high and closed
+            Of the values of cells, those in this range alone; see `Number.shares`. A state without any in it has all.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            NaN for missing and for "outside", of which no number is known.
+        """
+        number, (low, high, closed) = self.number, inside
+        shares = number.shares(low, high, closed)
+        not_above = number.shares(None, high, "both" if closed in ("both", "right") else "left")
+        weights = self.within.copy()
+        weights[: len(shares)] *= shares
+        cell, position = self._placed(codes, uniform, weights)
+        known = cell < len(number.cells)
+        cell = np.where(known, cell, 0)
+        anywhere = shares[cell] == 0  # of a state without a value in the range
+        share, end = np.where(anywhere, 1.0, shares[cell]), np.where(anywhere, 1.0, not_above[cell])
+        if number.resolution is None:
+            edges = np.array(number.edges)
+            # Rounding may reach the upper end, which belongs to the next cell.
+            largest = np.append(np.nextafter(edges[1:-1], -np.inf), edges[-1])
+            drawn = np.minimum(number.within(end - share + position * share, cell), largest[cell])
+            if low is not None and low == high:  # a range without width, of one value
+                drawn = np.full(len(cell), low)
+        else:
+            sizes = np.diff(number.firsts)[cell]
+            count = np.rint(share * sizes)
+            step = np.rint((end - share) * sizes) + np.minimum(np.floor(position * count), count - 1)
+            drawn = number.within((step + 0.5) / sizes, cell)
+        return np.where(known, drawn, np.nan)
+
+    def _placed(self, codes: np.ndarray, uniform: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state of `declared` at each quantile of its state, and the position in it, from 0 to 1."""
+        codes, uniform = np.asarray(codes), np.asarray(uniform, dtype=np.float64)
+        if self.state is None:
+            return codes, uniform
+        totals = np.bincount(self.state, weights)[self.state]
+        weights = np.where(totals > 0, weights, self.within)
+        weights = weights / np.bincount(self.state, weights)[self.state]
+        order = np.argsort(self.state, kind="stable")
+        order = order[weights[order] > 0]
+        behind = np.cumsum(weights[order])  # whole numbers where a state ends, but for rounding
+        ends = np.searchsorted(self.state[order], np.arange(self.state.max() + 2))
+        base = np.append(0.0, behind)[ends[codes]]
+        found = np.searchsorted(behind, base + uniform, side="right")
+        found = np.clip(found, ends[codes], ends[codes + 1] - 1)
+        part = weights[order[found]]
+        position = (uniform - (behind[found] - part - base)) / part
+        return order[found], np.clip(position, 0, 1 - 2**-53)
 
     def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
         """The probability that the number lies in a range, given each of the model's states; see `Number.shares`."""

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.decoding import Range, Values
 from pgmpy_dp.schema import Number, Schema, interval_cuts, match_key
 
-__all__ = ["likelihood", "state_of"]
+__all__ = ["likelihood", "range_of", "state_of"]
 
 
 def likelihood(
@@ -49,26 +49,61 @@ def likelihood(
     >>> likelihood(schema, "age", 12), likelihood(schema, "age", (5, 20)).round(3)
     (array([0., 1., 0., 0., 0.]), array([0.5, 1. , 0.1, 0. , 0. ]))
     """
-    declared = schema[name]
-    found = None
-    if isinstance(declared, Number):
-        number = declared.reads(schema.reading(name)(match_key(given)))
-        if number is not None and not math.isnan(number):
-            found = (given, given, "both") if event else None
-        elif number is not None and not (isinstance(given, str) and given in schema.states[name]):
-            found = _range(given)
+    number, found = _said(schema, name, given)
+    if number is not None and event:
+        found = (given, given, "both")
     if found is None:
         weights = np.zeros(schema.cardinality(name))
         weights[state_of(schema, name, given)] = 1.0
         return weights
-    low, high, closed = found
-    low, high = (end if end is None else _end(schema, name, end, given) for end in (low, high))
-    if low is not None and high is not None and low > high:
-        _refuse(name, given, "is a range that ends before it begins; swap its ends")
-    weights = (Values(declared) if values is None else values).shares(low, high, closed)
+    values = Values(schema[name]) if values is None else values
+    weights = values.shares(*_checked(schema, name, found, given))
     if not weights.any():
         _refuse(name, given, "has no value of the variable in it; pass a wider range")
     return weights
+
+
+def range_of(schema: Schema, name: Hashable, given: Any) -> Range | None:
+    """The numbers that what is known of a variable leaves: ends, None for a bound, and which of them belong to it.
+
+    Parameters
+    ----------
+    schema, name, given
+        See `likelihood`, which tells how likely that is in each state.
+
+    Returns
+    -------
+    tuple of low, high and closed, or None
+        A number is a range of itself. None for a state, which has all of its values, and for a number that counts as
+        one without being among them.
+
+    Examples
+    --------
+    >>> schema = Schema({"age": Number(0, 40, cuts=[10, 20, 30], resolution=1)})
+    >>> range_of(schema, "age", "15:"), range_of(schema, "age", 12), range_of(schema, "age", "[0,10)")
+    ((15.0, None, 'both'), (12.0, 12.0, 'both'), None)
+    """
+    number, found = _said(schema, name, given)
+    if number is not None:
+        declared = schema.numbers[name]
+        return (number, number, "both") if declared.lower <= number <= declared.upper else None
+    return None if found is None else _checked(schema, name, found, given)
+
+
+def _said(schema: Schema, name: Hashable, given: Any) -> tuple[float | None, tuple[Any, Any, str] | None]:
+    """A number that is known, or a range; neither for a state."""
+    declared = schema[name]
+    number = declared.reads(schema.reading(name)(match_key(given))) if isinstance(declared, Number) else None
+    if number is None or not math.isnan(number):
+        return number, None
+    return None, None if isinstance(given, str) and given in schema.states[name] else _range(given)
+
+
+def _checked(schema: Schema, name: Hashable, found: tuple[Any, Any, str], given: Any) -> Range:
+    low, high = (end if end is None else _end(schema, name, end, given) for end in found[:2])
+    if low is not None and high is not None and low > high:
+        _refuse(name, given, "is a range that ends before it begins; swap its ends")
+    return low, high, found[2]
 
 
 def state_of(schema: Schema, name: Hashable, given: Any) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx as nx
 from networkx.algorithms.approximation import treewidth_min_degree, treewidth_min_fill_in
@@ -101,6 +101,16 @@ class JunctionTree:
         """Number of joint states of some variables."""
         return math.prod(self.cardinalities[i] for i in axes)
 
+    def with_homes(self, scopes: Sequence[Sequence[int]]) -> JunctionTree:
+        """The same tree with homes for other scopes, each of which must lie in a clique."""
+        # The clique nearest to the root that holds a variable is where it is residual; of a scope,
+        # the deepest of those: cliques come after their children, so it is the first in the order.
+        count = len(self.cliques)
+        residual_at = {i: k for k in range(count) for i in self.cliques[k][: self.n_residual[k]]}
+        homes = tuple(min((residual_at[i] for i in scope), default=count - 1) for scope in scopes)
+        assert all(set(self.cliques[home]).issuperset(scope) for home, scope in zip(homes, scopes, strict=True))
+        return replace(self, homes=homes)
+
     @property
     def cells(self) -> int:
         """Cells of all clique tables together."""
@@ -144,6 +154,10 @@ def _contracted(decomposition: nx.Graph) -> nx.Graph:
     for bag, i in names.items():
         tree.add_node(i, bag=bag)
     tree.add_edges_from((names[u], names[v]) for u, v in decomposition.edges)
+    return _merged(tree)
+
+
+def _merged(tree: nx.Graph) -> nx.Graph:
     pending = sorted(tree.nodes)
     while pending:
         node = pending.pop()
@@ -153,6 +167,14 @@ def _contracted(decomposition: nx.Graph) -> nx.Graph:
             tree.add_edges_from((host, other) for other in tree[node] if other != host)
             tree.remove_node(node)
     return tree
+
+
+def rooted(tree: nx.Graph, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]] = ()) -> JunctionTree:
+    """A junction tree from one whose nodes are numbers with the attribute ``bag``, a frozenset of variables.
+
+    Bags inside a neighbouring one are merged into it.
+    """
+    return _rooted(_merged(tree), cardinalities, scopes)
 
 
 def _rooted(tree: nx.Graph, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]]) -> JunctionTree:
@@ -171,16 +193,11 @@ def _rooted(tree: nx.Graph, cardinalities: tuple[int, ...], scopes: Sequence[Seq
         n_residual[node] = len(residual)
     order = preorder[::-1]
     number = {node: k for k, node in enumerate(order)}
-    bags = [tree.nodes[node]["bag"] for node in order]
-    # The clique nearest to the root that holds a variable is where it is residual; of a scope,
-    # the deepest of those: cliques come after their children, so it is the first in the order.
-    residual_at = {i: number[node] for node in order for i in layout[node][: n_residual[node]]}
-    homes = tuple(min((residual_at[i] for i in scope), default=len(order) - 1) for scope in scopes)
-    assert all(bags[home].issuperset(scope) for home, scope in zip(homes, scopes, strict=True))
-    return JunctionTree(
+    made = JunctionTree(
         cardinalities,
         tuple(layout[node] for node in order),
         tuple(n_residual[node] for node in order),
         tuple(number[predecessor[node]] if node in predecessor else -1 for node in order),
-        homes,
+        (),
     )
+    return made.with_homes(scopes)

@@ -11,6 +11,7 @@ import numpy as np
 
 from pgmpy_dp.models.belief_propagation import LOG_ZERO, SumProduct
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.gibbs_sampling import gibbs_sample
 from pgmpy_dp.models.inference import (
     Inference,
     InferenceStatus,
@@ -21,7 +22,7 @@ from pgmpy_dp.models.inference import (
 )
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation
-from pgmpy_dp.models.sampling import forward_sample
+from pgmpy_dp.models.sampling import SamplingMethod, forward_sample
 
 __all__ = ["LogLinearModel"]
 
@@ -43,8 +44,8 @@ class LogLinearModel:
         Bytes that inference may allocate.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         What `marginals` and `marginals_of` are computed by; see `pgmpy_dp.models.inference`. Under loopy inference
-        they are approximate, and what only exact inference gives raises `InferenceUnavailable`: `log_partition`,
-        `log_probability`, `sample` and marginals of sets of variables that are in no table together.
+        they are approximate, `sample` too, and what only exact inference gives raises `InferenceUnavailable`:
+        `log_partition`, `log_probability` and marginals of sets of variables that are in no table together.
         ``dataclasses.replace(model, inference="exact")`` is the same model with exact inference.
 
     Raises
@@ -199,13 +200,44 @@ class LogLinearModel:
             total += table[tuple(codes[:, i] for i in scope)]
         return total
 
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw n independent records; shape (n, n_variables), columns as ``cliques.variables``."""
-        self._require_exact("sample")
+    def sample(self, n: int, rng: np.random.Generator, method: SamplingMethod = "independent") -> np.ndarray:
+        """Draw n records; shape (n, n_variables), columns as ``cliques.variables``.
+
+        They are independent, or "stratified" as `pgmpy_dp.models.sampling` describes; each has the model's law. Under
+        loopy inference they are independent, and approximate
+        (:func:`~pgmpy_dp.models.gibbs_sampling.gibbs_sample`).
+        """
+        with self._lock:
+            if self.inference != "exact":
+                margins = [self._within_a_table((i,)) for i in range(len(self.cliques.variables))]
+                return gibbs_sample(self.cliques, self.theta, margins, n, rng)
+            self._calibrated  # noqa: B018 - the engine keeps the beliefs of its last calibration, which is this one
+            assert isinstance(self._engine, SumProduct)
+            return forward_sample(self._engine, n, rng, method)
+
+    def conditionals(self) -> list[tuple[tuple[Hashable, ...], tuple[Hashable, ...], np.ndarray]]:
+        """The distribution as a product of conditional ones, by junction tree: of some variables given earlier ones.
+
+        Returns
+        -------
+        list of (variables, given variables, table)
+            Axes of a table are the variables, then the given ones; it sums to 1 over the former, or to 0 where what is
+            given has the probability 0. Each variable comes once; what is given came before.
+        """
+        self._require_exact("conditionals")
+        names, sizes = self.cliques.variables, self.cliques.cardinalities
         with self._lock:
             self._calibrated  # noqa: B018 - the engine keeps the beliefs of its last calibration, which is this one
             assert isinstance(self._engine, SumProduct)
-            return forward_sample(self._engine, n, rng)
+            found = self._engine.conditionals()
+        return [
+            (
+                tuple(names[i] for i in residual),
+                tuple(names[i] for i in separator),
+                table.reshape([sizes[i] for i in (*residual, *separator)]),
+            )
+            for residual, separator, table in found
+        ]
 
     def _require_exact(self, what: str, instead: str = "") -> None:
         if self.inference != "exact":

@@ -28,6 +28,7 @@ from pgmpy_dp.models.collective_map import collective_map
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.sampling import SamplingMethod, check_method, inverted, uniforms
 
 __all__ = [
     "ChainFit",
@@ -123,17 +124,25 @@ class MarkovChain:
         tables = [self.log_initial[:, None] + self.log_transition, *[self.log_transition] * (length - 2)]
         return LogLinearModel(cliques, np.concatenate([table.ravel() for table in tables]))
 
-    def sample(self, n: int, length: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw n independent sequences of `length` states; shape (n, length)."""
+    def sample(
+        self, n: int, length: int, rng: np.random.Generator, method: SamplingMethod = "independent"
+    ) -> np.ndarray:
+        """Draw n sequences of `length` states; shape (n, length).
+
+        They are independent, or "stratified" as `pgmpy_dp.models.sampling` describes: at each time, of the sequences in
+        a state. Each has the chain's law.
+        """
         if n < 0 or length < 1:
             raise ValueError(f"n must be at least 0 and length at least 1, got {n!r} and {length!r}")
-        initial, transition = np.exp(self.log_initial).cumsum(), np.exp(self.log_transition).cumsum(axis=1)
-        codes = np.empty((n, length), dtype=np.int64)
-        last = self.n_states - 1
-        codes[:, 0] = np.minimum(np.searchsorted(initial, rng.random(n), side="right"), last)
+        check_method(method)
+        initial = np.exp(self.log_initial).cumsum()[:, None]
+        transition = np.ascontiguousarray(np.exp(self.log_transition).cumsum(axis=1).T)
+        codes = np.zeros((n, length), dtype=np.int64)
+        everyone = np.zeros(n, dtype=np.int64)
+        codes[:, 0] = inverted(initial, everyone, uniforms(everyone, rng, method))
         for t in range(1, length):
-            below = transition[codes[:, t - 1]] <= rng.random(n)[:, None]
-            codes[:, t] = np.minimum(below.sum(axis=1), last)
+            before = codes[:, t - 1]
+            codes[:, t] = inverted(transition, before, uniforms(before, rng, method))
         return codes
 
 

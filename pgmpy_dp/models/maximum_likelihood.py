@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,12 +15,12 @@ from pgmpy_dp.models.inference import (
     choose_inference,
     engine_status,
     inference_of,
-    make_engine,
 )
 from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation, LoopyFailed, LoopySettings
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import Box, ObeyingEngine, engine_within
 from pgmpy_dp.solvers.lbfgs import Solution, minimize_lbfgs
 
 __all__ = [
@@ -59,7 +59,8 @@ class Fit:
         Final value of what was minimised.
     details : dict
         What the method chose on the way (penalty, scales, path), by name. "inference" is an
-        `InferenceStatus`: which inference was used and how it ended.
+        `InferenceStatus`: which inference was used and how it ended. Of a model that obeys rules, "theta" has finite
+        log-potentials of the released tables, without the rules.
     """
 
     model: LogLinearModel
@@ -212,7 +213,9 @@ def naive_mle(
     if not np.isfinite(penalty) or penalty < 0 or (penalty == 0 and not project):
         raise ValueError(f"l2 must be non-negative, and positive without projection, got {l2!r}")
     marginals = noisy.projected_proportions() if project else noisy.proportions
-    return _penalised(noisy.cliques, marginals, penalty, max_iter, tol, memory_limit, inference, callback)
+    return _penalised(
+        noisy.cliques, marginals, penalty, max_iter, tol, memory_limit, inference, callback, noisy.impossible
+    )
 
 
 def _penalised(
@@ -224,10 +227,18 @@ def _penalised(
     memory_limit: int,
     inference: Inference,
     callback: Callable[[], None] | None,
+    impossible: Sequence[Box] = (),
 ) -> Fit:
     def fit(engine: InferenceEngine) -> Fit:
+        target = _on_what_is_possible(engine, marginals) if impossible else marginals
         solution = maximize_likelihood(
-            engine, marginals, l2=l2, start=np.zeros(cliques.n_cells), max_iter=max_iter, tol=tol, callback=callback
+            engine,
+            target,
+            l2=l2,
+            start=np.zeros(cliques.n_cells),
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
         )
         return finished_fit(
             engine,
@@ -241,11 +252,32 @@ def _penalised(
             stalled=solution.n_iter < max_iter and solution.gradient_norm > max(STALLED, tol),
         )
 
-    return first_sound_fit(cliques, inference, memory_limit, fit)
+    return first_sound_fit(cliques, inference, memory_limit, fit, impossible)
+
+
+def _on_what_is_possible(engine: InferenceEngine, marginals: np.ndarray) -> np.ndarray:
+    """With 0 where rules leave no record; what they imply may be more than the cells of their boxes.
+
+    No parameter says anything of such a cell, and without a penalty its share would pull the others' without end.
+    """
+    cliques = engine.cliques
+    possible = engine.calibrate(np.zeros(cliques.n_cells))[0] > 0
+    if np.all(possible | (marginals == 0)):
+        return marginals
+    tables = cliques.split(np.where(possible, marginals, 0.0))
+    sums = [
+        float(old.sum()) / max(float(new.sum()), 1e-9)
+        for old, new in zip(cliques.split(marginals), tables, strict=True)
+    ]
+    return cliques.join([table * ratio for table, ratio in zip(tables, sums, strict=True)])
 
 
 def first_sound_fit(
-    cliques: Cliques, inference: Inference, memory_limit: int, fit: Callable[[InferenceEngine], Fit]
+    cliques: Cliques,
+    inference: Inference,
+    memory_limit: int,
+    fit: Callable[[InferenceEngine], Fit],
+    impossible: Sequence[Box] = (),
 ) -> Fit:
     """The fit by the inference that was asked for; where the counting numbers are left open, by the first sound ones.
 
@@ -261,6 +293,8 @@ def first_sound_fit(
     memory_limit : int
     fit : callable
         Takes an engine, returns a fit made by `finished_fit`.
+    impossible : sequence of mapping of variable to set of int
+        Boxes that the model obeys while it is fitted; see `pgmpy_dp.models.structural_zeros`.
 
     Raises
     ------
@@ -269,16 +303,25 @@ def first_sound_fit(
     """
     chosen = choose_inference(cliques, inference, memory_limit)
     if chosen == "exact" or isinstance(inference, LoopySettings):
-        return fit(make_engine(cliques, chosen, memory_limit))
+        return fit(engine_within(cliques, impossible, chosen, memory_limit))
+
+    def loopy(counting: float, give_up_after: int | None) -> InferenceEngine:
+        settings = replace(chosen, counting=counting)
+        return engine_within(
+            cliques,
+            impossible,
+            make=lambda layout: LoopyBeliefPropagation(layout, settings, memory_limit, give_up_after),
+        )
+
     for counting in _LADDER[:-1]:
-        engine = LoopyBeliefPropagation(cliques, replace(chosen, counting=counting), memory_limit, _GIVE_UP_AFTER)
+        engine = loopy(counting, _GIVE_UP_AFTER)
         try:
             result = fit(engine)
         except LoopyFailed:
             continue
         if result.details["inference"].sound:
             return result
-    return fit(LoopyBeliefPropagation(cliques, replace(chosen, counting=_LADDER[-1]), memory_limit))
+    return fit(loopy(_LADDER[-1], None))
 
 
 def finished_fit(
@@ -299,7 +342,10 @@ def finished_fit(
     nothing, with the counts of the whole fit. `stalled` says that an optimiser stopped where its gradient is large, and
     is heeded for loopy inference only.
     """
-    model = LogLinearModel(engine.cliques, theta, memory_limit, inference_of(engine))
+    if isinstance(engine, ObeyingEngine):
+        model, engine, details = engine.model(theta, memory_limit), engine.engine, details | {"theta": theta}
+    else:
+        model = LogLinearModel(engine.cliques, theta, memory_limit, inference_of(engine))
     inference, counts = model.inference_status, engine_status(engine)
     if inference.method == "loopy":
         inference = replace(

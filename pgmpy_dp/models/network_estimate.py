@@ -13,14 +13,16 @@ from typing import Protocol
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.collective_prior import with_unmeasured
+from pgmpy_dp.models.growing_tree import GrowingTree
+from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.scope_marginals import Scope, ScopeMarginals
+from pgmpy_dp.models.tilted import TiltedEngine
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
-__all__ = ["NetworkEstimate", "estimate_network", "pair_marginals"]
-
-Pair = tuple[int, int]
-"""Positions of two variables, the smaller one first."""
+__all__ = ["NetworkEstimate", "estimate_network"]
 
 
 class Marginals(Protocol):
@@ -29,8 +31,12 @@ class Marginals(Protocol):
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Of each set, axes in its order."""
 
+    def flat(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one vector, each table in C order, and the cells of each."""
+
 
 _MAX_ITER = 100
+_MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
 _GRADIENT_TOL = 1e-3  # of the preconditioned gradient, where 1 is a standard deviation of what the tables determine
 
 
@@ -46,11 +52,14 @@ class NetworkEstimate:
         Log-potentials of the tables of `noisy`.
     marginals : ScopeMarginals
         Of the fitted model.
+    tree : GrowingTree
+        The junction tree that it was fitted on.
     """
 
     noisy: NoisyMarginals
     theta: np.ndarray
     marginals: Marginals
+    tree: GrowingTree
 
     def expected_counts(self, scope: Scope) -> np.ndarray:
         """Expected records in each cell of the table of some variables, axes in their order."""
@@ -60,8 +69,19 @@ class NetworkEstimate:
         """Expected records in each cell of several tables."""
         return [self.noisy.n_records * table for table in self.marginals.tables(scopes)]
 
+    def expected_cells(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one vector, each table in C order, and the cells of each."""
+        flat, sizes = self.marginals.flat(scopes)
+        flat *= self.noisy.n_records
+        return flat, sizes
 
-def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = None) -> NetworkEstimate:
+
+def estimate_network(
+    noisy: NoisyMarginals,
+    previous: NetworkEstimate | None = None,
+    tree: GrowingTree | None = None,
+    base: LogLinearModel | None = None,
+) -> NetworkEstimate:
     """Penalised maximum entropy from noisy tables, one of each variable among them.
 
     Parameters
@@ -70,6 +90,11 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         Repeated tables are merged.
     previous : NetworkEstimate, optional
         Fit to some of the tables, which is started from.
+    tree : GrowingTree, optional
+        Takes in what it does not have yet, and is what is computed on. Default: that of the previous fit.
+    base : LogLinearModel, optional
+        A prior, of the same variables, that takes the place of the uniform model. The fit has its tables too, and what
+        the noisy ones do not say follows it.
 
     Returns
     -------
@@ -92,11 +117,16 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
            [35., 35.]])
     """
     noisy = noisy.merged()
+    if base is not None:
+        noisy = _grown(noisy, base)
     cliques, n = noisy.cliques, noisy.n_records
-    engine = SumProduct(cliques)
-    known = {} if previous is None else dict(_tables(previous))
-    zero = [np.zeros(shape) for shape in cliques.shapes]
-    start = cliques.join([known.get(scope, empty) for scope, empty in zip(cliques.scopes, zero, strict=True)])
+    if tree is None:
+        tree = GrowingTree(cliques) if previous is None else previous.tree
+    own = SumProduct(cliques, memory_limit=_MEMORY_LIMIT, tree=tree.grow(cliques))
+    offset = np.zeros(cliques.n_cells) if base is None else _potentials(base, cliques)
+    engine = TiltedEngine(own, offset)
+    # A prior is itself the first guess.
+    start = np.zeros(cliques.n_cells) if base is not None and previous is None else _start(noisy, previous)
     # The floor keeps the penalty from vanishing beside rounding where there is hardly any noise.
     penalty = cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
     mean = noisy.proportions
@@ -115,57 +145,45 @@ def estimate_network(noisy: NoisyMarginals, previous: NetworkEstimate | None = N
         gradient_tol=_GRADIENT_TOL,
         scale=(likely * (1 - likely) + penalty) ** -0.5,
     ).x
-    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta, engine))
+    return NetworkEstimate(noisy, theta, ScopeMarginals(cliques, theta + offset, own), tree)
 
 
-def pair_marginals(engine: SumProduct, theta: np.ndarray) -> dict[Pair, np.ndarray]:
-    """Probabilities of all pairs of variables, whether or not they are in a table together.
+def _grown(noisy: NoisyMarginals, base: LogLinearModel) -> NoisyMarginals:
+    """With the tables of a prior that were not measured."""
+    measured = set(map(frozenset, noisy.cliques.scopes))
+    tables = zip(base.cliques.scopes, base.cliques.split(base.marginals()), strict=True)
+    return with_unmeasured(noisy, {scope: table for scope, table in tables if frozenset(scope) not in measured})[0]
 
-    Parameters
-    ----------
-    engine : SumProduct
-        Of a model with a table of each single variable.
-    theta : ndarray of shape (n_cells,)
 
-    Returns
-    -------
-    dict of pair to ndarray
-        Axes in the order of the pair.
+def _potentials(base: LogLinearModel, cliques: Cliques) -> np.ndarray:
+    """The log-potentials of a prior in a layout that has all of its tables, with axes in any order."""
+    held = {
+        frozenset(scope): (scope, table)
+        for scope, table in zip(base.cliques.scopes, base.cliques.split(base.theta), strict=True)
+    }
+    tables = [np.zeros(shape) for shape in cliques.shapes]
+    for k, scope in enumerate(cliques.scopes):
+        if frozenset(scope) in held:
+            order, table = held.pop(frozenset(scope))
+            tables[k] = table.transpose([order.index(name) for name in scope])
+    return cliques.join(tables)
 
-    Notes
-    -----
-    The derivative of P(x_j = b) along the parameter of x_i = a is the covariance of the two indicators, so one
-    derivative for each state of each variable (the last state of each, and the variable with the most states, follow)
-    gives all pairs, on the junction tree of the model alone.
 
-    Examples
-    --------
-    >>> chain = Cliques(("a", "b", "c"), (2, 2, 2), (("a",), ("b",), ("c",), ("a", "b"), ("b", "c")))
-    >>> same = np.log([0.9, 0.1, 0.1, 0.9])
-    >>> pair_marginals(SumProduct(chain), np.concatenate([np.zeros(6), same, same]))[0, 2].round(2)
-    array([[0.41, 0.09],
-           [0.09, 0.41]])
-    """
-    cliques = engine.cliques
-    sizes = cliques.cardinalities
-    own = [cliques.indices.index((i,)) for i in range(len(sizes))]
-    margins = cliques.split(engine.calibrate(theta)[0])
-    order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    found: dict[Pair, np.ndarray] = {}
-    for place, i in enumerate(order[:-1]):
-        others = order[place + 1 :]
-        covariance = {j: np.zeros((sizes[i], sizes[j])) for j in others}
-        for state in range(sizes[i] - 1):
-            direction = np.zeros(cliques.n_cells)
-            direction[cliques.slices[own[i]].start + state] = 1.0
-            change = cliques.split(engine.derivative(direction))
-            for j in others:
-                covariance[j][state] = change[own[j]]
-        for j in others:
-            covariance[j][-1] = -covariance[j].sum(axis=0)
-            table = np.maximum(covariance[j] + np.outer(margins[own[i]], margins[own[j]]), 0.0)
-            found[min(i, j), max(i, j)] = table if i < j else table.T
-    return found
+def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:
+    """The parameters of the fit before; of a table that it lacks, what one step of proportional fitting gives."""
+    cliques = noisy.cliques
+    known: dict[tuple, np.ndarray] = {} if previous is None else dict(_tables(previous))
+    new = [c for c, scope in enumerate(cliques.scopes) if scope not in known]
+    if previous is None:
+        expected = [np.full(cliques.shapes[c], 1.0 / cliques.sizes[c]) for c in new]
+    else:
+        expected = previous.marginals.tables([cliques.indices[c] for c in new])
+    said = cliques.split(noisy.projected_proportions())
+    for c, model in zip(new, expected, strict=True):
+        # What is below the noise says nothing about a ratio.
+        least = np.sqrt(noisy.table_variance[c]) / noisy.n_records + 1e-9
+        known[cliques.scopes[c]] = np.log((said[c] + least) / (model + least))
+    return cliques.join(known[scope] for scope in cliques.scopes)
 
 
 def _tables(estimate: NetworkEstimate) -> Iterable[tuple[tuple, np.ndarray]]:

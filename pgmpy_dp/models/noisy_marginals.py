@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.structural_zeros import forbidden_cells
 
 __all__ = ["NoisyMarginals", "project_on_simplex"]
 
@@ -32,6 +34,9 @@ class NoisyMarginals:
         The public record count. Without it the total is estimated from the tables, see `n_records`.
     merged_cells : ndarray of shape (n_cells,), optional
         How many released cells, each with noise of its table's scale, were added up to each cell. Default: one.
+    impossible : tuple of mapping of variable to set of int
+        Boxes of states that cannot be together (`pgmpy_dp.models.structural_zeros`), for reasons that are public: fits
+        are of models that obey them. What was released of their cells is noise, and counts as 0.
 
     Examples
     --------
@@ -48,6 +53,7 @@ class NoisyMarginals:
     scale: np.ndarray
     total: float | None = None
     merged_cells: np.ndarray | None = None
+    impossible: tuple[Mapping[Hashable, frozenset[int]], ...] = ()
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=np.float64)
@@ -73,8 +79,13 @@ class NoisyMarginals:
             if merged.shape != counts.shape or not (merged > 0).all():
                 raise ValueError(f"merged_cells must be {len(counts)} positive numbers, got {self.merged_cells!r}")
             object.__setattr__(self, "merged_cells", merged)
-        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "counts", np.where(self.possible, counts, 0.0))
         object.__setattr__(self, "scale", scale)
+
+    @cached_property
+    def possible(self) -> np.ndarray:
+        """Which cells lie in no box of `impossible` that their table has all variables of, shape (n_cells,)."""
+        return ~forbidden_cells(self.cliques, self.impossible)
 
     @cached_property
     def cell_scale(self) -> np.ndarray:
@@ -95,9 +106,9 @@ class NoisyMarginals:
     @cached_property
     def sum_variance(self) -> np.ndarray:
         """Variance of the sum of each table, shape (n_cliques,)."""
-        if self.merged_cells is None:
+        if self.merged_cells is None and not self.impossible:
             return (2.0 if self.noise == "laplace" else 1.0) * self.scale**2 * np.array(self.cliques.sizes)
-        return np.array([float(table.sum()) for table in self.cliques.split(self.cell_variance)])
+        return np.array([float(table.sum()) for table in self.cliques.split(self.cell_variance * self.possible)])
 
     @cached_property
     def _total_estimate(self) -> tuple[float, float]:
@@ -161,12 +172,15 @@ class NoisyMarginals:
             scale.append(self.scale[same].min() / math.sqrt(weights.sum()))
         cliques = Cliques(self.cliques.variables, self.cliques.cardinalities, tuple(scopes))
         joined = None if self.merged_cells is None else cliques.join(merged_cells)
-        return NoisyMarginals(cliques, cliques.join(counts), self.noise, np.array(scale), self.total, joined)
+        return replace(self, cliques=cliques, counts=cliques.join(counts), scale=np.array(scale), merged_cells=joined)
 
     def projected_proportions(self) -> np.ndarray:
         """Each table of `proportions` projected on the probability simplex, shape (n_cells,)."""
-        tables = self.cliques.split(self.proportions)
-        return np.concatenate([project_on_simplex(table.ravel()) for table in tables])
+        found = np.zeros(self.cliques.n_cells)
+        for part in self.cliques.slices:
+            inside = part.start + np.flatnonzero(self.possible[part])
+            found[inside] = project_on_simplex(self.proportions[inside])
+        return found
 
 
 def project_on_simplex(values: np.ndarray) -> np.ndarray:

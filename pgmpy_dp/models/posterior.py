@@ -8,7 +8,7 @@ not the tables of those records. Two errors lie between it and the release y, bo
 
 so that to second order y given theta is Normal(N mu(theta), C), C = A + W, with A taken at the fit. The interactions
 and main effects of theta (`InteractionSplit`) are normal with the variances c t_g, t_g drawn from its own posterior
-(`draw_variances`) and c = 4.5 for the default prior (`posterior_target` says why). One draw minimises the perturbed
+(`draw_variances`) and c = 3.6 for the default prior (`posterior_target` says why). One draw minimises the perturbed
 objective
 
     F_k(theta) = 1/2 |y + e_k - N mu(theta)|^2_{1/C} + 1/2 |I(theta) - x_k|^2 / (c t_k)
@@ -37,7 +37,7 @@ from pgmpy_dp.models.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.models.posterior_target import Case, DenseMetric, IterativeMetric, Metric, Target
+from pgmpy_dp.models.posterior_target import Case, DenseMetric, DiagonalMetric, Metric, Target
 from pgmpy_dp.models.structural_zeros import forbidden_cells, with_zeros
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
@@ -62,7 +62,7 @@ class Interval(NamedTuple):
     upper: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Draws of the parameters, and what they say about the population.
 
@@ -89,6 +89,9 @@ class Posterior:
     method: str
     status: str
     memory_limit: int
+
+    def __repr__(self) -> str:
+        return f"Posterior({self.n_draws} draws of {self.cliques.n_cells} log-potentials by {self.method!r})"
 
     @property
     def n_draws(self) -> int:
@@ -212,7 +215,7 @@ class Posterior:
         if n < 0:
             raise ValueError(f"n must be a number of records, 0 or more, got {n!r}")
         chosen = rng.choice(self.n_draws, size=n_sets, replace=False)
-        return [self.model(int(k)).sample(n, rng) for k in chosen]
+        return [self.model(int(k)).sample(n, rng, "independent") for k in chosen]
 
 
 def sample_posterior(
@@ -249,9 +252,8 @@ def sample_posterior(
     max_iter : int
         Iterations of L-BFGS per draw.
     dense_limit : int
-        Up to this number of cells A and the curvature are dense, exact matrices. Above it products with A are
-        directional derivatives, 1/C is applied by conjugate gradients, the sampling error is drawn by drawing
-        records, and the preconditioner is diagonal; only "perturb" works so.
+        Up to this number of cells A and the curvature are dense, exact matrices. Above it the sampling error is drawn
+        by drawing records, and 1/C and the preconditioner are diagonal; only "perturb" works so.
     callback : callable, optional
         Called after each draw.
 
@@ -291,11 +293,11 @@ def sample_posterior(
         raise ValueError('noisy must carry noise, got noise="none": a posterior given exact tables needs none of this')
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
-    if fit.model.cliques != noisy.cliques:
+    if fit.model.cliques != with_zeros(noisy.cliques, noisy.impossible):
         raise ValueError("fit must be of the same tables as noisy: pass collective_map(noisy)")
-    if not np.isfinite(fit.model.theta).all():
+    if not np.isfinite(fit.details.get("theta", fit.model.theta)).all():
         raise ValueError(
-            "fit must have finite parameters, got a model with structural zeros: pass collective_map(noisy)"
+            "fit must have finite parameters, got a model with structural zeros of its own: pass collective_map(noisy)"
         )
     if n_draws < 1 or n_steps < 1 or max_iter < 1:
         raise ValueError(
@@ -309,7 +311,7 @@ def sample_posterior(
         )
     memory_limit = fit.model.memory_limit
     target = Target(noisy, fit, n_draws, rng)
-    metric = (DenseMetric if dense else IterativeMetric)(target)
+    metric = (DenseMetric if dense else DiagonalMetric)(target)
     theta = np.empty((n_draws, noisy.cliques.n_cells))
     failures, accepted = 0, 0.0
     step = _tuned_step(target, metric, rng) if method == "hmc" else np.nan
@@ -335,7 +337,7 @@ def sample_posterior(
         theta[k] = target.identified(drawn)
         if callback is not None:
             callback()
-    status = f"{n_draws} draws, {'dense' if dense else 'iterative'} covariance"
+    status = f"{n_draws} draws, {'dense' if dense else 'diagonal'} covariance"
     if method != "laplace":
         status += f", {failures} of the optimisations stopped at {max_iter} iterations"
     if method == "hmc":

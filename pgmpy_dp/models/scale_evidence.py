@@ -13,15 +13,16 @@ __all__ = [
     "posterior_variances",
 ]
 
-VARIANCE_GRID = np.geomspace(0.003, 9.0, 17)
-"""Candidate prior variances of the groups."""
+VARIANCE_GRID = np.geomspace(1e-5, 9.0, 28)
+"""Candidate prior variances of the groups; the smallest is that of an interaction which is not there, or as the prior
+says, as far as a million records tell."""
 
 VARIANCE_SHAPE = 0.5
 """Shape of the Gamma(shape, rate 1) prior of a variance. Towards 0 (flat in log s below 1) little is learned from
 weak releases; with 1, models of weak interactions come out worse than the uniform one more often."""
 
 _LOG_GRID = np.log(VARIANCE_GRID)
-_CENTRES = np.log(np.geomspace(0.003, 9.0, 33))
+_CENTRES = np.log(np.geomspace(1e-5, 9.0, 55))
 _SPREADS = np.array([0.25, 0.5, 1.0, 2.0])
 
 
@@ -44,13 +45,13 @@ def posterior_variances(log_evidence: np.ndarray, shape: float = VARIANCE_SHAPE)
     """Geometric posterior mean of each group's prior variance in a two-level model.
 
     log s_g ~ Normal(m, tau^2) on the grid, with tau uniform on {1/4, 1/2, 1, 2} and p(m)
-    proportional to exp(shape m - e^m), so that e^m has a Gamma(shape) prior, on a grid of 33 points: groups
+    proportional to exp(shape m - e^m), so that e^m has a Gamma(shape) prior, on a grid of 55 points: groups
     share strength, and the variance is averaged over its posterior, never maximised (a maximum runs
     away when the signal is weak).
 
     Parameters
     ----------
-    log_evidence : ndarray of shape (n_groups, 17)
+    log_evidence : ndarray of shape (n_groups, 28)
         log p(data of the group | s) on `VARIANCE_GRID`.
     shape : float
         Shape of the variances' Gamma prior, positive.
@@ -77,7 +78,7 @@ def pooled_variance(log_evidence: np.ndarray, shape: float = VARIANCE_SHAPE) -> 
 
     Parameters
     ----------
-    log_evidence : ndarray of shape (n_groups, 17)
+    log_evidence : ndarray of shape (n_groups, 28)
         As for `posterior_variances`; groups are independent.
     shape : float
         Shape of the variances' Gamma prior, positive.
@@ -96,7 +97,7 @@ def draw_variances(
 
     Parameters
     ----------
-    log_evidence : ndarray of shape (n_groups, 17)
+    log_evidence : ndarray of shape (n_groups, 28)
         As for `posterior_variances`.
     n_draws : int
     rng : numpy.random.Generator

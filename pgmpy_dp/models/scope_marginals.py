@@ -1,20 +1,27 @@
-"""Marginals of thousands of small sets of variables at once, and which sets a model can be given a table of.
+"""Marginals of thousands of small sets of variables at once, exact, from one calibrated junction tree.
 
-Any one, two or three variables are independent given the clique of the junction tree where the paths between their
-cliques meet. So once it is known what each variable looks like given each separator, the marginal of a set is one small
-product of matrices at one clique, and sets that meet at one place share it.
+Let S be a separator of the tree. For every variable v the matrix P(x_v | x_S) follows from the matrices of the
+neighbouring separators by one product, for all variables together: *upward* for those below S, *downward* for all
+others. Then
+
+    P(x_i, x_j, x_k) = sum over x_M of P(x_M) P(x_i | x_M) P(x_j | x_M) P(x_k | x_M)
+
+for a clique M that separates the three, and there is always one: the median of the cliques in which they are at home.
+What a clique answers is one matrix product. Nothing is calibrated for a state or for a set, and no tree is built.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.growing_tree import GrowingTree, meeting
 from pgmpy_dp.models.junction_tree import build_junction_tree
 
 __all__ = ["Scope", "ScopeMarginals", "admissible", "largest_clique"]
@@ -22,7 +29,19 @@ __all__ = ["Scope", "ScopeMarginals", "admissible", "largest_clique"]
 Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
 
-_MOST_MEETING = 3
+Axes = tuple[int, ...]
+
+_CELLS = 1 << 24
+"""Numbers in the conditional matrices that are made at once (128 MiB); variables come in blocks where it takes more."""
+
+_CHUNK = 1 << 22
+"""Numbers in an intermediate product."""
+
+_WHOLE = 512
+"""Cells of a clique up to which its sets are answered together, whatever they depend on in it."""
+
+_SPARSE = 0.1
+"""Share of wanted entries of a matrix product below which they are computed one by one."""
 
 
 class ScopeMarginals:
@@ -34,7 +53,7 @@ class ScopeMarginals:
     theta : ndarray of shape (n_cells,)
         Log-potentials.
     engine : SumProduct, optional
-        Of `cliques`; it is calibrated here.
+        Of `cliques`; it is calibrated here, and must not be calibrated again while tables are asked for.
 
     Examples
     --------
@@ -46,160 +65,437 @@ class ScopeMarginals:
     """
 
     def __init__(self, cliques: Cliques, theta: np.ndarray, engine: SumProduct | None = None) -> None:
-        self.cliques, self.theta = cliques, theta
         engine = SumProduct(cliques) if engine is None else engine
         engine.calibrate(theta)
-        tree = engine.plan.tree
-        self._sizes, self._axes, self._parents = tree.cardinalities, tree.cliques, tree.parents
-        self._separators = [tree.separator(k) for k in range(len(tree.cliques))]
+        self._engine = engine
+        self._tree = tree = engine.plan.tree
+        self._sizes = tree.cardinalities
         count = len(tree.cliques)
-        self._joint: list[np.ndarray] = [np.empty(0)] * count
-        for (residual, separator, table), k in zip(engine.conditionals(), reversed(range(count)), strict=True):
-            above = self._reduced(tree.parents[k], separator).ravel() if tree.parents[k] >= 0 else np.ones(1)
-            self._joint[k] = (table * above).reshape([self._sizes[i] for i in (*residual, *separator)])
-        self._home = {i: k for k, axes in enumerate(tree.cliques) for i in axes[: tree.n_residual[k]]}
-        self._depth = [0] * count
-        for k in reversed(range(count)):
-            self._depth[k] = self._depth[tree.parents[k]] + 1 if tree.parents[k] >= 0 else 0
-        self._given: dict[tuple[int, int], tuple[dict[int, slice], np.ndarray]] = {}
-        self._known: dict[Scope, np.ndarray] = {}
+        self._home = np.zeros(len(self._sizes), dtype=np.int64)
+        self._children: list[list[int]] = [[] for _ in range(count)]
+        self._first = list(range(count))  # the clique of the subtree with the smallest number
+        for k, (clique, parent) in enumerate(zip(tree.cliques, tree.parents, strict=True)):
+            self._home[list(clique[: tree.n_residual[k]])] = k
+            if parent >= 0:
+                self._children[parent].append(k)
+                self._first[parent] = min(self._first[parent], self._first[k])
+        self._members = [frozenset(clique) for clique in tree.cliques]
+        self._has = np.zeros((count, len(self._sizes)), dtype=bool)
+        for k, clique in enumerate(tree.cliques):
+            self._has[k, list(clique)] = True
+        self._meeting = meeting(tree)
+        self._beliefs = engine.beliefs()
+        self._separator_cells = sum(tree.n_cells(axes) for axes in {tree.separator(k) for k in range(count)})
+        self._known: _Given | None = None
 
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Probabilities of each set of variables, axes in its order."""
-        groups: dict[tuple, list[Scope]] = {}
-        for scope in dict.fromkeys(scopes):
-            if scope not in self._known:
-                groups.setdefault(self._meeting(scope), []).append(scope)
-        for (clique, inside, ports), members in groups.items():
-            if clique < 0:
-                self._by_elimination(members)
-            else:
-                self._at(clique, inside, ports, members)
-        return [self._known[scope] for scope in scopes]
+        shapes = [tuple(self._sizes[i] for i in scope) for scope in scopes]
+        flat, sizes = self.flat(scopes)
+        parts = np.split(flat, np.cumsum(sizes)[:-1]) if len(scopes) else []
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
-    def _meeting(self, scope: Scope) -> tuple[int, Scope, tuple[int, ...]]:
-        """The clique between all variables of a set, which of them it has, and its neighbours towards the others."""
-        homes = [self._home[i] for i in scope]
-        if len(scope) > _MOST_MEETING:
-            clique = max(homes)
-            if all(set(scope) <= set(axes) for axes in (self._axes[min(homes)],)):
-                return min(homes), scope, ()
-            return -1, (), ()
-        meets = [self._above(a, b) for a, b in itertools.combinations(homes, 2)]
-        clique = max(meets, key=self._depth.__getitem__, default=homes[0])
-        inside = tuple(i for i in scope if i in self._axes[clique])
-        ports = {self._towards(clique, self._home[i]) for i in scope if i not in inside}
-        return clique, inside, tuple(sorted(ports))
+    def flat(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one array, the tables one after the other, each in C order; and the size of each.
 
-    def _above(self, a: int, b: int) -> int:
-        """The lowest common ancestor of two cliques."""
-        while a != b:
-            if self._depth[a] < self._depth[b]:
-                a, b = b, a
-            a = self._parents[a]
-        return a
+        Returns
+        -------
+        flat : ndarray of shape (sum of sizes,)
+        sizes : ndarray of int, shape (len(scopes),)
+        """
+        orders = np.fromiter(map(len, scopes), dtype=np.int64, count=len(scopes))
+        sizes = np.ones(len(scopes), dtype=np.int64)
+        asked = {}
+        for order in np.unique(orders).tolist():
+            places = np.flatnonzero(orders == order)
+            some = scopes if len(places) == len(scopes) else [scopes[place] for place in places.tolist()]
+            asked[order] = places, np.array(some, dtype=np.int64).reshape(len(places), order)
+            sizes[places] = np.asarray(self._sizes)[asked[order][1]].prod(axis=1)
+        ends = np.cumsum(sizes)
+        flat = np.empty(int(sizes.sum()))
+        for places, scope in asked.values():
+            for own, stack in self.stacks(scope):
+                cells = stack[0].size
+                starts = ends[places[own]] - cells
+                flat[starts[:, None] + np.arange(cells)] = stack.reshape(len(own), cells)
+        return flat, sizes
 
-    def _towards(self, start: int, end: int) -> int:
-        """The neighbour of a clique on the path to another."""
-        while self._depth[end] > self._depth[start] + 1:
-            end = self._parents[end]
-        return end if self._parents[end] == start else self._parents[start]
+    def stacks(self, scopes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The same for sets of one order, those of one shape in one array.
 
-    def _reduced(self, clique: int, keep: Sequence[int]) -> np.ndarray:
-        """The marginal of some variables of a clique, axes in their order."""
-        axes = self._axes[clique]
-        table = self._joint[clique].sum(axis=tuple(place for place, i in enumerate(axes) if i not in keep))
-        left = [i for i in axes if i in keep]
-        return table.transpose([left.index(i) for i in keep])
+        Parameters
+        ----------
+        scopes : ndarray of int, shape (n, order)
 
-    def _between(self, one: int, other: int) -> Scope:
-        return self._separators[one if self._parents[one] == other else other]
-
-    def _behind(self, clique: int, port: int) -> tuple[dict[int, slice], np.ndarray]:
-        """P(x_i | separator) of all variables behind a neighbour, columns of a matrix with a row per separator cell."""
-        if (clique, port) in self._given:
-            return self._given[clique, port]
-        separator = self._between(clique, port)
-        columns, parts, end = {}, [], 0
-        own = [i for i in self._axes[port] if i not in separator]
-        weights = self._reduced(port, separator).ravel()
-        inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 1e-300)[:, None]
-        for i in own:
-            part = self._reduced(port, (*separator, i)).reshape(len(weights), -1) * inverse
-            parts.append(part)
-            columns[i] = slice(end, end := end + part.shape[1])
-        neighbours = [k for k, parent in enumerate(self._parents) if parent == port]
-        neighbours += [self._parents[port]] if self._parents[port] >= 0 else []
-        for neighbour in neighbours:
-            if neighbour == clique:
-                continue
-            inner, table = self._behind(port, neighbour)
-            link = self._between(port, neighbour)
-            union = (*separator, *(i for i in link if i not in separator))
-            joint = self._reduced(port, union).ravel()
-            to_own, to_link = self._cells(union, separator), self._cells(union, link)
-            transfer = np.zeros((len(weights), len(table)))
-            transfer[to_own, to_link] = joint
-            parts.append((transfer * inverse) @ table)
-            columns |= {i: slice(part.start + end, part.stop + end) for i, part in inner.items()}
-            end += table.shape[1]
-        found = columns, np.hstack(parts)
-        self._given[clique, port] = found
+        Returns
+        -------
+        list of (places, tables)
+            Which rows of `scopes`, and their tables, of shape ``(len(places), *shape)``.
+        """
+        order = scopes.shape[1]
+        shapes = np.asarray(self._sizes, dtype=np.int64)[scopes]
+        found = []
+        for places, shape in _groups(shapes):
+            asked, stack = scopes[places], np.empty((len(places), *shape))
+            home = self._home[asked].min(axis=1)
+            inside = self._has[home[:, None], asked].all(axis=1)
+            self._within_cliques(asked, np.flatnonzero(inside), home, stack)
+            rest = np.flatnonzero(~inside)
+            if order <= 3:
+                self._across_cliques(asked, rest, stack)
+            elif len(rest):
+                self._one_by_one(asked, rest, stack)
+            found.append((places, np.maximum(stack, 0.0, out=stack)))
         return found
 
-    def _cells(self, union: Scope, part: Scope) -> np.ndarray:
-        """For each cell of a set of variables, in C order, the cell of a part of them."""
-        strides, step = {}, 1
-        for i in reversed(part):
-            strides[i], step = step, step * self._sizes[i]
-        index = np.zeros([self._sizes[i] for i in union], dtype=np.intp)
-        for place, i in enumerate(union):
-            if i in strides:
-                shape = [1] * len(union)
-                shape[place] = -1
-                index += (strides[i] * np.arange(self._sizes[i])).reshape(shape)
-        return index.ravel()
+    # -- inside one clique ---------------------------------------------------------------------
 
-    def _at(self, clique: int, inside: Scope, ports: tuple[int, ...], members: list[Scope]) -> None:
-        """Sets that meet at a clique with the same variables inside it, and the others behind the same neighbours."""
-        links = [self._between(clique, port) for port in ports]
-        rest = tuple(dict.fromkeys(i for link in links for i in link if i not in inside))
-        union = (*inside, *rest)
-        shape = math.prod(self._sizes[i] for i in inside), math.prod(self._sizes[i] for i in rest)
-        product = self._reduced(clique, union).reshape(*shape, 1)
-        needed = {i for scope in members for i in scope}
-        places: dict[int, tuple[int, slice]] = {}
-        for port, link in zip(ports, links, strict=True):
-            columns, table = self._behind(clique, port)
-            used = [i for i in columns if i in needed]
-            end = 0
-            for i in used:
-                places[i] = port, slice(end, end := end + self._sizes[i])
-            chosen = np.concatenate([np.arange(columns[i].start, columns[i].stop) for i in used])
-            given = table[self._cells(union, link)][:, chosen].reshape(*shape, -1)
-            last = port == ports[-1]
-            if last:  # sums over the cells of the separators
-                product = np.matmul(product.transpose(0, 2, 1), given)[:, None]
+    def _within_cliques(self, scopes: np.ndarray, places: np.ndarray, home: np.ndarray, stack: np.ndarray) -> None:
+        """Sums of a clique's belief, shared by all sets that lie in it."""
+        for (k,), own in _by_columns(home[places][:, None]):
+            axes = self._tree.cliques[k]
+            wanted = {tuple(scope): places[at] for at, scope in zip(own, scopes[places[own]].tolist(), strict=True)}
+            # A set may be asked for twice, and in another order.
+            sums = _sums(self._beliefs[k], axes, {tuple(sorted(s, key=axes.index)) for s in wanted})
+            for at in places[own]:
+                scope = tuple(scopes[at].tolist())
+                ordered = tuple(sorted(scope, key=axes.index))
+                stack[at] = sums[ordered].transpose([ordered.index(i) for i in scope])
+
+    # -- across cliques ------------------------------------------------------------------------
+
+    def _across_cliques(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> None:
+        """Two or three variables by a clique that separates them, in blocks of variables."""
+        if len(places) == 0:
+            return
+        variables = np.unique(scopes[places])
+        cells, rows = self._separator_cells, sum(self._sizes[i] for i in variables.tolist())
+        n_blocks = 1 if rows * cells <= _CELLS else math.ceil(scopes.shape[1] * rows * cells / _CELLS)
+        # Blocks along the tree, so that variables of one set tend to be in one block.
+        variables = variables[np.argsort(self._home[variables], kind="stable")]
+        block = np.zeros(len(self._sizes), dtype=np.int64)
+        for number, part in enumerate(np.array_split(variables, min(n_blocks, len(variables)))):
+            block[part] = number
+        centre = self._centres(scopes[places])
+        for _, own in _by_columns(np.sort(block[scopes[places]], axis=1)):
+            some = places[own]
+            given = self._given(np.unique(scopes[some]))
+            for (k,), these in _by_columns(centre[own][:, None]):
+                self._at_clique(k, scopes, some[these], given, stack)
+
+    def _centres(self, scopes: np.ndarray) -> np.ndarray:
+        """A clique for each set without which its variables, as far as they are not in it, are in different parts."""
+        home = self._home[scopes]
+        if scopes.shape[1] == 2:
+            return home.max(axis=1)
+        a, b, c = home.T
+        # Of the three pairwise meetings two are the same and the third, the median, is not above them.
+        return np.minimum(np.minimum(self._meeting[a, b], self._meeting[a, c]), self._meeting[b, c])
+
+    def _given(self, variables: np.ndarray) -> _Given:
+        """P(x_v | x_S) for these variables at least; what is known of all of them is kept."""
+        if self._known is None and sum(self._sizes) * self._separator_cells <= _CELLS:
+            self._known = self._conditionals(np.arange(len(self._sizes)))
+        return self._conditionals(variables) if self._known is None else self._known
+
+    def _conditionals(self, variables: np.ndarray) -> _Given:
+        """P(x_v | x_S) for these variables and all separators S."""
+        tree, sizes = self._tree, self._sizes
+        variables = variables[np.argsort(self._home[variables], kind="stable")]
+        homes = self._home[variables]
+        ends = np.cumsum([sizes[i] for i in variables.tolist()])
+        starts = np.concatenate([[0], ends])
+        n_rows = int(starts[-1])
+        first = [int(starts[np.searchsorted(homes, self._first[k])]) for k in range(len(self._members))]
+        last = [int(starts[np.searchsorted(homes, k, side="right")]) for k in range(len(self._members))]
+        own: list[list[tuple[int, int]]] = [[] for _ in self._members]  # variables at home, and their first rows
+        for i, start, home in zip(variables.tolist(), starts.tolist(), homes.tolist(), strict=False):
+            own[home].append((i, start))
+        given: dict[Axes, np.ndarray] = {}
+        below: list[np.ndarray] = []
+        for k in range(len(self._members)):  # upward
+            separator = tree.separator(k)
+            moves = _Moves(self._beliefs[k], tree.cliques[k], sizes)
+            table = np.empty((last[k] - first[k], tree.n_cells(separator)))
+            for child in self._children[k]:
+                if last[child] > first[child]:
+                    rows = slice(first[child] - first[k], last[child] - first[k])
+                    table[rows] = moves.move(below[child], tree.separator(child), separator)
+            for i, start in own[k]:
+                at = start - first[k]
+                table[at : at + sizes[i]] = moves.of_own(i, separator)
+            below.append(table)
+        root = len(self._members) - 1
+        given[()] = below[root]
+        for k in reversed(range(len(self._members))):  # downward
+            separator = tree.separator(k)
+            targets = {tree.separator(child) for child in self._children[k]} - given.keys()
+            if not targets:
+                continue
+            moves = _Moves(self._beliefs[k], tree.cliques[k], sizes)
+            sources: dict[Axes, list[tuple[slice, np.ndarray]]] = defaultdict(list)
+            for child in self._children[k]:
+                rows = slice(first[child], last[child])
+                if last[child] > first[child]:
+                    sources[tree.separator(child)].append((rows, below[child]))
+            for rows in (slice(0, first[k]), slice(last[k], n_rows)):
+                if rows.stop > rows.start:
+                    sources[separator].append((rows, given[separator][rows]))
+            for target in targets:
+                table = np.empty((n_rows, tree.n_cells(target)))
+                for source, parts in sources.items():
+                    moved = moves.move(np.concatenate([part for _, part in parts]), source, target)
+                    end = 0
+                    for rows, part in parts:
+                        table[rows] = moved[end : end + len(part)]
+                        end += len(part)
+                for i, start in own[k]:
+                    table[start : start + sizes[i]] = moves.of_own(i, target)
+                given[target] = table
+        start_of = np.zeros(len(sizes), dtype=np.int64)
+        start_of[variables] = starts[:-1]
+        return _Given(start_of, given)
+
+    def _sources(self, k: int, variables: np.ndarray) -> dict[Axes, np.ndarray]:
+        """Variables by the part of clique k that they depend on, given all of it."""
+        inside = self._has[k, variables]
+        sources: dict[Axes, list[np.ndarray]] = defaultdict(list)
+        for i in variables[inside].tolist():
+            sources[(i,)].append(np.array([i]))
+        outside = variables[~inside]
+        home = self._home[outside]
+        under = (home >= self._first[k]) & (home < k)
+        sources[self._tree.separator(k)].append(outside[~under])
+        children = np.sort(self._children[k])  # their subtrees are intervals
+        which = np.searchsorted(children, home[under])
+        for (child,), places in _by_columns(which[:, None]):
+            sources[self._tree.separator(int(children[child]))].append(outside[under][places])
+        return {source: np.concatenate(parts) for source, parts in sources.items() if sum(map(len, parts))}
+
+    def _at_clique(self, k: int, scopes: np.ndarray, places: np.ndarray, given: _Given, stack: np.ndarray) -> None:
+        """Sets that clique k separates."""
+        sources = self._sources(k, np.unique(scopes[places]))
+        axes = self._tree.cliques[k]
+        if self._tree.n_cells(axes) <= _WHOLE:
+            self._answer(self._beliefs[k], axes, sources, scopes, places, given, stack)
+            return
+        # A large clique: by what of it the sets depend on.
+        number = np.zeros(len(self._sizes), dtype=np.int64)
+        for place, some in enumerate(sources.values()):
+            number[some] = place
+        kinds, parts = list(sources), []
+        for key, some in _by_columns(np.sort(number[scopes[places]], axis=1)):
+            together = {a for place in key for a in kinds[place]}
+            parts.append((tuple(a for a in axes if a in together), some))
+        sums = _sums(self._beliefs[k], axes, {part for part, _ in parts})
+        for part, some in parts:
+            self._answer(sums[part], part, sources, scopes, places[some], given, stack)
+
+    def _answer(
+        self,
+        belief: np.ndarray,
+        axes: Axes,
+        sources: dict[Axes, np.ndarray],
+        scopes: np.ndarray,
+        places: np.ndarray,
+        given: _Given,
+        stack: np.ndarray,
+    ) -> None:
+        """The products of the conditional matrices, summed over a (part of a) clique."""
+        asked = scopes[places]
+        flat, shape = belief.ravel(), belief.shape
+        size = stack.shape[1:]
+        n_cells = len(flat)
+
+        def expanded(here: np.ndarray, states: int) -> np.ndarray:
+            """P(x_i | x_M) of variables with so many states, of shape (variables, states, cells)."""
+            wide, inside = np.empty((len(here), states, *shape)), np.empty(len(self._sizes), dtype=bool)
+            for source, some in sources.items():
+                inside[:] = False
+                inside[some] = True
+                chosen = inside[here]
+                if chosen.any():
+                    itself = len(some) == 1 and source == (some[0],)
+                    own = np.eye(states) if itself else given.rows(here[chosen], source, states)
+                    aligned = (length if a in source else 1 for a, length in zip(axes, shape, strict=True))
+                    wide[chosen] = own.reshape(-1, states, *aligned)
+            return wide.reshape(len(here), states, n_cells)
+
+        by_column = []  # one array of all variables that are in a column of the sets
+        for column in range(asked.shape[1]):
+            here = np.unique(asked[:, column])
+            by_column.append((np.searchsorted(here, asked[:, column]), expanded(here, size[column])))
+        last, right = by_column[-1]
+        heads = np.stack([index for index, _ in by_column[:-1]], axis=1)
+        unique, which = np.unique(heads, axis=0, return_inverse=True)
+        which = which.ravel()
+        n_left, n_right = math.prod(size[:-1]), size[-1]
+        flat_right = right.reshape(-1, n_cells)
+        dense = len(asked) >= _SPARSE * len(unique) * len(right)
+        order = np.argsort(which, kind="stable")
+        per_chunk = max(1, _CHUNK // (n_left * max(n_cells, flat_right.shape[0] if dense else 1)))
+        bounds = np.searchsorted(which[order], np.arange(0, len(unique) + per_chunk, per_chunk))
+        for number, begin in enumerate(range(0, len(unique), per_chunk)):
+            chunk = unique[begin : begin + per_chunk]
+            left = by_column[0][1][chunk[:, 0]] * flat
+            for column in range(1, heads.shape[1]):
+                factor = by_column[column][1][chunk[:, column]]
+                left = (left[:, :, None, :] * factor[:, None, :, :]).reshape(len(chunk), -1, n_cells)
+            these = order[bounds[number] : bounds[number + 1]]
+            if dense:
+                product = (left.reshape(-1, n_cells) @ flat_right.T).reshape(len(chunk), n_left, len(right), n_right)
+                made = product[which[these] - begin, :, last[these], :]
+                stack[places[these]] = made.reshape(-1, *size)
             else:
-                product = (product[:, :, :, None] * given[:, :, None, :]).reshape(*shape, -1)
-        widths = [1 + max(part.stop for p, part in places.values() if p == port) - 1 for port in ports]
-        product = np.maximum(product, 0.0).reshape(*(self._sizes[i] for i in inside), *widths)
-        for scope in members:
-            outside = sorted((i for i in scope if i not in inside), key=lambda i: ports.index(places[i][0]))
-            table = product[(..., *(places[i][1] for i in outside))] if outside else product
-            order = (*inside, *outside)
-            self._known[scope] = table.transpose([order.index(i) for i in scope])
+                step = max(1, _CHUNK // (n_cells * (n_left + n_right)))
+                for at in range(0, len(these), step):
+                    some = these[at : at + step]
+                    made = np.matmul(left[which[some] - begin], right[last[some]].transpose(0, 2, 1))
+                    stack[places[some]] = made.reshape(-1, *size)
 
-    def _by_elimination(self, scopes: list[Scope]) -> None:
-        """Sets of more than three variables, in no clique together: one at a time."""
-        for scope in scopes:
-            engine = SumProduct(self.cliques, [scope])
-            table = engine.calibrate(self.theta)[0][self.cliques.n_cells :]
-            self._known[scope] = table.reshape([self._sizes[i] for i in scope])
+    # -- larger sets ---------------------------------------------------------------------------
+
+    def _one_by_one(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> None:
+        """Four variables and more, of which no one clique separates all: up the tree, set by set."""
+        tree = self._tree
+        for place in places.tolist():
+            scope = scopes[place].tolist()
+            waiting: dict[int, list[tuple[np.ndarray, Axes]]] = defaultdict(list)
+            at_home: dict[int, list[int]] = defaultdict(list)
+            for i in scope:
+                at_home[int(self._home[i])].append(i)
+            pending = set(at_home)
+            top = int(self._home[scope].max())
+            while pending:
+                k = min(pending)
+                pending.remove(k)
+                separator = tree.separator(k)
+                kept = {i for _, axes in waiting[k] for i in axes if i in scope} | set(at_home[k])
+                done = kept == set(scope) - ({i for i in scope if i in separator} - kept)
+                if k >= top and done and not pending:
+                    terms = [(self._beliefs[k], tree.cliques[k]), *waiting[k]]
+                    stack[place] = _contracted(terms, scope)
+                    break
+                weight = _sums(self._beliefs[k], tree.cliques[k], {separator})[separator]
+                inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0)
+                terms = [(self._beliefs[k], tree.cliques[k]), (inverse, separator), *waiting[k]]
+                axes = (*sorted(kept), *(a for a in separator if a not in kept))
+                waiting[tree.parents[k]].append((_contracted(terms, axes), axes))
+                pending.add(tree.parents[k])
+
+
+class _Given:
+    """P(x_v | x_S): where the rows of each variable begin, and one matrix for each separator."""
+
+    def __init__(self, start: np.ndarray, tables: dict[Axes, np.ndarray]) -> None:
+        self._start, self._tables = start, tables
+
+    def rows(self, variables: np.ndarray, separator: Axes, states: int) -> np.ndarray:
+        """Of variables with so many states, shape (variables, states, cells)."""
+        return self._tables[separator][self._start[variables][:, None] + np.arange(states)]
+
+
+class _Moves:
+    """From P(x_v | x_A) to P(x_v | x_B), A and B being parts of one clique whose belief is known."""
+
+    def __init__(self, belief: np.ndarray, axes: Axes, sizes: Sequence[int]) -> None:
+        self._belief, self._axes, self._sizes = belief, axes, sizes
+        self._made: dict[tuple[Axes, Axes], np.ndarray] = {}
+
+    def _cells(self, axes: Iterable[int]) -> int:
+        return math.prod(self._sizes[i] for i in axes)
+
+    def _joint(self, first: Axes, second: Axes) -> np.ndarray:
+        """P(x_first | x_second) of two disjoint or overlapping parts, as an array (both, only first, only second)."""
+        if (first, second) not in self._made:
+            both = tuple(a for a in self._axes if a in first and a in second)
+            left = tuple(a for a in self._axes if a in first and a not in second)
+            right = tuple(a for a in self._axes if a in second and a not in first)
+            kept = tuple(a for a in self._axes if a in first or a in second)
+            table = _sums(self._belief, self._axes, {kept})[kept]
+            table = table.transpose([kept.index(a) for a in (*both, *left, *right)])
+            table = table.reshape(self._cells(both), self._cells(left), self._cells(right))
+            weight = table.sum(axis=1, keepdims=True)
+            self._made[first, second] = np.divide(table, weight, out=np.zeros_like(table), where=weight > 0)
+        return self._made[first, second]
+
+    def move(self, rows: np.ndarray, source: Axes, target: Axes) -> np.ndarray:
+        """Rows P(x_v | x_source), of shape (n, cells), to rows P(x_v | x_target)."""
+        if source == target:
+            return rows
+        table = self._joint(source, target)
+        both = [a for a in source if a in target]
+        left = [a for a in source if a not in target]
+        right = [a for a in target if a not in source]
+        n = len(rows)
+        wide = rows.reshape(n, *(self._sizes[a] for a in source))
+        wide = wide.transpose([1 + source.index(a) for a in both] + [0] + [1 + source.index(a) for a in left])
+        moved = np.matmul(wide.reshape(len(table), n, -1), table)  # (both, n, only target)
+        moved = moved.reshape(*(self._sizes[a] for a in both), n, *(self._sizes[a] for a in right))
+        order = [*both, None, *right]
+        moved = moved.transpose([order.index(None), *(order.index(a) for a in target)])
+        return moved.reshape(n, -1)
+
+    def of_own(self, i: int, target: Axes) -> np.ndarray:
+        """P(x_i | x_target) of a variable of the clique."""
+        states = self._sizes[i]
+        return self.move(np.eye(states), (i,), target)
+
+
+def _groups(rows: np.ndarray) -> list[tuple[np.ndarray, tuple[int, ...]]]:
+    """Places of equal rows, with the row."""
+    if len(rows) and (rows == rows[0]).all():
+        return [(np.arange(len(rows)), tuple(rows[0].tolist()))]
+    return [(places, key) for key, places in _by_columns(rows)]
+
+
+def _by_columns(rows: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
+    """Equal rows, of shape (n, m), with their places, in ascending order."""
+    if len(rows) == 0:
+        return []
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]))
+    parts = np.split(order, starts[1:])
+    return [(tuple(ordered[start].tolist()), part) for start, part in zip(starts, parts, strict=True)]
+
+
+def _sums(table: np.ndarray, axes: Axes, wanted: set[Axes]) -> dict[Axes, np.ndarray]:
+    """Sums of a table over all but the wanted axes, each set in the order of `axes`; tables on the way are shared."""
+    made: dict[Axes, np.ndarray] = {}
+
+    def descend(here: np.ndarray, own: Axes, targets: list[frozenset[int]]) -> None:
+        while targets:
+            unneeded = [a for a in own if not any(a in target for target in targets)]
+            if unneeded:
+                here = here.sum(axis=tuple(own.index(a) for a in unneeded))
+                own = tuple(a for a in own if a not in unneeded)
+            if any(len(target) == len(own) for target in targets):
+                made[own] = here
+                targets = [target for target in targets if len(target) < len(own)]
+            if targets:  # without the axis that most of them lack, then those that have it
+                axis = max(own, key=lambda a: sum(a not in target for target in targets))
+                position, without = own.index(axis), [target for target in targets if axis not in target]
+                descend(here.sum(axis=position), own[:position] + own[position + 1 :], without)
+                targets = [target for target in targets if axis in target]
+
+    descend(table, axes, [frozenset(scope) for scope in wanted])
+    return made
+
+
+def _contracted(terms: Sequence[tuple[np.ndarray, Sequence[int]]], kept: Sequence[int]) -> np.ndarray:
+    """Product of tables, summed over all axes but the kept ones."""
+    number = {a: place for place, a in enumerate(dict.fromkeys(itertools.chain(*(axes for _, axes in terms))))}
+    arguments: list = []
+    for table, axes in terms:
+        arguments += [table, [number[a] for a in axes]]
+    return np.einsum(*arguments, [number[a] for a in kept], optimize="greedy")
 
 
 def admissible(cliques: Cliques, scopes: Iterable[Scope], max_cells: int) -> list[Scope]:
     """Sets that a model can be given a table of while no clique of its junction tree exceeds `max_cells` cells.
+
+    Of a model that grows, ask its :class:`~pgmpy_dp.models.growing_tree.GrowingTree`.
 
     Parameters
     ----------
@@ -214,21 +510,9 @@ def admissible(cliques: Cliques, scopes: Iterable[Scope], max_cells: int) -> lis
     >>> admissible(chain, [(0, 1), (0, 2)], 4), admissible(chain, [(0, 1), (0, 2), (0, 1, 2)], 8)
     ([(0, 1)], [(0, 1), (0, 2), (0, 1, 2)])
     """
-    tree = build_junction_tree(cliques)
-    bags = [frozenset(clique) for clique in tree.cliques]
-    holding = [{k for k, bag in enumerate(bags) if i in bag} for i in range(len(cliques.variables))]
-    largest, sizes = max(tree.n_cells(clique) for clique in tree.cliques), cliques.cardinalities
-
-    def fits(scope: Scope) -> bool:
-        # With all but one of its variables put into every clique it is a junction tree of the grown model.
-        if set.intersection(*(holding[i] for i in scope)):
-            return True
-        cells = [sizes[i] for i in scope]
-        if largest * math.prod(cells) // max(cells) <= max_cells:
-            return True
-        return math.prod(cells) <= max_cells and largest_clique(cliques, [scope]) <= max_cells
-
-    return [scope for scope in scopes if fits(scope)]
+    asked = list(scopes)
+    fits = GrowingTree(cliques, max_cells).admits(asked, most_tries=len(asked))
+    return [scope for scope, fit in zip(asked, fits, strict=True) if fit]
 
 
 def largest_clique(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> int:

@@ -6,16 +6,18 @@ distribution conditioned on the records outside of all of them: multiplied by ta
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference import require_inference
+from pgmpy_dp.models.inference import Inference, InferenceEngine, inference_of, make_engine, require_inference
+from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 
-__all__ = ["forbidden_cells", "obeying", "with_zeros"]
+__all__ = ["ObeyingEngine", "engine_within", "forbidden_cells", "obeying", "with_zeros"]
 
 Box = Mapping[Hashable, frozenset[int]]
 
@@ -66,6 +68,83 @@ def forbidden_cells(cliques: Cliques, boxes: Sequence[Box]) -> np.ndarray:
                 ]
                 table[np.ix_(*axes)] = True
     return flat
+
+
+class ObeyingEngine:
+    """An inference engine of the models over some tables that obey boxes: what fits under rules run on.
+
+    Parameters and marginals are of the tables alone, as if there were no rules: those of cells that are impossible have
+    no effect, and their marginals are 0. Tables that only the boxes need are none of its callers' business.
+
+    Parameters
+    ----------
+    engine : SumProduct or LoopyBeliefPropagation
+        Over ``with_zeros(cliques, boxes)``.
+    cliques : Cliques
+        The tables.
+    boxes : sequence of mapping of variable to set of int
+
+    Examples
+    --------
+    >>> cliques = Cliques(("a", "b"), (2, 2), (("a",), ("b",)))
+    >>> engine = engine_within(cliques, [{"a": {0}, "b": {1}}])
+    >>> engine.calibrate(np.zeros(4))[0].round(3)
+    array([0.333, 0.667, 0.667, 0.333])
+    """
+
+    def __init__(self, engine: Any, cliques: Cliques, boxes: Sequence[Box]) -> None:
+        self.engine, self.cliques = engine, cliques
+        self._n, self._added = cliques.n_cells, np.zeros(engine.cliques.n_cells - cliques.n_cells)
+        self._forbidden = forbidden_cells(engine.cliques, boxes)
+
+    def potentials(self, theta: np.ndarray) -> np.ndarray:
+        """Of the tables of the inner engine, -inf where a cell is impossible."""
+        return np.where(self._forbidden, -np.inf, np.concatenate([theta, self._added]))
+
+    def calibrate(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
+        """Marginals of the tables and the log-partition function of what is possible."""
+        marginals, log_partition = self.engine.calibrate(self.potentials(theta))
+        return marginals[: self._n], log_partition
+
+    def derivative(self, direction: np.ndarray) -> np.ndarray:
+        """Directional derivative of the marginals at the last calibration."""
+        return self.engine.derivative(np.concatenate([direction, self._added]))[: self._n]
+
+    def model(self, theta: np.ndarray, memory_limit: int) -> LogLinearModel:
+        """The model with these parameters; it obeys."""
+        return LogLinearModel(self.engine.cliques, self.potentials(theta), memory_limit, inference_of(self.engine))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+
+def engine_within(
+    cliques: Cliques,
+    boxes: Sequence[Box],
+    inference: Inference = "exact",
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    make: Callable[[Cliques], Any] | None = None,
+) -> InferenceEngine:
+    """The engine that a fit of these tables runs on: of models that obey the boxes, where there are any.
+
+    Parameters
+    ----------
+    cliques : Cliques
+        The tables that are learned from.
+    boxes : sequence of mapping of variable to set of int
+    inference, memory_limit
+        See `pgmpy_dp.models.inference.make_engine`.
+    make : callable, optional
+        Makes the engine of a layout in another way.
+
+    Raises
+    ------
+    InferenceTooLarge
+        If inference, with the tables of the boxes, would exceed `memory_limit`.
+    """
+    layout = with_zeros(cliques, boxes) if boxes else cliques
+    engine = make_engine(layout, inference, memory_limit) if make is None else make(layout)
+    return ObeyingEngine(engine, cliques, boxes) if boxes else engine
 
 
 def obeying(model: LogLinearModel, boxes: Sequence[Box]) -> LogLinearModel:

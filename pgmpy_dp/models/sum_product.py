@@ -95,10 +95,10 @@ class Plan:
         return 8 * cells
 
 
-def make_plan(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> Plan:
-    """Plan sum-product for the tables of `cliques` and the marginals of `extra` index sets."""
-    tree = build_junction_tree(cliques, extra)
+def make_plan(cliques: Cliques, extra: Sequence[Sequence[int]] = (), tree: JunctionTree | None = None) -> Plan:
+    """Plan sum-product for the tables of `cliques` and the marginals of `extra` index sets, on a tree that has them."""
     scopes = [*cliques.indices, *(tuple(scope) for scope in extra)]
+    tree = build_junction_tree(cliques, extra) if tree is None else tree.with_homes(scopes)
     children: list[list[int]] = [[] for _ in tree.cliques]
     at_home: list[list[int]] = [[] for _ in tree.cliques]
     for child, parent in enumerate(tree.parents):

@@ -121,21 +121,21 @@ class BlockLearner:
         family = "binary" if self.order > 2 else "ising" if set(self.cardinalities) == {2} else "pairwise"
         return regression_layout(family, self.cardinalities, self.order)
 
-    def graph(self, codes: np.ndarray) -> tuple[int, ...]:
+    def graph(self, codes: np.ndarray, weights: np.ndarray | None = None) -> tuple[int, ...]:
         """The edges of a block's graph, as increasing pair numbers; none without records."""
         with np.errstate(all="ignore"):
-            return self._edges(self.scores(codes)) if len(codes) else ()
+            return self._edges(self.scores(codes, weights)) if len(codes) else ()
 
-    def scores(self, codes: np.ndarray) -> np.ndarray:
-        """Score of each pair, shape (p, p), of one or more records."""
+    def scores(self, codes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+        """Score of each pair, shape (p, p), of one or more records, each of which counts for its weight (default 1)."""
         if self.learner == "chow-liu":
-            return tree_scores(codes, self.cardinalities)
+            return tree_scores(codes, self.cardinalities, weights)
         if self.learner == "inverse-covariance":
-            return inverse_covariance_scores(codes)
+            return inverse_covariance_scores(codes, weights)
         radius = 2.0 * self.width * (max(self.cardinalities) if self._layout.family == "pairwise" else 1)
         features = feature_rows(codes, self._layout).astype(np.float64)
-        weights = node_regressions(features, codes, self._layout, radius)
-        return edge_scores(field_from_regressions(self._layout, weights, self.order)[0])
+        found = node_regressions(features, codes, self._layout, radius, weights)
+        return edge_scores(field_from_regressions(self._layout, found, self.order)[0])
 
     def _edges(self, scores: np.ndarray) -> tuple[int, ...]:
         p = len(self.cardinalities)
@@ -194,8 +194,12 @@ def blocks_public(learner: BlockLearner) -> dict[str, Any]:
 
 @block_function
 def block_graph(codes: np.ndarray, rng: np.random.Generator, **learner: Any) -> tuple[int, ...]:
-    """The graph of a block, a registered block function; `learner` as :func:`block_arguments` returns it."""
-    return BlockLearner(**learner).graph(codes)
+    """The graph of a block, a registered block function; `learner` as :func:`block_arguments` returns it.
+
+    Where records count by shares, it has their ``weights`` too.
+    """
+    weights = learner.pop("weights", None)
+    return BlockLearner(**learner).graph(codes, weights)
 
 
 def block_arguments(learner: BlockLearner) -> dict[str, Any]:

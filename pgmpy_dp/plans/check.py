@@ -81,7 +81,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
     >>> bool(sex > 8000), bool(age < 2000), str(table.ledger.left)
     (True, True, '0.9-DP')
     """
-    budget = require_table_and_budget(table, budget, by_shares=True)
+    budget = require_table_and_budget(table, budget)
     n_counts = 1 + len(table.schema) + (table.n_records is None)
     cost = least_noise(lambda cost: [match_noise(n_counts, cost, Fraction(1))], [n_counts], budget)
     curator = TableCurator(

@@ -116,7 +116,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     >>> release.values[0].shape, str(release.guarantee), release.noise[0].scale, str(table.ledger.left)
     ((2, 2), '0.5-DP', 2.0, '0.5-DP')
     """
-    budget = require_table_and_budget(table, budget, by_shares=True)
+    budget = require_table_and_budget(table, budget)
     cost = _cost(table.schema, table.adjacency, settings, budget)
     used = {name for scope in settings.scopes for name in scope}
     curator = TableCurator(
@@ -222,7 +222,13 @@ def rehearse(
     )
 
 
-def noisy_marginals(release: Release, variables: tuple[Hashable, ...], *, merge: bool = True) -> NoisyMarginals:
+def noisy_marginals(
+    release: Release,
+    variables: tuple[Hashable, ...],
+    *,
+    merge: bool = True,
+    tables: Sequence[int] | None = None,
+) -> NoisyMarginals:
     """The tables of a release as the learning functions take them.
 
     Parameters
@@ -233,22 +239,26 @@ def noisy_marginals(release: Release, variables: tuple[Hashable, ...], *, merge:
         The order of the variables in the model.
     merge : bool, default True
         Whether repeated tables become one.
+    tables : sequence of int, optional
+        Places of the tables that are taken; default: all.
     """
     schema = release.schema
+    chosen = range(len(release.values)) if tables is None else tables
     values, merged = merged_values(release)
-    cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
-    noises = [noise for noise in release.noise if noise is not None]  # every table of counts has its noise
+    scopes = tuple(release.scopes[c] for c in chosen)
+    cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), scopes)
+    noises = [noise for c in chosen if (noise := release.noise[c]) is not None]  # every table of counts has its noise
     distributions = {noise.distribution for noise in noises}
     if len(distributions) != 1:
         raise ValueError(f"the release mixes the noise distributions {sorted(distributions)}; learn from one kind")
     made = NoisyMarginals(
         cliques,
-        cliques.join(values),
+        cliques.join([values[c] for c in chosen]),
         "laplace" if distributions == {"discrete_laplace"} else "gaussian",
         np.array([noise.scale for noise in noises]),
         # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
         None if release.n_records is None else max(float(release.n_records), 1.0),
-        None if merged is None else cliques.join(merged),
+        None if merged is None else cliques.join([merged[c] for c in chosen]),
     )
     return made.merged() if merge else made
 

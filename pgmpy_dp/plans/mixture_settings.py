@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from pgmpy_dp.checks import checked_number
+from pgmpy_dp.checks import checked_number, missing_package
 from pgmpy_dp.plans.settings import SeededSettings, by, one_of, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -166,7 +166,7 @@ def _require_device(device: Any) -> None:
     try:
         import torch
     except ImportError as error:
-        raise ImportError(f"device={device!r} needs torch: pip install 'pgmpy_dp[torch]', or device=None") from error
+        raise missing_package("torch", f"device={device!r}", "; or device=None") from error
     try:
         torch.empty(0, device=device)
     except (RuntimeError, TypeError, AssertionError) as error:

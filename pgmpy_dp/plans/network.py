@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.models.growing_tree import GrowingTree
+from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.models.scope_marginals import Scope, admissible
+from pgmpy_dp.models.scope_marginals import Scope
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
 from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
+from pgmpy_dp.plans.probes import draw_probes
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -27,15 +31,18 @@ from pgmpy_dp.schema import encode_label
 
 __all__ = ["NetworkSettings", "run"]
 
-Refit = Callable[[NoisyMarginals, NetworkEstimate | None], NetworkEstimate]
+_MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
+
+Refit = Callable[..., NetworkEstimate]
 
 
 def run(
     table: PrivateTable,
     settings: NetworkSettings,
     budget: Budget,
-    progress: Callable[[], None] | None = None,
+    progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
+    around: Callable[[Release], LogLinearModel] | None = None,
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
@@ -46,9 +53,13 @@ def run(
     budget : Budget
         What this release spends. It is charged to the table's ledger, whole, before anything is counted.
     progress : callable, optional
-        Called without arguments after each round.
+        Called after each fit with the share of the budget that is spent.
     refit : callable
-        From noisy tables and the fit before to a fit: a function of nothing else, hence post-processing.
+        From noisy tables, the fit before and the junction tree to a fit: a function of nothing else, hence
+        post-processing.
+    around : callable, optional
+        From the release of single variables to a prior model in its states, which `refit` then gets as ``base``: a
+        function of that release and of what is public or was released before.
 
     Returns
     -------
@@ -58,9 +69,11 @@ def run(
         all of it computed from released and public numbers: ``round`` (0 for a required set), ``share`` of the budget,
         ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit``
         and ``change`` (l1 distances in records between what the model before expected and the measured, and the
-        refitted, table) and ``offset`` (the expected l1 norm of the table's noise).
-        ``public["unavailable"]`` has the pairs that are permitted and could not be selected to the end, as they would
-        have made a clique too large, each with the number of the last round that could (0: none).
+        refitted, table) and ``offset`` (the expected l1 norm of the table's noise); where candidates are so many that
+        each selection of a round has a part of them, ``parts``. ``public["unavailable"]`` has the pairs that are
+        permitted and could not be selected in the last round, as they would have made a clique too large, each with the
+        number of the last round that could (0: none). ``public["probes"]`` says how many of the last tables were drawn
+        at random.
 
     Raises
     ------
@@ -117,7 +130,7 @@ def run(
     >>> release.scopes[:3], str(release.guarantee), str(table.ledger.left)
     ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
-    budget = require_table_and_budget(table, budget, by_shares=True)
+    budget = require_table_and_budget(table, budget)
     shares = network_shares(table.schema, table.adjacency, settings, budget)
     curator = TableCurator(
         table,
@@ -127,18 +140,19 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    search = _Search(curator, shares, settings.public(budget), refit)
+    search = _Search(curator, shares, settings.public(budget), refit, around, settings.random_state)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
         share, number = shares.start(search.n_records), 0  # of one table
-        while curator.left > 0:
+        while (left := curator.left - search.kept) > 0:
             number += 1
             spent = share * shares.in_a_round
-            if not search.measure_worst(number, curator.left if curator.left < 2 * spent else spent):
+            if not search.measure_worst(number, left if left < 2 * spent else spent):
                 share *= 2  # the measurements said nothing new
             if progress is not None:
-                progress()
+                progress(float(1 - curator.left))
+        search.measure_probes()
     return search.release()
 
 
@@ -147,13 +161,22 @@ class _Search:
 
     fit: NetworkEstimate
 
-    def __init__(self, curator: TableCurator, shares: NetworkShares, asked: dict[str, Any], refit: Refit) -> None:
-        self.curator, self.shares, self.asked, self.refit = curator, shares, asked, refit
+    def __init__(
+        self,
+        curator: TableCurator,
+        shares: NetworkShares,
+        asked: dict[str, Any],
+        refit: Refit,
+        around: Callable[[Release], LogLinearModel] | None,
+        seed: int | None,
+    ) -> None:
+        self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
+        self.seed, self.probes = seed, list[Scope]()
         self.names, self.pairs = curator.schema.variables, list(shares.candidates)
-        # Pairs that cannot be selected any more, and the last round that could.
-        self.unavailable = dict.fromkeys(set(shares.sets.allowed) - set(shares.candidates), 0)
+        # Of each pair, the last round that could select it.
+        self.last = dict.fromkeys(shares.sets.allowed, 0)
+        self.number = 0  # of the last round
         self.rounds: list[dict[str, Any]] = []
-        self.verdicts: dict[Scope, bool] = {}  # whether the model, as it is, can be given a table
 
     @property
     def n_records(self) -> float:
@@ -167,9 +190,14 @@ class _Search:
         rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
-        self.fit = self.refit(self._released(), None)
-        sizes = tuple(self.curator.schema.cardinality(name) for name in self.names)
-        self.sets = replace(self.shares.sets, sizes=sizes)
+        if self.around is not None:
+            self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
+        noisy = self._released()
+        self.tree = GrowingTree(with_zeros(noisy.cliques, self.curator.schema.zeros), self.asked["max_clique_cells"])
+        self.fit = self.refit(noisy, None, self.tree)
+        self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
+        rng = np.random.default_rng(None if self.seed is None else [self.seed, len(self.names)])
+        self.probes = draw_probes(self.sets, rng) if self.shares.probes else []
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
@@ -180,41 +208,71 @@ class _Search:
 
     def measure_worst(self, number: int, spent: Fraction) -> bool:
         """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
+        shares = self.shares
         chosen: list[Scope] = []
         facts: list[dict[str, Any]] = []
-        shares, share = self.shares, spent / self.shares.in_a_round
-        allowed = self._candidates(number, share)
-        selecting = share * shares.selecting(share, self.n_records, len(allowed))
+        self.number = number
+        allowed = self._candidates(number, spent / shares.in_a_round)
+        share = spent / shares.in_a_round
+        n_parts = shares.in_a_round if len(allowed) * shares.in_a_round > _MOST_SCORES else 1
+        selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
         noise, scale = shares.expected_noise(share - selecting), misfit_scale(shares.adjacency, shares.cost, selecting)
-        expected = dict(zip(allowed, self.fit.expected_tables(allowed), strict=True))
-        while allowed and len(chosen) < shares.in_a_round:
-            tables, weights = [expected[scope] for scope in allowed], [self.sets.weight(scope) for scope in allowed]
-            offsets = [table.size * noise for table in tables]
-            place = self.curator.worst_fit(self._named(allowed), tables, selecting, offsets, weights)
-            weight = {"weight": weights[place], "heaviest": max(weights)}
-            facts.append({"round": number, "selection_scale": scale, "candidates": len(allowed), **weight})
-            chosen.append(allowed[place])
-            # What shares a pair with a set that is measured anyway waits for the next round, which knows more.
-            allowed = [scope for scope in allowed if len(set(scope).intersection(chosen[-1])) < 2]
+        expected, sizes = self.fit.expected_cells(allowed)
+        ends, weights = np.cumsum(sizes), np.ones(len(allowed))
+        if self.sets.workload:
+            weights[:] = [self.sets.weight(scope) for scope in allowed]
+        part = np.array([sum(scope) + number for scope in allowed]) % n_parts
+        for turn in range(shares.in_a_round):
+            places = np.flatnonzero(part == turn % n_parts)
+            if chosen:
+                places = self._apart(allowed, places, chosen)
+            if len(places) == 0:
+                continue  # the tables that are measured get its part
+            some, own = [allowed[place] for place in places.tolist()], weights[places]
+            own_ends = np.cumsum(sizes[places])
+            cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
+            at = self.curator.worst_fit(self._named(some), cells, selecting, sizes[places] * noise, own)
+            weight = {"weight": float(own[at]), "heaviest": float(own.max())}
+            known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
+            facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))
+            chosen.append(some[at])
+            self.tree.join(some[at])
         measuring = spent - selecting * len(chosen)
         self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
         made = self.rounds[-len(chosen) :]
         return sum(record["change"] for record in made) > sum(record["offset"] for record in made)
+
+    def _apart(self, allowed: Sequence[Scope], places: np.ndarray, chosen: Sequence[Scope]) -> np.ndarray:
+        """Those of some candidates that can be measured beside what was chosen since the last fit.
+
+        What shares a pair with a set that is measured anyway waits for the next round, which knows more.
+        """
+        taken = [set(scope) for scope in chosen]
+        free = [place for place in places.tolist() if all(len(one.intersection(allowed[place])) < 2 for one in taken)]
+        return np.array(free, dtype=np.int64)[self.tree.admits([allowed[place] for place in free], 0)]
+
+    @property
+    def kept(self) -> Fraction:
+        """What is left for the probes when all rounds are done."""
+        return self.shares.probes if self.probes else Fraction(0)
+
+    def measure_probes(self) -> None:
+        """Tables drawn at random: no round has looked at them."""
+        if self.probes:
+            self.curator.tables(self._named(self.probes), self.curator.left)
 
     def _candidates(self, number: int, share: Fraction) -> list[Scope]:
         """What a round can choose from: what keeps the junction tree small."""
         # Noise that is expected to exceed the number of records hides whatever the table says.
         most = self.n_records / self.shares.expected_noise(share)
         larger = self.sets.larger(self.fit.noisy.cliques.indices, most)
-        unknown = [scope for scope in (*self.pairs, *larger) if scope not in self.verdicts]
-        grown = with_zeros(self.fit.noisy.cliques, self.curator.schema.zeros)
-        self.verdicts |= dict.fromkeys(unknown, False)
-        self.verdicts |= dict.fromkeys(admissible(grown, unknown, self.asked["max_clique_cells"]), True)
+        fits = self.tree.admits([*self.pairs, *larger])
+        pairs = [pair for pair, fit in zip(self.pairs, fits, strict=False) if fit]
+        for pair in pairs:
+            self.last[pair] = number
+        allowed = [*pairs, *(scope for scope, fit in zip(larger, fits[len(self.pairs) :], strict=True) if fit)]
         # They fit with the most states that numbers can merge into; with fewer, trees might be found that are larger.
-        pairs = [pair for pair in self.pairs if self.verdicts[pair]] or self.pairs
-        self.unavailable |= dict.fromkeys(set(self.pairs) - set(pairs), number - 1)
-        self.pairs = pairs
-        return [*pairs, *(scope for scope in larger if self.verdicts[scope])]
+        return allowed or self.pairs
 
     def _measure(self, scopes: Sequence[Scope], spent: Fraction, facts: Sequence[dict[str, Any]]) -> None:
         """Release the tables of some sets, note what they say, refit, note what that changed."""
@@ -228,10 +286,7 @@ class _Search:
         values, records = self.curator.tables(self._named(scopes), spent), self.rounds[-len(scopes) :]
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
-        self.fit = self.refit(self._released(), before)
-        if len(self.fit.noisy.cliques.scopes) > len(before.noisy.cliques.scopes):
-            # What was too large once stays so: the model only grows.
-            self.verdicts = {scope: False for scope, fits in self.verdicts.items() if not fits}
+        self.fit = self.refit(self._released(), before, self.tree)
         for table, after, record in zip(expected, self.fit.expected_tables(scopes), records, strict=True):
             record["change"] = float(np.abs(after - table).sum())
 
@@ -243,10 +298,12 @@ class _Search:
 
     def release(self) -> Release:
         """All tables so far, and what there is to say about the search."""
-        last = sorted(self.unavailable.items())
+        gone = sorted(item for item in self.last.items() if item[1] < self.number)
+        measured = len(self.curator.arrays) - len(self.names)
         public = {
-            "rounds": self.rounds[: len(self.curator.arrays) - len(self.names)],
-            "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in last],
+            "rounds": self.rounds[:measured],
+            "probes": max(measured - len(self.rounds), 0),
+            "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in gone],
             "settings": self.asked,
         }
         return self.curator.release("marginals", public)

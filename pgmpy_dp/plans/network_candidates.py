@@ -10,9 +10,9 @@ from functools import cached_property
 
 from pgmpy_dp.models.scope_marginals import Scope
 
-__all__ = ["Candidates"]
+__all__ = ["MOST_SETS", "Candidates"]
 
-_MOST_SETS = 5_000  # of one order
+MOST_SETS = 5_000  # of one order
 _MOST_CELLS = 10**7  # of all tables of one order together, 8 bytes each
 
 
@@ -98,7 +98,7 @@ class Candidates:
         found: list[Scope] = []
         for order in range(3, min(self.max_order, len(self.sizes)) + 1):
             fitting = (scope for scope in self._of_order(order, edges) if self.cells(scope) <= most)
-            chosen = sorted((scope for scope in fitting if self.permits(scope)), key=self.cells)[:_MOST_SETS]
+            chosen = sorted((scope for scope in fitting if self.permits(scope)), key=self.cells)[:MOST_SETS]
             ends = itertools.accumulate(map(self.cells, chosen))
             found += sorted(scope for scope, end in zip(chosen, ends, strict=True) if end <= _MOST_CELLS)
         return found
@@ -106,10 +106,10 @@ class Candidates:
     def _of_order(self, order: int, edges: set[Scope]) -> Collection[Scope]:
         p = len(self.sizes)
         whole = list(self.workload) or [frozenset(range(p))]
-        if sum(math.comb(len(names), order) for names in whole) <= _MOST_SETS:
+        if sum(math.comb(len(names), order) for names in whole) <= MOST_SETS:
             return {scope for names in whole for scope in itertools.combinations(sorted(names), order)}
         others = range(p)
-        if len(edges) * math.comb(p - 2, order - 2) <= _MOST_SETS:
+        if len(edges) * math.comb(p - 2, order - 2) <= MOST_SETS:
             more = itertools.product(edges, itertools.combinations(others, order - 2))
             return {tuple(sorted({*edge, *rest})) for edge, rest in more if not set(edge).intersection(rest)}
         beside: list[set[int]] = [set() for _ in others]

@@ -14,8 +14,9 @@ from pgmpy_dp.models.scope_marginals import Scope, admissible, largest_clique
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import largest_sizes
 from pgmpy_dp.plans.network_candidates import Candidates
+from pgmpy_dp.plans.probes import N_PROBES
 from pgmpy_dp.plans.public_graph import checked_graph, encoded_graph, set_positions
-from pgmpy_dp.plans.settings import SeededSettings, by, share, whole
+from pgmpy_dp.plans.settings import SeededSettings, by, number, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import cost_of
@@ -68,6 +69,9 @@ class NetworkSettings(SeededSettings):
     selection_share : float in (0, 1), optional
         Share of each round for selecting its table; the rest measures it. Default: what
         :meth:`NetworkShares.selecting` says.
+    probe_share : float in [0, 1), default 0.08
+        Share of what single variables leave for tables drawn at random, after all others
+        (:mod:`pgmpy_dp.plans.probes`).
     merge_rare : bool, default False
         Whether the states of a categorical variable whose noisy counts are small become one in tables of pairs.
     max_order : int, default 3
@@ -82,6 +86,7 @@ class NetworkSettings(SeededSettings):
     n_rounds: int | None = field(default=None, metadata=whole(1))
     one_way_share: float = field(default=0.1, metadata=share())
     selection_share: float | None = field(default=None, metadata=share())
+    probe_share: float = field(default=0.08, metadata=number(positive=False, below_one=True))
     merge_rare: bool = False
     max_order: int = field(default=3, metadata=whole(2, MOST_IN_A_SET))
     workload: Workload = field(default=(), metadata=by(lambda name, sets: checked_workload(name, sets)))
@@ -94,7 +99,15 @@ class NetworkSettings(SeededSettings):
 
     def public(self, budget: Budget, *names: str) -> dict[str, Any]:
         """What a release says of the budget and of all that was asked."""
-        own = ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "merge_rare", "max_order")
+        own = (
+            "max_clique_cells",
+            "n_rounds",
+            "one_way_share",
+            "selection_share",
+            "probe_share",
+            "merge_rare",
+            "max_order",
+        )
         sets = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
         workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in self.workload]
         return super().public(budget, *(names or own)) | sets | {"workload": workload}
@@ -118,6 +131,8 @@ class NetworkShares:
         For all tables of single variables.
     each_required : Fraction
         For each required table.
+    probes : Fraction
+        For tables drawn at random.
     first_round : Fraction
         For each table of the first round at least, 0 if there is nothing to select from. The rounds get all that is
         left.
@@ -137,6 +152,7 @@ class NetworkShares:
     candidates: tuple[Scope, ...]
     one_way: Fraction
     each_required: Fraction
+    probes: Fraction
     first_round: Fraction
     n_rounds: int | None
     selection: Fraction
@@ -145,7 +161,9 @@ class NetworkShares:
     @property
     def rounds(self) -> Fraction:
         """What the rounds have together."""
-        return 1 - self.one_way - len(self.required) * self.each_required if self.candidates else Fraction(0)
+        return (
+            1 - self.one_way - self.probes - len(self.required) * self.each_required if self.candidates else Fraction(0)
+        )
 
     @property
     def in_a_round(self) -> int:
@@ -250,9 +268,11 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, len(sizes))
     one_way = Fraction(settings.one_way_share) if candidates else Fraction(1)
     rest = 1 - one_way
+    probes = Fraction(settings.probe_share) * rest
     if set(candidates) <= set(required):  # a public graph: nothing to look for
-        each, first, candidates = rest / max(len(required), 1), Fraction(0), ()
+        each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
     else:
+        rest -= probes
         # Required tables get what a round has, but leave half of the budget to look for others.
         usual = settings.n_rounds or _usual_rounds(cost, len(sizes))
         each = min(rest / usual, rest / (2 * len(required))) if required else Fraction(0)
@@ -266,6 +286,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         candidates,
         one_way,
         each,
+        probes,
         first,
         settings.n_rounds,
         Fraction(settings.selection_share or _MOST_SELECTION),
@@ -273,6 +294,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
     )
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
+    _ = made.noise(probes, N_PROBES) if probes else None
     if first:
         misfit_scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made

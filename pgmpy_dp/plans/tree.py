@@ -103,7 +103,7 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
     >>> run(table, TreeSettings(n_edges=1), Budget(rho=1.0)).scopes
     (('a',), ('b',), ('c',), ('a', 'b'))
     """
-    budget = require_table_and_budget(table, budget, by_shares=True)
+    budget = require_table_and_budget(table, budget)
     n_edges, (one_way, selection, measuring), cost = _plan(table.schema, table.adjacency, settings, budget)
     names = table.schema.variables
     curator = TableCurator(

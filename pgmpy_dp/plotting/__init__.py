@@ -1,4 +1,4 @@
-"""Plots of public values, in one look; matplotlib (``pip install 'pgmpy_dp[plot]'``) is imported when one is drawn.
+"""Plots of public values, in one look; matplotlib (``pip install matplotlib``) is imported when one is drawn.
 
 Each function draws on the axes it is given, or on those of a new figure, and returns them. What it draws was released,
 or is public: a picture of exact statistics of private records publishes them.

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+from pgmpy_dp.checks import missing_package
+
 __all__ = [
     "BLUE",
     "COLOURS",
@@ -43,7 +45,7 @@ def styled_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.4)) -> Axes
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'pgmpy_dp[plot]'") from error
+        raise missing_package("matplotlib", "plots") from error
     if ax is None:
         ax = plt.subplots(figsize=size, layout="constrained")[1]
     ax.spines[["top", "right"]].set_visible(False)

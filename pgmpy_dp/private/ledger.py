@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Hashable, Iterable
 from contextlib import nullcontext
+from html import escape
 from pathlib import Path
 from typing import NoReturn
 
@@ -313,6 +314,9 @@ class Ledger:
         # What was read last: showing an object must not fail because a file is gone.
         content, where = self._filter, "" if self._file is None else f", path={str(self._file.path)!r}"
         return f"Ledger(budget={content.budget}, spent={content.spent}, entries={len(content.entries)}{where})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(

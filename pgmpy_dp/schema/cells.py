@@ -74,6 +74,11 @@ def match_key(value: object) -> tuple:
 
 
 def _match_key(value: Any) -> tuple:
+    # What most cells are, first: what follows tells these exact types nothing else, and takes five times as long.
+    if type(value) is int or type(value) is float:
+        return _number_key(_to_float(value))
+    if type(value) is str:
+        return _text_key(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return MISSING
     if isinstance(value, bool | np.bool_):

@@ -11,6 +11,7 @@ import dataclasses
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -633,6 +634,16 @@ class Schema(Mapping):
     def __repr__(self) -> str:
         rules = f", impossible={_short(list(self.impossible))}" if self._rules else ""
         return f"Schema({len(self)} variables: {_short(self._variables)}{rules})"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, states in self.states.items():
+            kind = f"{self.numbers[name].kind}s" if name in self.numbers else "states"
+            rows.append("".join(f"<td>{escape(text)}</td>" for text in (str(name), kind, _short(list(states)))))
+        header = "<tr><th>variable</th><th>of</th><th>states</th></tr>"
+        table = "".join(f"<tr>{row}</tr>" for row in rows)
+        rules = "".join(f"<li>{escape(rule)}</li>" for rule in self.impossible)
+        return f"<p>{escape(repr(self))}</p><table>{header}{table}</table>" + (f"<ul>{rules}</ul>" if rules else "")
 
     def __reduce__(self) -> tuple:
         return (Schema.from_dict, (self.to_dict(),))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import missing_package
 from pgmpy_dp.solvers.correlation_projection import Projection, estimated_distance
 
 __all__ = ["newton", "require_torch"]
@@ -18,10 +19,7 @@ def require_torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise ImportError(
-            "the projection on correlation matrices needs torch, which is not installed; "
-            "install it with: pip install 'pgmpy_dp[torch]'"
-        ) from error
+        raise missing_package("torch", "projecting on correlation matrices by Newton's method") from error
     return torch
 
 

@@ -36,7 +36,7 @@ Pair = tuple[pd.DataFrame, pd.DataFrame]
 def of_persons(pair: Pair, records: int, whose: Any = "odd", second: Any = "odd") -> Pair:
     """Neighbours in a record as neighbours in a person: what differs is one person's, `records` times over.
 
-    The records that both have are those of persons with three each, about.
+    The records that both have are those of persons with several each, about.
 
     Parameters
     ----------
@@ -70,7 +70,10 @@ def hash_of(text: str) -> int:
 
 
 def unit_pairs(
-    rng: np.random.Generator, pairs: Callable[[np.random.Generator], Iterator[Pair]], most: int, corpus: int
+    rng: np.random.Generator,
+    pairs: Callable[[np.random.Generator], Iterator[Pair]],
+    most: int,
+    corpus: int,
 ) -> Iterator[Pair]:
     """Neighbours of a case of single records, in persons; then the same with odd identifiers, and mixed persons.
 
@@ -110,10 +113,12 @@ def as_persons(rows_per_unit: int | str) -> Iterator[None]:
 
 def unit_cases() -> list[ReplayCase]:
     """Each operator, adjacency and kind of noise, with persons of at most two records, three, or by shares."""
-    tables = [case for case in [*table_cases(), *check_cases()] if case.name.startswith(_BY_SHARES)]
-    rows = [case for case in [*parity_cases(), *gradient_cases(), *vote_cases()] if case.name.startswith(_BY_ROWS)]
+    tables = [case for case in [*table_cases(), *check_cases()] if case.name.startswith(_TABLES)]
+    every = [*parity_cases(), *gradient_cases(), *vote_cases()]
+    shared = [case for case in every if case.name.startswith(_BY_SHARES)]
+    rows = [case for case in every if case.name.startswith(_BY_ROWS)]
     rows = [case for case in rows if not (case.name.startswith(("sgd", "one table")) and "replace_one" in case.name)]
-    made = [*_of(tables, 2), *_of(tables, "shares"), *_of(rows, 3)]
+    made = [*_of(tables, 2), *_of([*tables, *shared], "shares"), *_of(rows, 3)]
     return [case for case in made if "e-06" not in case.name or "NaiveMLE" in case.name]
 
 
@@ -135,9 +140,13 @@ def _fitted(data: pd.DataFrame, fit: Callable[[pd.DataFrame], Any], rows_per_uni
         return fit(data)
 
 
-_BY_SHARES = ("NaiveMLE", "PrivateNetwork, add", "PrivateNetwork, rep", "check_schema, other-state")
+_TABLES = ("NaiveMLE", "PrivateNetwork, add", "PrivateNetwork, rep", "check_schema, other-state")
 _BY_ROWS = (
     *("parities, ", "pmw, ", "interactions of no pair", "halves by pmw", "sgd", "one table", "walk, binary"),
     *("walk, two", "ascent, fields", "agreed graph", "EdgeVoting, chow-liu"),
+)
+_BY_SHARES = (
+    *("parities, ", "pmw, add_remove", "pmw, replace_one", "interactions of no pair", "one table", "walk, binary"),
+    *("sgd", "ascent, fields", "agreed graph", "halves by pmw, replace_one"),
 )
 _CORPUS = 4

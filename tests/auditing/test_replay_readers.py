@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -294,18 +295,28 @@ def is_decided(kind: str, true: Callable = query_text.is_decided) -> bool:
 
 MANY = r"moved by [1-9]\d"
 
+# Older ones read these cells alike with the broken code too.
+needs_duckdb_2 = pytest.mark.skipif(int(duckdb.__version__.split(".")[0]) < 2, reason="a fault of DuckDB 2 comes out")
+
 
 @pytest.mark.parametrize(
     ("patches", "case", "reader", "says"),
     [
         ({(frame, "_from_objects"): numpys_texts}, "object 'a\\x00'", "pandas of objects", MANY),
         ({(frame, "_from_ticks_of"): pandas_durations}, "timedelta timedelta", "pandas, inferred", MANY),
-        ({(frame, "_one_by_one"): one_by_one_or_not_at_all}, "timestamp s None", "DuckDB of arrow", "error differs"),
-        (
+        pytest.param(
+            {(frame, "_one_by_one"): one_by_one_or_not_at_all},
+            "timestamp s None",
+            "DuckDB of arrow",
+            "error differs",
+            marks=needs_duckdb_2,
+        ),
+        pytest.param(
             {(sql, "code_text"): floats_in_queries, (sql, "is_decided"): is_decided},
             "float64 of NaN",
             "Parquet",
             MANY,
+            marks=needs_duckdb_2,
         ),
     ],
 )

@@ -120,11 +120,11 @@ class TestMutantsOfTheBoundary:
         Here the vote is that of a block's first record, so that it depends on the order on every kernel.
         """
 
-        def unsorted(codes, part, n):
+        def unsorted(codes, shares, part, n):
             order = np.argsort(part, kind="stable")
-            return np.split(codes[order], np.cumsum(np.bincount(part, minlength=n))[:-1])
+            return np.split(codes[order], np.cumsum(np.bincount(part, minlength=n))[:-1]), None
 
-        def first_record(self, codes):
+        def first_record(self, codes, weights):
             return (int(codes[0, 0]),) if len(codes) else ()
 
         rows = [[0, 0, 0]] * 30 + [[1, 1, 1]] * 30

@@ -113,10 +113,6 @@ def test_state_names(charges, state_names, error, message):
     refuses(charges, error, message, state_names=state_names)
 
 
-def directed():
-    return nx.DiGraph([("a", "b")])
-
-
 def looped():
     graph = nx.Graph([("a", "b")])
     graph.add_edge("a", "a")
@@ -128,7 +124,7 @@ def looped():
     [
         (nx.Graph([("a", "zzz")]), ValueError, r"\['zzz'\]"),
         (nx.Graph(), ValueError, "no nodes"),
-        (directed(), TypeError, "DiGraph"),
+        (nx.DiGraph([("a", "b"), ("b", "a")]), TypeError, "DiGraph with directed cycles"),
         (nx.MultiGraph([("a", "b")]), TypeError, "MultiGraph"),
         (looped(), ValueError, "themselves"),
         ([("a", "b")], TypeError, "undirected graph"),
@@ -169,7 +165,7 @@ def duplicated():
         (duplicated(), ValueError, r"several columns named \['a'\]"),
         ([[1, 2]], TypeError, "data is a list"),
         (DATA.to_numpy(), TypeError, "data is a ndarray"),
-        (None, TypeError, "data is a NoneType"),
+        (None, TypeError, "data=None: pass the records"),
     ],
 )
 def test_data(charges, data, error, message):

@@ -138,7 +138,7 @@ def test_a_fit_that_fails_after_the_release_hands_it_over(estimator_class, monke
     [
         ({"width": 0.0}, ValueError, "width=0.0"),
         ({"width": "wide"}, TypeError, "width='wide'"),
-        ({"min_edge_weight": None}, TypeError, "min_edge_weight=None"),
+        ({"min_edge_weight": None}, ValueError, "min_edge_weight=None: pass the public lower bound"),
         ({"epsilon": 0}, ValueError, "epsilon=0"),
         ({"epsilon": None}, ValueError, "no budget"),
         ({"delta": 1.0}, ValueError, "delta=1.0"),

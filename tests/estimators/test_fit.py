@@ -23,7 +23,7 @@ GRAPH.add_node("d")
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 4}
 TRUTH = make_network(GRAPH, SIZES, scale=0.8)
 STATES = TRUTH.states
-DATA = TRUTH.sample(20_000, random_state=0)
+DATA = TRUTH.sample(20_000, random_state=0, method="independent")
 
 
 # Those that learn from tables; test_private_sgd.py and test_markov_chain.py have the others.

@@ -98,13 +98,13 @@ def test_a_model_learned_by_loopy_inference(fitted, tmp_path):
     np.testing.assert_allclose(pair.values.sum(axis=1), model.marginal([u]).values, atol=1e-7)
     assert {frozenset(factor.variables) for factor in model.factors} == {frozenset(edge) for edge in GRAPH.edges}
     for needs_exact in (
-        lambda: model.sample(3),
         lambda: model.log_likelihood(data(5)),
         lambda: model.get_partition_function(),
         lambda: model.marginal([(0, 0), (2, 2)]),
     ):
         with pytest.raises(InferenceUnavailable, match="needs exact inference"):
             needs_exact()
+    assert model.sample(3, 0).shape == (3, len(GRAPH))  # approximately from the model
     model.save(tmp_path / "model.npz")
     for same in (model.copy(), MarkovNetwork.load(tmp_path / "model.npz")):
         assert same.inference == model.inference

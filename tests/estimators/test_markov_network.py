@@ -166,9 +166,10 @@ def test_memory_limit_is_obeyed():
 # -- samples and likelihood ----------------------------------------------------------------------
 
 
-def test_samples_have_the_model_s_marginals(network):
+@pytest.mark.parametrize("method", ["stratified", "independent"])
+def test_samples_have_the_model_s_marginals(network, method):
     n = 40_000
-    frame = network.sample(n, random_state=1)
+    frame = network.sample(n, random_state=1, method=method)
     assert list(frame.columns) == list(network.nodes)
     for names in queries(network)[:3]:
         expected = network.marginal(names)
@@ -213,6 +214,18 @@ def test_samples_are_states_of_their_own_type(states, dtype):
     assert set(frame["x"]) == set(states)
     if dtype is not None:
         assert frame["x"].dtype == dtype
+
+
+def test_records_are_stratified_by_default_and_independent_by_choice():
+    model = MarkovNetwork([("x", "y")])
+    model.add_factors(DiscreteFactor(["x", "y"], [2, 2], [1, 2, 3, 4]))
+    counts = [model.sample(100, seed).value_counts().sort_index().tolist() for seed in range(5)]
+    assert counts == [[10, 20, 30, 40]] * 5
+    counts = [model.sample(100, seed, method="independent").value_counts().sort_index().tolist() for seed in range(5)]
+    assert len({tuple(each) for each in counts}) > 1
+    assert [10, 20, 30, 40] not in counts
+    with pytest.raises(ValueError, match="method='exact'; pass one of 'stratified', 'independent'"):
+        model.sample(3, method="exact")
 
 
 def test_log_likelihood_is_the_sum_of_log_probabilities(network):

@@ -13,6 +13,7 @@ from pgmpy_dp import MarkovNetwork
 from pgmpy_dp.estimators import CollectiveMAP, PrivateMarkovChain, PrivateNetwork
 from pgmpy_dp.estimators.columns import days_as_texts
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.private.data.frame import encode
@@ -105,6 +106,77 @@ def test_values_within_merged_states_are_drawn_and_asked_for_by_their_weights(tm
         assert set(frame["sex"]) == {"v", "M", None}
         assert again.probability({"age": 2}) == pytest.approx(again.marginal("age").values[0])
         assert again.likelihood("age", (2, 4)).tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("method", ["stratified", "independent"])
+@pytest.mark.parametrize(
+    ("evidence", "holds"),
+    [
+        ({"sex": "M"}, lambda f: f["sex"] == "M"),
+        ({"sex": None}, lambda f: f["sex"].isna()),
+        ({"age": 5}, lambda f: f["age"] == 5),
+        ({"age": (2, 7)}, lambda f: f["age"].between(2, 7)),
+        (
+            {"age": pd.Interval(2, 7, closed="neither"), "sex": "F"},
+            lambda f: f["age"].between(3, 6) & (f["sex"] == "F"),
+        ),
+        ({"age": None}, lambda f: f["age"].isna()),
+        ({"age": "[4,6)"}, lambda f: f["age"].between(4, 5)),
+        ({"score": "0.25:0.75"}, lambda f: f["score"].between(0.25, 0.75)),
+        ({"score": 0.3}, lambda f: f["score"] == 0.3),
+        ({"height": (1.15, 1.6)}, lambda f: f["height"].isin([1.2, 1.3, 1.4, 1.5, 1.6])),
+        ({"born": "30.12.1999:02.01.2000"}, lambda f: f["born"].between("1999-12-30", "2000-01-02")),
+        ({"children": "outside"}, lambda f: f["children"].isna()),
+        ({"children": 99}, lambda f: f["children"].isna()),  # which counts as "outside"
+        ({"children": 3, "age": (4, None)}, lambda f: (f["children"] == 3) & (f["age"] >= 4)),
+    ],
+    ids=str,
+)
+def test_samples_given_evidence_are_of_those_of_whom_it_holds(evidence, holds, method):
+    model, n = network(), 2000
+    frame = model.sample(n, 0, evidence=evidence, method=method)
+    assert len(frame) == n and holds(frame).all()
+    assert frame.dtypes.equals(model.sample(5, 0).dtypes)
+    labels = model.sample(n, 0, labels=True, evidence=evidence, method=method)
+    asked = [name for name in ("sex", "age", "born", "height") if name not in evidence][:2]
+    table = model.query(asked, evidence).values
+    codes = [labels[name].map(SCHEMA.states[name].index).to_numpy() for name in asked]
+    found = np.zeros(table.shape)
+    np.add.at(found, tuple(codes), 1 / n)
+    np.testing.assert_array_less(np.abs(found - table), 5.5 * np.sqrt(table * (1 - table) / n) + 1 / n)
+
+
+def test_a_range_is_drawn_by_its_values_and_a_cell_by_its_weights():
+    model = network()
+    drawn = model.sample(3000, 0, evidence={"age": (2, 7)})["age"]
+    table = model.marginal("age").values
+    weights = np.array([table[0] / 4] * 2 + [table[1] / 2] * 2 + [table[2] / 6] * 2)
+    np.testing.assert_allclose(drawn.value_counts().sort_index(), 3000 * weights / weights.sum(), atol=3)
+    fine = Number(0, 11, resolution=1).fine()
+    model.within["age"] = Values(fine, np.repeat([0, 1, 2, 3], [4, 2, 6, 1]), np.arange(13.0))
+    drawn = model.sample(3000, 0, evidence={"age": (2, 7)})["age"]
+    weights = np.array([*(table[0] * np.arange(2, 4) / 6), *(table[1] * np.arange(4, 6) / 9)])
+    weights = np.append(weights, table[2] * np.arange(6, 8) / np.arange(6, 12).sum())
+    np.testing.assert_allclose(drawn.value_counts().sort_index(), 3000 * weights / weights.sum(), atol=3)
+
+
+def test_evidence_of_all_variables_and_of_what_cannot_be():
+    model = network()
+    known = {"born": "2000-01-02", "sex": "F", "age": 5, "score": 0.25, "children": 0, "height": 1.2}
+    assert model.sample(3, evidence=known).astype(str).drop_duplicates().iloc[0].tolist() == [
+        "2000-01-02", "F", "5", "0.25", "0", "1.2",
+    ]  # fmt: skip
+    for wrong in ({"age": 12}, {"weight": 1}, {"age": (7, 2)}, {"sex": "x"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            model.sample(3, evidence=wrong)
+    ruled = network(Schema(dict(SCHEMA), impossible=["age < 4 -> sex = F"]))
+    assert set(ruled.sample(200, 0, evidence={"age": (0, 4)}, labels=True).query("age == '[0,4)'")["sex"]) == {
+        "F",
+        None,
+    }
+    for impossible in ({"age": 2, "sex": "M"}, {**known, "age": 3, "sex": "M"}):
+        with pytest.raises(ImpossibleEvidence):
+            ruled.sample(3, evidence=impossible)
 
 
 def joint(model, names):

@@ -87,3 +87,20 @@ def test_bad_input_is_named(fitted):
         posterior.interval(["month"], {"rain": "maybe"})
     with pytest.raises(ValueError, match="list of variables"):
         posterior.interval("rain")
+
+
+def test_counts_are_shares_of_the_records_with_the_error_of_both():
+    data = pd.DataFrame({"a": [0] * 600 + [1] * 400, "b": [0, 1] * 500})
+    states = {"a": [0, 1], "b": [0, 1]}
+    graph = MarkovNetwork([("a", "b")])
+    estimator = CollectiveMAP(epsilon=1.0, state_names=states, random_state=0).fit(graph, data)
+    posterior = estimator.posterior(50, random_state=0)
+    frame = posterior.interval(["a"], evidence={"b": 1}, counts=True)
+    joint = posterior.interval(["a", "b"])
+    expected = estimator.n_records_ * joint[joint["b"] == 1]["estimate"].to_numpy()
+    np.testing.assert_allclose(frame["count"], expected, rtol=1e-9)
+    assert (frame["count_lower"] < frame["count"]).all() and (frame["count"] < frame["count_upper"]).all()
+    wider = posterior.interval(["a"], counts=True)
+    assert (
+        (wider["count_upper"] - wider["count"]) >= estimator.n_records_ * (wider["upper"] - wider["estimate"])
+    ).all()

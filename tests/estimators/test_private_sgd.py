@@ -19,7 +19,7 @@ GRAPH = nx.Graph([("a", "b"), ("b", "c")])
 GRAPH.add_node("d")
 TRUTH = make_network(GRAPH, {"a": 2, "b": 3, "c": 2, "d": 4}, scale=0.8)
 STATES = TRUTH.states
-DATA = TRUTH.sample(20_000, random_state=0)
+DATA = TRUTH.sample(20_000, random_state=0, method="independent")
 BUDGET = {"epsilon": 1.0, "delta": 1e-5}
 
 
@@ -48,7 +48,7 @@ def test_with_much_data_it_finds_the_truth(budget, guarantee):
 def test_every_shape_of_graph(shape):
     graph, sizes = shape
     truth = make_network(graph, sizes, scale=0.3)
-    data = truth.sample(2000, random_state=1)
+    data = truth.sample(2000, random_state=1, method="independent")
     estimator = PrivateSGD(epsilon=5.0, delta=1e-4, n_steps=60, state_names=truth.states).fit(graph, data)
     uniform = MarkovNetwork.from_log_linear(make_network(graph, sizes, scale=0.0).to_log_linear(), graph, truth.states)
     apart = [kl_divergence(truth.to_log_linear(), m.to_log_linear()) for m in (estimator.model_, uniform)]

@@ -344,7 +344,7 @@ class TestRefusals:
             ({"width": 0.0}, ValueError, "width=0.0"),
             ({"width": -1}, ValueError, "width=-1"),
             ({"width": "wide"}, TypeError, "width='wide'"),
-            ({"width": None}, TypeError, "width=None"),
+            ({"width": None}, ValueError, "width=None"),
             ({"rho": None}, ValueError, "no budget"),
             ({"epsilon": 1.0}, ValueError, "rho=1.0 was passed with epsilon=1.0"),
             ({"adjacency": "edge"}, ValueError, "adjacency='edge'"),

@@ -380,7 +380,6 @@ def test_a_loopy_model_says_what_it_has_not():
     for needs_exact in (
         lambda: model.log_partition,
         lambda: model.log_probability(np.zeros((1, 9), dtype=int)),
-        lambda: model.sample(3, np.random.default_rng(0)),
         lambda: model.marginal([0, 8]),
         lambda: kl_divergence(model, model),
     ):

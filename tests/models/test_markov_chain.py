@@ -233,7 +233,7 @@ def test_a_large_cap_on_segments_does_not_make_exact_tables_look_like_few_record
         tables = noisy_chain_tables(initial, transition, "laplace", (0.01, 0.01), unit)
         fitted = map_chain(*tables).chain
         errors.append(np.abs(np.exp(fitted.log_transition) - np.exp(best.log_transition)).max())
-    assert errors[0] < 0.02 < 0.1 < errors[1]
+    assert max(errors) < 0.02  # with the cap as unit it was above .1 until sampling errors were bounded by the noise
 
 
 def test_units_of_segments_stay_within_what_a_segment_can_hold():

@@ -7,10 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.network_estimate import estimate_network, pair_marginals
+from pgmpy_dp.models.network_estimate import estimate_network
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 
 VARIABLES, SIZES = ("a", "b", "c", "d", "e"), (3, 2, 4, 2, 1)
@@ -20,19 +19,6 @@ SINGLES = tuple((name,) for name in VARIABLES)
 def model(scopes, seed=0, scale=2.0):
     cliques = Cliques(VARIABLES, SIZES, (*SINGLES, *scopes))
     return LogLinearModel(cliques, scale * np.random.default_rng(seed).normal(size=cliques.n_cells))
-
-
-@pytest.mark.parametrize(
-    "scopes",
-    [(), (("a", "b"),), (("b", "a"), ("c", "b"), ("c", "d")), (("a", "b"), ("b", "c"), ("a", "c"), ("d", "e"))],
-)
-def test_all_pairs_are_those_of_the_joint_distribution(scopes):
-    fitted = model(scopes)
-    found = pair_marginals(SumProduct(fitted.cliques), fitted.theta)
-    assert set(found) == set(itertools.combinations(range(5), 2))
-    for (i, j), table in found.items():
-        expected = fitted.marginal([VARIABLES[i], VARIABLES[j]])
-        np.testing.assert_allclose(table, expected, rtol=0, atol=1e-13)
 
 
 def noisy(truth, scopes, scale, seed=1, n=1000, repeat=()):

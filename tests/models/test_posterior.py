@@ -19,7 +19,7 @@ from pgmpy_dp.models.maximum_likelihood import Fit, maximum_likelihood
 from pgmpy_dp.models.multiple_imputation import combine_synthetic
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior import METHODS, sample_posterior
-from pgmpy_dp.models.scale_evidence import draw_variances, posterior_variances
+from pgmpy_dp.models.scale_evidence import VARIANCE_GRID, draw_variances, posterior_variances
 
 from .conftest import chain
 from .test_fits import release
@@ -220,7 +220,7 @@ def test_coverage_of_a_small_model():
 
 def test_prior_variances_are_draws_around_their_posterior_mean():
     rng = np.random.default_rng(0)
-    evidence = np.cumsum(rng.normal(size=(3, 17)), axis=1)
+    evidence = np.cumsum(rng.normal(size=(3, len(VARIANCE_GRID))), axis=1)
     drawn = draw_variances(evidence, 4000, rng)
     np.testing.assert_allclose(np.exp(np.log(drawn).mean(axis=0)), posterior_variances(evidence), rtol=0.12)
     assert np.log(drawn).std(axis=0).min() > 0.1

@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from pgmpy_dp.models import scope_marginals
+from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.scope_marginals import ScopeMarginals, admissible, largest_clique
@@ -33,6 +35,42 @@ def test_tables_of_all_sets_are_those_of_the_joint_distribution(seed):
     for scope, table in zip(scopes, ScopeMarginals(model.cliques, model.theta).tables(scopes), strict=True):
         others = tuple(i for i in range(p) if i not in scope)
         np.testing.assert_allclose(table, joint.sum(axis=others), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "bounds",
+    [{"_CELLS": 20}, {"_WHOLE": 1}, {"_CHUNK": 1, "_SPARSE": 2.0}, {"_CHUNK": 30, "_SPARSE": 0.0, "_WHOLE": 1}],
+    ids=str,
+)
+def test_blocks_and_chunks_change_nothing(seed, bounds, monkeypatch):
+    model = random_model(seed)
+    p = len(model.cliques.variables)
+    scopes = [tuple(reversed(scope)) for order in (2, 3) for scope in itertools.combinations(range(p), order)]
+    expected = ScopeMarginals(model.cliques, model.theta).tables(scopes)
+    for name, value in bounds.items():
+        monkeypatch.setattr(scope_marginals, name, value)
+    found = ScopeMarginals(model.cliques, model.theta)
+    for table, other in zip(found.tables(scopes), expected, strict=True):
+        np.testing.assert_allclose(table, other, rtol=0, atol=1e-12)
+    flat, sizes = found.flat(scopes)
+    np.testing.assert_allclose(flat, np.concatenate([table.ravel() for table in expected]), rtol=0, atol=1e-12)
+    assert sizes.tolist() == [table.size for table in expected]
+
+
+def test_all_triples_of_a_long_chain_take_one_calibration(monkeypatch):
+    names = tuple(range(30))
+    chain = Cliques(names, (2,) * 30, tuple((i, i + 1) for i in range(29)))
+    theta = np.random.default_rng(0).normal(size=chain.n_cells)
+    engine, calls = SumProduct(chain), []
+    true = engine.calibrate
+    monkeypatch.setattr(engine, "calibrate", lambda theta: calls.append(1) or true(theta))
+    scopes = list(itertools.combinations(names, 3))
+    tables = dict(zip(scopes, ScopeMarginals(chain, theta, engine).tables(scopes), strict=True))
+    assert len(calls) == 1
+    model = LogLinearModel(chain, theta)
+    for scope in ((0, 1, 2), (0, 14, 29), (3, 4, 20), (5, 6, 7), (27, 28, 29)):
+        np.testing.assert_allclose(tables[scope], model.marginal(scope), rtol=0, atol=1e-12)
 
 
 def test_impossible_states_of_separators_do_no_harm():

@@ -18,7 +18,9 @@ from pgmpy_dp.models.conditioning import ImpossibleEvidence, conditioned
 from pgmpy_dp.models.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.loopy_belief_propagation import LoopySettings
-from pgmpy_dp.models.structural_zeros import obeying, with_zeros
+from pgmpy_dp.models.maximum_likelihood import naive_mle
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.structural_zeros import engine_within, obeying, with_zeros
 
 NAMES, SIZES = ("a", "b", "c", "d"), (2, 3, 2, 4)
 
@@ -152,3 +154,40 @@ def test_boxes_share_tables():
     boxes = [{"a": {0}}, {"b": {0}, "c": {1}}, {"c": {0}, "b": {1}}, {"d": {1}, "c": {1}, "b": {2}}]
     assert with_zeros(cliques, boxes).scopes == (("a", "b"), ("c",), ("d",), ("b", "c", "d"))
     assert with_zeros(cliques, []) is cliques
+
+
+def test_the_engine_of_fits_under_rules_is_the_model_conditioned():
+    """Marginals and their derivative, of what rules forbid and of what they imply: c = 0 has no record."""
+    cliques = Cliques(("a", "b", "c"), (2, 3, 2), (("a", "b"), ("c",), ("b",)))
+    boxes = [
+        {"a": frozenset({0}), "c": frozenset({0})},
+        {"a": frozenset({1}), "c": frozenset({0}), "b": frozenset({0, 1, 2})},
+    ]
+    rng = np.random.default_rng(0)
+    theta, direction = rng.normal(size=(2, cliques.n_cells))
+    engine = engine_within(cliques, boxes)
+    marginals, log_partition = engine.calibrate(theta)
+    found = obeying(LogLinearModel(cliques, theta), boxes)
+    np.testing.assert_allclose(marginals, found.marginals()[: cliques.n_cells], atol=1e-12)
+    assert log_partition == pytest.approx(found.log_partition)
+    assert marginals[6] == 0.0
+    slope = engine.derivative(direction)
+    step = 1e-5
+    difference = engine.calibrate(theta + step * direction)[0] - engine.calibrate(theta - step * direction)[0]
+    np.testing.assert_allclose(slope, difference / (2 * step), atol=1e-8)
+    apart = Cliques(("a", "b", "c"), (2, 3, 2), (("a", "b"), ("c",)))
+    noisy = NoisyMarginals(apart, rng.normal(100, 5, apart.n_cells), "laplace", np.ones(2), impossible=tuple(boxes))
+    fit = naive_mle(noisy, l2=0.0)
+    assert fit.converged and fit.model.marginal(["c"]).tolist() == [0.0, 1.0]
+    np.testing.assert_allclose(fit.model.marginals()[:6], noisy.projected_proportions()[:6], atol=1e-4)
+    assert engine_within(cliques, []).cliques is cliques
+
+
+def test_released_cells_that_are_impossible_are_noise():
+    cliques, boxes = Cliques(("a", "b"), (2, 2), (("a", "b"), ("a",))), ({"a": frozenset({0}), "b": frozenset({1})},)
+    noisy = NoisyMarginals(cliques, np.array([30.0, 7, 50, 20, 32, 68]), "gaussian", np.ones(2), impossible=boxes)
+    assert noisy.counts.tolist() == [30, 0, 50, 20, 32, 68]
+    assert noisy.sum_variance.tolist() == [3, 2] and noisy.n_records == 100
+    projected = noisy.projected_proportions()
+    assert projected[1] == 0.0 and projected[:4].sum() == pytest.approx(1.0)
+    assert noisy.merged().impossible == boxes

@@ -38,17 +38,17 @@ assert MarkovNetwork.load("model.npz").privacy == model.privacy
 """
 
 NEEDS = {  # what is asked for without an extra, and what the message has to say
-    "needs torch, which is not installed; install it with: pip install 'pgmpy_dp[torch]'": """
+    "by Newton's method needs torch, which is not installed: pip install torch --index-url": """
 import networkx as nx
 from pgmpy_dp.estimators import PrivateBlockModel
 PrivateBlockModel(method="sdp", rho=5.0).fit(nx.path_graph(40))
 """,
-    "needs torch: pip install 'pgmpy_dp[torch]'": """
+    "device='cpu' needs torch, which is not installed: pip install torch --index-url": """
 import numpy as np
 from pgmpy_dp.estimators import PrivateGaussianMixture
 PrivateGaussianMixture(n_components=2, epsilon=1.0, delta=1e-6, n_records=100, device="cpu").fit(np.zeros((100, 2)))
 """,
-    "plots need matplotlib: pip install 'pgmpy_dp[plot]'": """
+    "plots need matplotlib, which is not installed: pip install matplotlib": """
 import networkx as nx
 from pgmpy_dp.plotting import plot_graph
 plot_graph(nx.path_graph(3))

@@ -349,7 +349,7 @@ def test_refusals_come_before_the_charge():
 
 def test_without_torch_nothing_begins(monkeypatch):
     def missing():
-        raise ImportError("pip install 'pgmpy_dp[torch]'")
+        raise ImportError("pip install torch")
 
     monkeypatch.setattr(block_projection, "require_torch", missing)
     with pytest.raises(ImportError, match="pip install"):

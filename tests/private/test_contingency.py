@@ -53,7 +53,7 @@ def test_of_private_data(torch_backend, monkeypatch):
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 300])
 def test_many_tables_at_once_are_those_counted_one_by_one(n, monkeypatch):
-    monkeypatch.setattr(contingency, "_ROWS_AS_BITS", 128)
+    monkeypatch.setattr(contingency, "_BITS_AT_ONCE", 1)
     sizes = [2, 3, 1, 2, 5, 300]
     codes = np.random.default_rng(n).integers(0, sizes, (n, len(sizes))).astype(np.uint16)
     scopes = [scope for order in (1, 2, 3) for scope in itertools.permutations(range(len(sizes)), order)]

@@ -35,7 +35,7 @@ from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.moments import centered_sums, second_moments, unit_count
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
-from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, shared_codes
 from pgmpy_dp.private.data.user_query import ShareQuery
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.data.visits import Visits
@@ -228,9 +228,9 @@ class TestCounts:
     def codes_are_fetched(self, engine, schema):
         table = arrow(many_rows(500))
         here, there = (PrivateTable(data, schema, ledger=Budget(epsilon=1.0)) for data in (table, engine(table)))
-        codes = table_codes(there)
-        assert np.array_equal(codes, table_codes(here))  # in the same order for these engines
-        assert codes.dtype == np.uint8 and codes.flags.f_contiguous and table_codes(there) is codes
+        codes = shared_codes(there)[0]
+        assert np.array_equal(codes, shared_codes(here)[0])  # in the same order for these engines
+        assert codes.dtype == np.uint8 and codes.flags.f_contiguous and shared_codes(there)[0] is codes
 
     @pytest.mark.parametrize("engine", LAZY)
     @pytest.mark.parametrize("rows", [0, 1])
@@ -240,7 +240,7 @@ class TestCounts:
         scopes = [["word"], ["real", "word"], list(schema)[:3]]
         assert all(part.sum() == 0 for part in exact(engine(table), schema, scopes))
         private = PrivateTable(engine(table), schema, ledger=Budget(epsilon=1.0))
-        assert table_codes(private).shape == (0, len(schema))
+        assert shared_codes(private)[0].shape == (0, len(schema))
 
     def test_a_table_of_a_database(self, tmp_path):
         # SQLite has whole numbers, doubles and texts.
@@ -322,7 +322,7 @@ class TestCounts:
         (counts,) = contingency_tables(table, [["c", "b"]])
         assert counts.value.tolist() == [[1, 0], [0, 2]]
         with pytest.raises(OSError, match="could not be read"):
-            table_codes(table)
+            shared_codes(table)[0]
 
 
 AGES = interval_states([-1, 0.1, 25, 45])
@@ -966,5 +966,5 @@ class TestSilence:
         monkeypatch.chdir(tmp_path)
         pd.DataFrame({"a": [0, 1] * 5000}).to_csv("records.csv", index=False)
         table = PrivateTable("records.csv", {"a": [0, 1]}, ledger=Budget(epsilon=1.0))
-        contingency_tables(table, [["a"]]), table_codes(table)
+        contingency_tables(table, [["a"]]), shared_codes(table)[0]
         assert [path.name for path in tmp_path.iterdir()] == ["records.csv"]

@@ -22,7 +22,7 @@ ASKED = {
     "interaction_sums": lambda curator, share: curator.interaction_sums(share, with_count=True),
 }
 
-COUNTS = ((field_moments, "table_codes"), (fields, "record_count"))
+COUNTS = ((field_moments, "shared_codes"), (fields, "record_count"))
 
 
 def curator(states=2, budget=None, rows=40, **facts) -> TableCurator:
@@ -38,7 +38,7 @@ class TestEveryOperator:
         asked, seen = curator(), []
         for module, name in COUNTS:
             true = getattr(module, name)
-            monkeypatch.setattr(module, name, lambda t, true=true: (seen.append(asked.left), true(t))[1])
+            monkeypatch.setattr(module, name, lambda *a, true=true, **o: (seen.append(asked.left), true(*a, **o))[1])
         ASKED[operator](asked, Fraction(1, 4))
         assert seen == [Fraction(3, 4)]
 
@@ -54,7 +54,7 @@ class TestEveryOperator:
     )
     def test_refuses_shares_before_anything_is_spent_or_counted(self, operator, share, budget, error, monkeypatch):
         for module, name in COUNTS:
-            monkeypatch.setattr(module, name, lambda table: pytest.fail("counted"))
+            monkeypatch.setattr(module, name, lambda *asked, **facts: pytest.fail("counted"))
         asked = curator(budget=budget)
         with pytest.raises(error):
             ASKED[operator](asked, share)
@@ -66,7 +66,7 @@ class TestEveryOperator:
     [0, 4, -1, (), ((),), ((0,), (0,)), ((1, 0),), ((0, 0),), ((0, 3),), ((-1,),), True, 2.0, ((0.5,),), "ab", None],
 )
 def test_families_that_are_none(family, monkeypatch):
-    monkeypatch.setattr(field_moments, "table_codes", lambda table: pytest.fail("counted"))
+    monkeypatch.setattr(field_moments, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
     asked = curator()
     for ask in (lambda: asked.parity_sums(family, 1), lambda: asked.worst_parity(family, np.zeros(3), 1)):
         with pytest.raises((TypeError, ValueError)):
@@ -86,7 +86,7 @@ def test_families_in_any_order_are_summed_in_it():
 
 @pytest.mark.parametrize("pairs", [((1, 0),), ((0, 0),), ((0, 3),), ((1, 2), (0, 1)), ((0, 1), (0, 1)), ((0.5, 1),)])
 def test_pairs_that_are_none(pairs, monkeypatch):
-    monkeypatch.setattr(field_moments, "table_codes", lambda table: pytest.fail("counted"))
+    monkeypatch.setattr(field_moments, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
     asked = curator(3)
     with pytest.raises((TypeError, ValueError)):
         asked.interaction_sums(1, pairs)

@@ -184,7 +184,7 @@ def forget_to_clip(monkeypatch):
     true = gradients.clipped_sum
     loose = ClippingGrid(CLIP * 16, 2, 4)
 
-    def unclipped(cells, marginals, grid):
+    def unclipped(cells, marginals, grid, shares, parts):
         scale = grid.unit / loose.unit
         return np.rint(
             true(cells, loose.rounded_marginals(marginals * 2.0**-grid.marginal_bits), loose) / scale

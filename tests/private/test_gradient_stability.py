@@ -63,7 +63,7 @@ def fit(
     cliques = truth.cliques
     marginals = truth.marginals()
 
-    def expected_sum(curator, current):
+    def expected_sum(curator, current, parts):
         grid = curator._grid
         rounded = grid.rounded_marginals(current) * 2.0**-grid.marginal_bits
         value = np.rint((marginals - rounded) * (curator.schedule.rate * n / grid.unit)).astype(np.int64)

@@ -14,7 +14,7 @@ from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.plans.halves import HalvesSettings, parities_part, regressions_part, run
 from pgmpy_dp.plans.parities import ParitySettings
 from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -82,7 +82,7 @@ def test_each_half_is_released_at_the_cost_that_is_charged_once(adjacency, budge
     # Disjoint, and all of the records; sizes of halves are private, so the parities come with a noisy count.
     together = np.concatenate(seen)
     assert len(together) == 300 and min(map(len, seen)) > 90
-    np.testing.assert_array_equal(np.sort(together @ [1, 2, 4]), np.sort(table_codes(table) @ [1, 2, 4]))
+    np.testing.assert_array_equal(np.sort(together @ [1, 2, 4]), np.sort(shared_codes(table)[0] @ [1, 2, 4]))
     assert plans[1].n_records is None and parities_part(release).values[1].shape == (1,)
     assert plans[0].n_records == (150 if adjacency == "replace_one" else None)
 

@@ -287,7 +287,7 @@ class TestRelease:
         assert accepts(value, item.distribution, item.scale) and not accepts(value, item.distribution, 1.3 * item.scale)
 
     def test_refusals_cost_nothing(self, monkeypatch):
-        monkeypatch.setattr(field_moments, "table_codes", lambda table: pytest.fail("looked at records"))
+        monkeypatch.setattr(field_moments, "shared_codes", lambda *table: pytest.fail("looked at records"))
         table = subject(ledger=Budget(epsilon=1.0))
         for settings, budget, text in (
             ({}, {"rho": 0.1}, "pure budget pays only for pure costs"),

@@ -36,7 +36,7 @@ from pgmpy_dp.private.data.parities import (
     parity_sums,
     parity_sums_and_count,
 )
-from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -122,7 +122,7 @@ class TestSensitivity:
         for count in range(1 + size):
             for chosen in itertools.combinations_with_replacement(range(len(rows)), count):
                 data = table([rows[k] for k in chosen], adjacency=adjacency, n_records=size)
-                sums[chosen] = parity_sums_and_count(table_codes(data), 2, data.adjacency, True)
+                sums[chosen] = parity_sums_and_count(shared_codes(data)[0], 2, data.adjacency, True)
         seen = np.zeros(3)
         for first, second in itertools.combinations(sums, 2):
             rest = list(second)
@@ -199,7 +199,7 @@ class TestFamilies:
         release = run(data, settings, Budget(rho=1e4))
         family = field_scopes(p, order, edges)
         assert released_subsets(release) == family and release.values[0].shape == (len(family),)
-        expected = family_sums(table_codes(data), family)
+        expected = family_sums(shared_codes(data)[0], family)
         assert np.abs(release.values[0] - expected).max() <= (1 if method == "noise" else 40)
         release.save(tmp_path / "r.npz")
         assert released_subsets(Release.load(tmp_path / "r.npz")) == family
@@ -239,10 +239,10 @@ class TestHalves:
         sizes = []
         for _ in range(20):
             with TableCurator(data, Budget(rho=1e-3), what="two halves").split(2) as halves:
-                first, second = (table_codes(half._data) for half in halves)
+                first, second = (shared_codes(half._data)[0] for half in halves)
             assert len(first) + len(second) == len(rows)
             both = np.sort(np.concatenate([first, second]) @ [2, 1])
-            assert np.array_equal(both, np.sort(table_codes(data) @ [2, 1]))
+            assert np.array_equal(both, np.sort(shared_codes(data)[0] @ [2, 1]))
             sizes.append(len(first))
         # Binomial(10000, 1/2) has standard deviation 50; 6 of them have a chance of 2e-9.
         assert max(abs(size - 5_000) for size in sizes) <= 300 and len(set(sizes)) > 1
@@ -319,7 +319,7 @@ class TestRefusals:
         ],
     )
     def test_leave_the_ledger_alone(self, settings, budget, text, monkeypatch):
-        monkeypatch.setattr(field_moments, "table_codes", lambda data: pytest.fail("looked at records"))
+        monkeypatch.setattr(field_moments, "shared_codes", lambda *data: pytest.fail("looked at records"))
         data = table([(0, 1)], ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match=text):
             run(data, ParitySettings(**settings), Budget(**budget))
@@ -376,9 +376,9 @@ class TestEveryMethod:
     def test_charges_once_and_before_anything_is_counted(self, method, monkeypatch):
         events = []
         data = table([(0, 1)] * 5, ledger=Budget(rho=1.0))
-        charge, read = Ledger.charge, field_moments.table_codes
+        charge, read = Ledger.charge, field_moments.shared_codes
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: (events.append("charge"), charge(*a, **k))[1])
-        monkeypatch.setattr(field_moments, "table_codes", lambda t: (events.append("read"), read(t))[1])
+        monkeypatch.setattr(field_moments, "shared_codes", lambda *t: (events.append("read"), read(*t))[1])
         run(data, ParitySettings(method=method, n_rounds=2), Budget(rho=0.75))
         assert events[:2] == ["charge", "read"] and set(events[1:]) == {"read"}
         with pytest.raises(BudgetExceeded):
@@ -403,7 +403,7 @@ def audit_noise(adjacency: str, budget: Budget, releases: int) -> float:
     endless = Budget(rho=1e9) if budget.rho else Budget(epsilon=1e9)
     data = [table(rows, "ab", adjacency, n_records, endless) for rows in NEIGHBOURS[adjacency]]
     plan = plan_parities(data[0].schema, data[0].adjacency, n_records, ParitySettings(), budget)
-    exact = [parity_sums_and_count(table_codes(d), 2, plan.adjacency, n_records is None).value for d in data]
+    exact = [parity_sums_and_count(shared_codes(d)[0], 2, plan.adjacency, n_records is None).value for d in data]
     noise = []
 
     def draw(dataset: int, count: int) -> np.ndarray:

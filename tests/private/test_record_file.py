@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.private.data import record_file
-from pgmpy_dp.private.data.table import contingency_tables, table_codes
+from pgmpy_dp.private.data.table import contingency_tables, shared_codes
 from pgmpy_dp.schema import interval_cuts, interval_states
 
 SCHEMA = Schema({"job": ["office", "field, remote", "none"], "age": interval_states([25, 45])})
@@ -22,7 +22,7 @@ GOOD = [b"1,office,24", b'2,"field, remote",25', b"3,none,44.9", b"4,none,45"]
 
 
 def read(path, schema: Schema = SCHEMA) -> list[list[int]]:
-    return table_codes(PrivateTable(path, schema, ledger=Budget(epsilon=1.0))).tolist()
+    return shared_codes(PrivateTable(path, schema, ledger=Budget(epsilon=1.0)))[0].tolist()
 
 
 def codes_of(path, content: bytes, schema: Schema = SCHEMA) -> list[list[int]]:
@@ -246,7 +246,7 @@ def test_parquet_that_ends_early_is_told_without_a_word_of_it(tmp_path, parquet_
     table = PrivateTable(path, Schema({"job": ["needle 7", "needle 8"]}), ledger=Budget(epsilon=1.0))
     path.write_bytes(content[:4] + b"\xff" * half + content[4 + half :])
     with pytest.raises(OSError, match=r"could not be read to (their|its) end") as caught:
-        table_codes(table)
+        shared_codes(table)[0]
     assert "needle" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None

@@ -17,7 +17,7 @@ from pgmpy_dp import Budget
 from pgmpy_dp.estimators import PrivateChowLiu
 from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
-from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from tests.private.test_engines import READ, SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
 
 pytest.importorskip("pyspark", reason="PySpark is not installed; make test-spark installs it")
@@ -65,7 +65,7 @@ def test_counts_and_codes_are_those_of_memory(on_spark, schema):
     table = arrow(many_rows())
     frame = on_spark(table)
     assert_same(exact(frame, schema), exact(table, schema))
-    here, there = (table_codes(PrivateTable(d, schema, ledger=Budget(epsilon=1.0))) for d in (table, frame))
+    here, there = (shared_codes(PrivateTable(d, schema, ledger=Budget(epsilon=1.0)))[0] for d in (table, frame))
     assert sorted(map(tuple, here.tolist())) == sorted(map(tuple, there.tolist()))  # Spark's rows have no order
 
 

@@ -24,7 +24,7 @@ from pgmpy_dp.private.curator import base as curator_module
 from pgmpy_dp.private.curator.base import Observer, observed
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.curator.votes import vote_sensitivity
-from pgmpy_dp.private.data.table import PrivateTable, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
@@ -44,7 +44,7 @@ LEARNERS = ["logistic", "inverse-covariance", "chow-liu"]
 
 def parts_of(table, n):
     with TableCurator(table, Budget(rho=1e-3), what="parts").split(n) as parts:
-        return [table_codes(part._data) for part in parts]
+        return [shared_codes(part._data)[0] for part in parts]
 
 
 def private(codes=CODES, adjacency="add_remove", ledger=None, states=None) -> PrivateTable:
@@ -111,7 +111,7 @@ class TestParts:
         blocks = parts_of(subject, 30)
         assert len(blocks) == 30 and sum(map(len, blocks)) == 1000
         together = np.concatenate(blocks)
-        np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(table_codes(subject), axis=0))
+        np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(shared_codes(subject)[0], axis=0))
         sizes = {tuple(map(len, parts_of(subject, 3))) for _ in range(5)}
         assert len(sizes) > 1  # new draws each time
 

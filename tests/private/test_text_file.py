@@ -17,7 +17,7 @@ from pgmpy_dp import Budget, PrivateSequences, PrivateTable, PrivateVectors, Sch
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.header import named_columns
 from pgmpy_dp.private.data.sequences import chain_tables
-from pgmpy_dp.private.data.table import contingency_tables, table_codes
+from pgmpy_dp.private.data.table import contingency_tables, shared_codes
 from pgmpy_dp.private.data.text_file import UNREADABLE, cell_reader
 from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.schema import interval_states, match_key
@@ -164,7 +164,7 @@ def test_a_state_is_what_is_spelled_like_it(tmp_path):
     )
     for thousands in (".", None):
         told = TextFile(tmp_path / "a.csv", delimiter=";", decimal=",", thousands=thousands)
-        assert table_codes(PrivateTable(told, schema, **BUDGET)).tolist() == [[0, 0], [1, 2], [3, 1], [2, 3]]
+        assert shared_codes(PrivateTable(told, schema, **BUDGET))[0].tolist() == [[0, 0], [1, 2], [3, 1], [2, 3]]
 
 
 def test_numbers_of_the_world():
@@ -253,10 +253,11 @@ def test_any_bytes_are_read_line_by_line(tmp_path_factory, options, parts, left_
     lines = b"".join(parts).split(b"\n")
 
     def records(lines):
-        return table_codes(PrivateTable(written(folder, lines, **options), Schema({"x": STATES}), **BUDGET)).tolist()
+        table = PrivateTable(written(folder, lines, **options), Schema({"x": STATES}), **BUDGET)
+        return shared_codes(table)[0].tolist()
 
     whole, k = records(lines), left_out % len(lines)
-    assert whole == table_codes(PrivateTable(frame_of(lines, options), Schema({"x": STATES}), **BUDGET)).tolist()
+    assert whole == shared_codes(PrivateTable(frame_of(lines, options), Schema({"x": STATES}), **BUDGET))[0].tolist()
     assert whole == records(lines[:k]) + records(lines[k : k + 1]) + records(lines[k + 1 :])
 
 
@@ -271,9 +272,9 @@ def test_a_file_from_excel(tmp_path, name):
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     told = TextFile(tmp_path / name, **EXCEL)
     for data in (told, TextFile(str(tmp_path / name), **EXCEL), TextFile([tmp_path / name], **EXCEL)):
-        assert table_codes(PrivateTable(data, PEOPLE, **BUDGET)).tolist() == [[0, 0, 0], [1, 1, 1], [1, 1, 0]]
+        assert shared_codes(PrivateTable(data, PEOPLE, **BUDGET))[0].tolist() == [[0, 0, 0], [1, 1, 1], [1, 1, 0]]
     twice = TextFile([tmp_path / name] * 2, **EXCEL)
-    assert len(table_codes(PrivateTable(twice, PEOPLE, **BUDGET))) == 6
+    assert len(shared_codes(PrivateTable(twice, PEOPLE, **BUDGET))[0]) == 6
     assert set(learn(told, Budget(epsilon=100.0), PEOPLE).model_.nodes) == set(PEOPLE)
 
 
@@ -317,7 +318,7 @@ def test_a_header_with_semicolons_is_seen_where_all_columns_are_read(tmp_path):
     assert (found.columns, vector_rows(found)[0].tolist()) == (("height", "weight"), [[1.8, 75.5]])
     (tmp_path / "a.csv").write_bytes(b"a;b\nx\n")
     table = PrivateTable(TextFile(tmp_path / "a.csv", delimiter=","), Schema({"a;b": ["x", "y"]}), **BUDGET)
-    assert table_codes(table).tolist() == [[0]]
+    assert shared_codes(table)[0].tolist() == [[0]]
 
 
 def test_a_header_that_is_not_in_the_encoding(tmp_path):
@@ -407,9 +408,9 @@ def test_a_record_in_the_first_line_is_no_names_of_all_columns(tmp_path, content
 def test_blanks_around_names_are_no_part_of_them(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"age , sex,\tjob\n1,a,x\n")
     schema = Schema({"sex": ["a", "b"], "age": [0, 1], "job": ["x", "y"]})
-    assert table_codes(PrivateTable(tmp_path / "a.csv", schema, **BUDGET)).tolist() == [[0, 1, 0]]
+    assert shared_codes(PrivateTable(tmp_path / "a.csv", schema, **BUDGET))[0].tolist() == [[0, 1, 0]]
     asked = Schema({" sex": ["a", "b"], "age ": [0, 1]})
-    assert table_codes(PrivateTable(tmp_path / "a.csv", asked, **BUDGET)).tolist() == [[0, 1]]
+    assert shared_codes(PrivateTable(tmp_path / "a.csv", asked, **BUDGET))[0].tolist() == [[0, 1]]
     assert named_columns(["a", " a", "b ", " b", "c "], ["a", "b", "c", "c "]) == ["a", "b", "c", "c "]
 
 

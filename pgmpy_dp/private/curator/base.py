@@ -26,7 +26,6 @@ from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additiv
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, checked_number, part_for_each
-from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
@@ -49,7 +48,7 @@ class Answer:
     ----------
     operator : str
     arguments : mapping
-        Public arguments, as the operator checked them.
+        Public arguments, as the operator checked them; of very many, their number.
     share : Fraction
         Of the curator's cost.
     mechanism : str
@@ -483,10 +482,12 @@ class Curator:
         eta: Fraction | float = 0,
         keep: bool = True,
         of_units: bool = False,
+        noted: Mapping[str, Any] | None = None,
     ) -> Any:
         """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit.
 
-        Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end.
+        Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end. So
+        would large arguments, in whose place others are (`noted`).
         An operator whose proof is for units, with all their records, says so (`of_units`) and has a unit's cost to
         spend.
         """
@@ -507,7 +508,8 @@ class Curator:
                         value.flags.writeable = False  # the release says what was answered, whatever a plan does
                 self._answered = True
                 if keep:
-                    self._answers.append(Answer(operator, arguments, share, exact.name, values, exact.noise))
+                    said = arguments if noted is None else noted
+                    self._answers.append(Answer(operator, said, share, exact.name, values, exact.noise))
                 return values
             finally:
                 self._answering = False
@@ -518,23 +520,23 @@ class Curator:
         arguments: Mapping[str, Any],
         share: Fraction | float,
         norms: Sequence[tuple[float, ...]],
-        exact: Callable[[], Iterable[Sensitive]],
+        exact: Callable[..., Iterable[Sensitive]],
         weights: Sequence[float] | None = None,
         *,
-        grid: int = 1,
+        grid: Callable[[float], int] | None = None,
         of_units: bool = False,
     ) -> list[np.ndarray]:
         """Answer with noise on the integers that `exact` counts; refused by their public norms before the debit.
 
-        What is counted in parts of 1/`grid` has norms of `grid` times the public ones (:class:`AdditiveNoise`).
+        With `grid`, from the largest scale of the noise to a number g, `exact` is given g and counts in parts of 1/g,
+        with norms of g times the public ones (:class:`AdditiveNoise`).
         """
         cost = self.unit_cost if of_units else self.cost
         noise = additive_scales([(l1, l2) for l1, l2, *_ in norms], cost, checked_share(share), weights)
-        if grid * (largest := max(one.scale for one in noise)) > LARGEST_SCALE:
-            raise ValueError(f"noise of scale {largest:.3g} would bury any count by shares")
+        parts = 1 if grid is None else grid(max(one.scale for one in noise))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            return AdditiveNoise.of(exact(), cost, s, weights, grid)
+            return AdditiveNoise.of(exact() if grid is None else exact(parts), cost, s, weights, parts)
 
         return self._answer(operator, arguments, share, mechanism, of_units=of_units)
 

@@ -137,6 +137,7 @@ def run_blocks(
     arguments: Mapping[str, Any],
     checked: Callable[[Any], Any],
     n_workers: int | None,
+    weights: Sequence[np.ndarray] | None = None,
 ) -> list[Any]:
     """What a function answers on each block, as `checked` copies it; None where it raised an Exception.
 
@@ -152,6 +153,8 @@ def run_blocks(
         From any object to a value of this module's caller; it raises nothing.
     n_workers : int, optional
         Threads; default: up to 4.
+    weights : sequence of ndarrays, shapes (n_k,), optional
+        Of the blocks' rows; the function's argument of this name.
 
     Raises
     ------
@@ -168,7 +171,8 @@ def run_blocks(
 
     def answered(k: int) -> Any:
         def call() -> Any:
-            return function(np.array(blocks[k], order="C"), np.random.default_rng(seeds[k]), **arguments)
+            own = {} if weights is None else {"weights": np.array(weights[k])}
+            return function(np.array(blocks[k], order="C"), np.random.default_rng(seeds[k]), **own, **arguments)
 
         return checked(context.copy().run(none_for_errors, call))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from pgmpy_dp.private.data.parities import (
     parity_sensitivity,
     parity_sums_and_count,
 )
-from pgmpy_dp.private.data.table import PrivateTable, require_rows, table_codes
+from pgmpy_dp.private.data.table import PrivateTable, share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
@@ -42,6 +43,8 @@ __all__ = [
     "record_count_noise",
     "worst_parity_scale",
 ]
+
+_SHARED_BITS = 38  # of what a unit adds to a sum of products, so that sums of 2**25 units fit 64 bits
 
 
 def parity_noise(
@@ -131,7 +134,7 @@ class FieldMomentCurator(Curator):
 
     kind = PrivateTable
     _data: PrivateTable
-    _parities: tuple[int | Subsets, Sensitive] | None = None
+    _parities: tuple[tuple[int | Subsets, int], Sensitive] | None = None
 
     def parity_sums(
         self, family: int | Sequence[Sequence[int]], share: Fraction | float, *, with_count: bool = False
@@ -174,15 +177,16 @@ class FieldMomentCurator(Curator):
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
-        require_rows(self._data)
         checked = self._family(family)
         with_count = bool(with_count)
         p = len(self._data.schema)
-        parity_noise(checked, p, self.adjacency, with_count, self.cost, checked_share(share))
+        noise = parity_noise(checked, p, self.adjacency, with_count, self.cost, checked_share(share))
+        grid = share_grid(self._data, noise.scale)
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> JointNoise:
-            exact = parity_sums_and_count(table_codes(self._data), checked, self.adjacency, with_count)
-            return JointNoise.of(exact, [family_size(checked, p), 1][: 1 + with_count], cost, s)
+            codes, weights = shared_codes(self._data, grid)
+            exact = parity_sums_and_count(codes, checked, self.adjacency, with_count, weights, grid)
+            return JointNoise.of(exact, [family_size(checked, p), 1][: 1 + with_count], cost, s, grid)
 
         return self._answer("parity_sums", {"family": checked, "with_count": with_count}, share, mechanism)
 
@@ -231,18 +235,19 @@ class FieldMomentCurator(Curator):
 
             *Source.* Hardt, Ligett and McSherry 2012; Cesar and Rogers 2021 for the cost of a selection.
         """
-        require_rows(self._data)
         checked, public = self._family(family), np.array(expected, dtype=np.float64)
         wanted = (family_size(checked, len(self._data.schema)),)
         if public.shape != wanted:
             raise ValueError(f"expected has shape {public.shape}; pass {wanted[0]} numbers, one per parity")
-        worst_parity_scale(self.adjacency, self.cost, checked_share(share))
+        grid = share_grid(self._data, worst_parity_scale(self.adjacency, self.cost, checked_share(share)))
         signed = bool(signed)
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
-            if self._parities is None or self._parities[0] != checked:
-                self._parities = checked, parity_sums_and_count(table_codes(self._data), checked, self.adjacency)
-            return NoisyMax.of(parity_misfits(self._parities[1], public, signed=signed), cost, s)
+            if self._parities is None or self._parities[0] != (checked, grid):
+                codes, weights = shared_codes(self._data, grid)
+                exact = parity_sums_and_count(codes, checked, self.adjacency, weights=weights, grid=grid)
+                self._parities = (checked, grid), exact
+            return NoisyMax.of(parity_misfits(self._parities[1], grid * public, signed=signed), cost, s)
 
         arguments = {"family": checked, "expected": public, "signed": signed}
         return self._answer("worst_parity", arguments, share, mechanism)
@@ -293,7 +298,6 @@ class FieldMomentCurator(Curator):
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
-        require_rows(self._data)
         schema = self._data.schema
         sizes = tuple(schema.cardinality(name) for name in schema.variables)
         chosen = None if pairs is None else checked_pairs(pairs, len(sizes))
@@ -301,12 +305,16 @@ class FieldMomentCurator(Curator):
         weights = _interaction_weights(len(sizes), chosen, with_count)
         norms = _interaction_sensitivities(sizes, self.adjacency, chosen, with_count)
 
-        def exact() -> Sequence[Sensitive]:
-            sums = interaction_sums(table_codes(self._data), InteractionUnits(sizes), self.adjacency, chosen)
-            return sums[: len(weights)]
+        units = InteractionUnits(sizes)
+
+        def exact(grid: int) -> Sequence[Sensitive]:
+            codes, parts = shared_codes(self._data, grid)
+            return interaction_sums(codes, units, self.adjacency, chosen, parts, grid)[: len(weights)]
 
         arguments = {"pairs": chosen, "with_count": with_count}
-        return self._additive("interaction_sums", arguments, share, norms, exact, weights)
+        most = 1 << max(0, min(20, _SHARED_BITS - 2 * units.largest.bit_length()))
+        grid = partial(share_grid, self._data, most=most)
+        return self._additive("interaction_sums", arguments, share, norms, exact, weights, grid=grid)
 
     def _family(self, family: int | Sequence[Sequence[int]]) -> int | Subsets:
         schema = self._data.schema

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,12 @@ from pgmpy_dp.private.data.regressions import (
     residual_table,
     selection_weight,
 )
-from pgmpy_dp.private.data.table import PrivateTable, require_rows
+from pgmpy_dp.private.data.table import PrivateTable, share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.selection import selection_scale
-from pgmpy_dp.private.sensitive import Noise
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
     "LARGEST_REACH",
@@ -45,6 +46,9 @@ __all__ = [
 
 LARGEST_REACH = 1 << 20
 """Largest absolute value of integer logits: a table of residuals has six times as many entries."""
+
+_PARTS_OF_REGRESSIONS = 1 << 16  # of a record that counts by shares: scores have 12 bits of their own
+_PARTS_OF_GRADIENTS = 1 << 8  # beside 8 bits of the clipping weights
 
 
 def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
@@ -93,11 +97,11 @@ class FieldCurator(Curator):
 
     kind = PrivateTable
     _data: PrivateTable
-    _rows: tuple[np.ndarray, np.ndarray] | None = None
+    _rows: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None
 
-    def _distinct_records(self) -> tuple[np.ndarray, np.ndarray]:
+    def _distinct_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         if self._rows is None:
-            self._rows = distinct(self._data._codes)
+            self._rows = distinct(*shared_codes(self._data))
         return self._rows
 
     def record_count(self, share: Fraction | float) -> int:
@@ -128,8 +132,12 @@ class FieldCurator(Curator):
             raise ValueError(
                 f"adjacency={str(self.adjacency)!r} has a public number of records; declare n_records instead"
             )
-        require_rows(self._data)
-        (noisy,) = self._additive("record_count", {}, share, [(1.0, 1.0)], lambda: [record_count(self._data)])
+
+        def exact(grid: int) -> list[Sensitive]:
+            return [record_count(self._data, grid=grid)]
+
+        grid = partial(share_grid, self._data)
+        (noisy,) = self._additive("record_count", {}, share, [(1.0, 1.0)], exact, grid=grid)
         return int(noisy[0])
 
     def regression_path(self, layout: Any, reach: int) -> RegressionPath:
@@ -147,7 +155,6 @@ class FieldCurator(Curator):
         TypeError, ValueError
             For a layout that is none of this table, and for another reach. Nothing is spent, and nothing is counted.
         """
-        require_rows(self._data)
         reach = checked_integer("reach", reach, 0)
         if reach > LARGEST_REACH:
             raise ValueError(f"reach={reach!r} is more than {LARGEST_REACH}; take fewer or smaller steps")
@@ -169,7 +176,6 @@ class FieldCurator(Curator):
         TypeError, ValueError
             For other scopes, and a norm that does not fit 64-bit integers. Nothing is spent, and nothing is counted.
         """
-        require_rows(self._data)
         schema = self._data.schema
         checked = tuple(tuple(checked_integer("scopes", i, 0) for i in scope) for scope in scopes)
         increasing = all(scope and list(scope) == sorted(set(scope)) for scope in checked)
@@ -194,6 +200,7 @@ class RegressionPath:
         self._candidates = [np.flatnonzero(row >= 0) for row in layout.columns]
         self._moved = np.zeros(layout.n_regressions, dtype=np.int64)
         self._sums: GradientSums | None = None
+        self._grid = 0  # in how many parts records count; of the first request
         self._moving = False
 
     def vertices(self, rows: np.ndarray, moves: np.ndarray, slope: float, share: Fraction | float) -> np.ndarray:
@@ -251,11 +258,17 @@ class RegressionPath:
         slope = checked_number("slope", slope, positive=True)
         rows, moves = self._checked(rows, moves)
         cost: Any = curator.cost
-        vertex_scale(layout, curator.adjacency, cost, checked_share(share))  # refuses before anything is spent
+        # Refuses before anything is spent.
+        scale = vertex_scale(layout, curator.adjacency, cost, checked_share(share))
+        grid = share_grid(curator._data, scale, self._grid or _PARTS_OF_REGRESSIONS)
+        if grid < (self._grid or grid):
+            raise ValueError(f"share={share!r} is much less than what this path was asked with before; make a new one")
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> SeveralNoisyMax:
             if self._sums is None:
-                self._sums = GradientSums(curator._data._codes, layout, curator.adjacency, self._reach)
+                codes, weights = shared_codes(curator._data, grid)
+                self._sums = GradientSums(codes, layout, curator.adjacency, self._reach, weights)
+                self._grid = grid
             self._moving = True
             self._moved += np.abs(moves)
             gradients = self._sums.after(rows, moves, residual_table(slope, self._reach)).value
@@ -263,7 +276,7 @@ class RegressionPath:
             # The vertex s with the smallest <s, gradient>: +e_v scores -gradient_v, -e_v scores gradient_v.
             own = [gradient[chosen] for gradient, chosen in zip(gradients, self._candidates, strict=True)]
             scores = [np.concatenate([-part, part]) for part in own]
-            return SeveralNoisyMax.of(scores, float(RESIDUAL_UNIT), self._weight, cost, s)
+            return SeveralNoisyMax.of(scores, float(grid * RESIDUAL_UNIT), self._weight, cost, s)
 
         arguments = {"layout": layout, "rows": rows, "moves": moves, "slope": slope}
         best = curator._answer("vertices", arguments, share, mechanism, keep=False)
@@ -353,10 +366,12 @@ class PseudoLikelihood:
             )
         multiplier = gradient_multiplier(curator.adjacency, curator.cost, checked_share(share))
         noise = Noise("discrete_gaussian", math.nextafter(multiplier * grid.bound, math.inf))
+        parts = share_grid(curator._data, noise.scale, _PARTS_OF_GRADIENTS)
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
-            codes, counts = curator._distinct_records()
-            return AdditiveNoise((gradient_sum(codes, counts, checked, grid, curator.adjacency),), (noise,))
+            codes, counts, weights = curator._distinct_records()
+            exact = gradient_sum(codes, counts, checked, grid, curator.adjacency, weights, parts)
+            return AdditiveNoise((exact,), (noise,), parts)
 
         arguments = {"scopes": grid.design.scopes, "clip_norm": grid.clip_norm, "theta": checked}
         return curator._answer("gradient", arguments, share, mechanism, keep=False)[0]

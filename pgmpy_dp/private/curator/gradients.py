@@ -18,7 +18,7 @@ from pgmpy_dp.private.data.chain_gradients import ChainGrid, UserShares, sampled
 from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.subject import require_data_and_budget
-from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, table_units
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, share_grid, table_units
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
@@ -102,13 +102,15 @@ class GradientCurator(SampledCurator):
         """Public description of the variables."""
         return self._data.schema
 
-    def _exact_count(self) -> Sensitive:
-        return record_count(self._data, self._data._rows_of_unit)
+    def _parts_of_records(self, scale: float, most: int) -> int:
+        return share_grid(self._data, scale, most)
 
-    def _exact_sum(self, parameters: np.ndarray) -> Sensitive:
-        return sampled_gradient_sum(
-            self._data, self.scopes, parameters, self._grid, self._coins, self._data._rows_of_unit
-        )
+    def _exact_count(self, parts: int) -> Sensitive:
+        return record_count(self._data, self._data._rows_of_unit, parts)
+
+    def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive:
+        rows = self._data._rows_of_unit
+        return sampled_gradient_sum(self._data, self.scopes, parameters, self._grid, self._coins, rows, parts)
 
     def _coins(self, codes: np.ndarray) -> np.ndarray:
         """Positions of the records of the units that take part."""
@@ -186,10 +188,10 @@ class ChainGradientCurator(SampledCurator):
     def _users(self) -> UserShares:
         return UserShares(self._data, self._grid)
 
-    def _exact_count(self) -> Sensitive:
+    def _exact_count(self, parts: int) -> Sensitive:
         return user_count(self._data)
 
-    def _exact_sum(self, parameters: np.ndarray) -> Sensitive:
+    def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive:
         return sampled_user_gradient_sum(self._users, parameters, self._grid, self._coins)
 
     def _coins(self, users: UserShares) -> np.ndarray:

@@ -155,12 +155,16 @@ class JointNoise(Mechanism):
     exact: Sensitive
     sizes: tuple[int, ...]
     noise: tuple[Noise, ...]
+    grid: int = 1
+    """G: in how many parts of a count the statistics are."""
 
     @classmethod
-    def of(cls, exact: Sensitive, sizes: Sequence[int], cost: PureDP | ZCDP, share: Fraction) -> JointNoise:
+    def of(
+        cls, exact: Sensitive, sizes: Sequence[int], cost: PureDP | ZCDP, share: Fraction, grid: int = 1
+    ) -> JointNoise:
         """The mechanism that releases the vector for a share of a cost, in pieces of these sizes."""
-        (noise,) = additive_scales([(exact.l1, exact.l2)], cost, share)
-        return cls(exact, tuple(sizes), (noise,) * len(sizes))
+        (noise,) = additive_scales([(exact.l1 / grid, exact.l2 / grid)], cost, share)
+        return cls(exact, tuple(sizes), (noise,) * len(sizes), grid)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -169,9 +173,8 @@ class JointNoise(Mechanism):
 
     def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
         """The pieces."""
-        noise = self.noise[0]
-        noisy = getattr(samplers, noise.distribution)(self.exact.value, noise.scale, seed=seed)
-        return np.split(noisy, np.cumsum(self.sizes)[:-1])
+        whole = AdditiveNoise((self.exact,), self.noise[:1], self.grid)
+        return np.split(whole.draw(seed)[0], np.cumsum(self.sizes)[:-1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,6 +25,7 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.base import Cost, Curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.data.chain_gradients import ChainGrid
+from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -36,6 +37,7 @@ from pgmpy_dp.private.sensitive import Noise, Sensitive
 __all__ = ["SampledCurator", "Schedule", "sampled_schedule"]
 
 _MOST_STEPS = 10**6
+_PARTS_OF_STEPS = 1 << 10  # beside 10 bits of the clipping weights
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,8 @@ class SampledCurator(Curator):
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
             assert self.schedule.count_scale is not None
             scale = self._data._rows_of_unit * self.schedule.count_scale
-            return AdditiveNoise((self._exact_count(),), (Noise("discrete_gaussian", scale),))
+            parts = self._parts_of_records(scale, GRID)
+            return AdditiveNoise((self._exact_count(parts),), (Noise("discrete_gaussian", scale),), parts)
 
         return int(self._scheduled("count", {}, mechanism)[0][0])
 
@@ -283,7 +286,8 @@ class SampledCurator(Curator):
             )
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
-            return AdditiveNoise((self._exact_sum(checked),), (Noise("discrete_gaussian", self.scale),))
+            parts = self._parts_of_records(self.scale, _PARTS_OF_STEPS)
+            return AdditiveNoise((self._exact_sum(checked, parts),), (Noise("discrete_gaussian", self.scale),), parts)
 
         return self._scheduled("step", {"parameters": checked}, mechanism, keep=False)[0]
 
@@ -292,11 +296,15 @@ class SampledCurator(Curator):
         """Length of the parameters, and of what a step returns."""
         return self._grid.n_cells
 
-    @abstractmethod
-    def _exact_count(self) -> Sensitive: ...
+    def _parts_of_records(self, scale: float, most: int) -> int:
+        """In how many parts records count, where they do by shares, beside noise of this scale."""
+        return 1
 
     @abstractmethod
-    def _exact_sum(self, parameters: np.ndarray) -> Sensitive: ...
+    def _exact_count(self, parts: int) -> Sensitive: ...
+
+    @abstractmethod
+    def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive: ...
 
     def _scheduled(
         self,

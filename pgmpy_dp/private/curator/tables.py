@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,12 +19,12 @@ from pgmpy_dp.private.curator.fields import FieldCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.curator.votes import VotingCurator
 from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivity
-from pgmpy_dp.private.data.pair_scores import misfit_scores
+from pgmpy_dp.private.data.kept_tables import KeptTables
+from pgmpy_dp.private.data.pair_scores import joined_misfit_scores
 from pgmpy_dp.private.data.table import (
     PrivateTable,
     contingency_tables,
     matched_records,
-    require_rows,
     require_table_and_budget,
     share_grid,
     table_units,
@@ -44,6 +45,8 @@ __all__ = [
 ]
 
 Scope = tuple[Hashable, ...]
+
+_TABLES_AT_ONCE = 50_000  # of counting, before they are kept in one array
 
 
 def rehearsed_tables(
@@ -119,14 +122,15 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
     _data: PrivateTable
 
     def __init__(self, data: PrivateTable, budget: Budget, *, fine: bool = False, **facts: Any) -> None:
-        require_table_and_budget(data, budget, by_shares=True)
+        require_table_and_budget(data, budget)
         if not fine:
             data.schema.require_discrete(argument="schema")
         super().__init__(data, budget, **facts)
 
     def _start(self, *facts: Any) -> None:
         super()._start(*facts)
-        self._kept: dict[Scope, Sensitive] = {}
+        self._kept: dict[int, KeptTables] = {}  # by the parts in which records count
+        self._shapes: dict[Scope, tuple[int, ...]] = {}  # of scopes that were checked
         self._fine: dict[str, Any] | None = None
 
     def _child(self, data: Any) -> Self:
@@ -188,7 +192,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
                 "tables": len(self.arrays),
                 "places": [[encode_label(name), found] for name, found in changed.items()],
             }
-            self._data, self._kept = self._data._merged(schema, changed), {}
+            self._data, self._kept, self._shapes = self._data._merged(schema, changed), {}, {}
 
     def tables(
         self, scopes: Sequence[Sequence[Hashable]], share: Fraction | float, weights: Sequence[float] | None = None
@@ -231,8 +235,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         weights = None if weights is None else tuple(weights)
         norms = [table_sensitivity(self.adjacency)] * len(checked)
         arguments = {"scopes": checked, "weights": weights, **self._places}
-        grid = share_grid(self._data)
-        return self._additive("tables", arguments, share, norms, lambda: self._exact(checked), weights, grid=grid)
+        exact, grid = partial(self._exact, checked), partial(share_grid, self._data)
+        return self._additive("tables", arguments, share, norms, exact, weights, grid=grid)
 
     def matched_counts(self, share: Fraction | float) -> np.ndarray:
         """How many records there are, and how many match the schema in all columns and in each column, with noise.
@@ -274,17 +278,19 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         if self._data._is_part:
             raise ValueError("a random part has no records outside the schema; ask before the table is split")
         norms = [match_sensitivity(1 + len(self.schema) + (self.n_records is None))]
-        grid = share_grid(self._data)
-        (noisy,) = self._additive("matched_counts", {}, share, norms, lambda: [matched_records(self._data)], grid=grid)
-        return noisy
+
+        def exact(grid: int) -> list[Sensitive]:
+            return [matched_records(self._data, grid)]
+
+        return self._additive("matched_counts", {}, share, norms, exact, grid=partial(share_grid, self._data))[0]
 
     def worst_fit(
         self,
         scopes: Sequence[Sequence[Hashable]],
-        expected: Sequence[np.ndarray],
+        expected: Sequence[np.ndarray] | np.ndarray,
         share: Fraction | float,
-        offsets: Sequence[float] | None = None,
-        weights: Sequence[float] | None = None,
+        offsets: Sequence[float] | np.ndarray | None = None,
+        weights: Sequence[float] | np.ndarray | None = None,
     ) -> int:
         """Position of the scope whose table is about the furthest from what a model expects.
 
@@ -292,9 +298,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         ----------
         scopes : sequence of sequences of variable names
             Candidates, at least one. Their exact tables are kept, so that asking again is quick.
-        expected : sequence of ndarray
-            Counts that the model expects, of the shapes of the tables: functions of what was released. They are rounded
-            to integers; NaN counts as 0.
+        expected : sequence of ndarray, or ndarray of shape (sum of the tables' cells,)
+            Counts that the model expects, of the shapes of the tables, or in one vector, each table in C order:
+            functions of what was released. They are rounded to integers; NaN counts as 0.
         share : Fraction or float
         offsets : sequence of float, optional
             Subtracted from the distances; default 0.
@@ -326,31 +332,39 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             *Source.* McKenna, Mullins, Sheldon and Miklau 2022; Cesar and Rogers 2021.
         """
         checked = self._checked(scopes)
-        public = [np.asarray(table, dtype=np.float64) for table in expected]
-        shapes = [tuple(self.schema.cardinality(name) for name in scope) for scope in checked]
-        if [table.shape for table in public] != shapes:
-            raise ValueError(
-                f"expected has tables of the shapes {[table.shape for table in public]}, scopes have {shapes}; pass "
-                "one table per scope, axes in its order"
-            )
-        floors = np.zeros(len(checked)) if offsets is None else np.asarray(offsets, dtype=np.float64)
+        shapes = [self._shapes[scope] for scope in checked]
+        sizes = np.fromiter(map(math.prod, shapes), dtype=np.int64, count=len(shapes))
+        if isinstance(expected, np.ndarray) and expected.shape == (int(sizes.sum()),):
+            public = np.array(expected, dtype=np.float64)
+        else:
+            given = [np.asarray(table, dtype=np.float64) for table in expected]
+            if [table.shape for table in given] != shapes:
+                raise ValueError(
+                    f"expected has tables of the shapes {[table.shape for table in given]}, scopes have {shapes}; pass "
+                    "one table per scope, axes in its order, or all of them in one vector"
+                )
+            public = np.concatenate([table.ravel() for table in given])
+        floors = np.zeros(len(checked)) if offsets is None else np.array(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
-        weights = None if weights is None else [float(weight) for weight in weights]
-        if weights is not None and not (len(weights) == len(checked) and all(0 < w < math.inf for w in weights)):
+        counted = None if weights is None else np.array(weights, dtype=np.float64)
+        positive = counted is None or bool((counted > 0).all() and np.isfinite(counted).all())
+        if counted is not None and not (positive and counted.shape == (len(checked),)):
             raise ValueError(f"weights={weights!r} must be {len(checked)} positive finite numbers, one per scope")
-        grid = share_grid(self._data)
-        selection_scale(grid * table_sensitivity(self.adjacency)[0], self.cost, checked_share(share))
+        grid = share_grid(self._data, misfit_scale(self.adjacency, self.cost, checked_share(share)))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
-            missing = [scope for scope in dict.fromkeys(checked) if scope not in self._kept]
-            self._kept.update(zip(missing, self._exact(missing), strict=True))
-            scaled = [grid * table for table in public]
-            scores = misfit_scores(self._exact(checked), scaled, (grid * floors).tolist(), weights)
-            return NoisyMax.of(scores, cost, s)
+            kept = self._kept.setdefault(grid, KeptTables())
+            missing = [scope for scope in dict.fromkeys(checked) if scope not in kept]
+            for start in range(0, len(missing), _TABLES_AT_ONCE):
+                some = missing[start : start + _TABLES_AT_ONCE]
+                kept.add(some, contingency_tables(self._data, some, grid))
+            exact = kept.joined(checked, sizes)
+            return NoisyMax.of(joined_misfit_scores(exact, sizes, grid * public, grid * floors, counted), cost, s)
 
-        arguments = {"scopes": checked, "expected": public, "offsets": floors, "weights": weights, **self._places}
-        return self._answer("worst_fit", arguments, share, mechanism)
+        arguments = {"scopes": checked, "expected": public, "offsets": floors, "weights": counted, **self._places}
+        # Thousands of tables each time: what a release needs of them is which one it was.
+        return self._answer("worst_fit", arguments, share, mechanism, noted={"candidates": len(checked)})
 
     def split(self, n_parts: int) -> AbstractContextManager[list[TableCurator]]:
         """Curators of disjoint random parts of the records, each with all that this one has left.
@@ -387,7 +401,6 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
             too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
             other, B by A's output.
         """
-        require_rows(self._data)
 
         def units() -> Units:
             identities, count, _ = table_units(self._data)
@@ -411,14 +424,25 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator):
         return {} if self._fine is None else {"places": self._fine["places"]}
 
     def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
-        checked = checked_scopes(scopes)
-        require_scopes(self.schema, checked)
-        return checked
+        known = self._shapes
+        if not isinstance(scopes, list | tuple):
+            scopes = checked_scopes(scopes)
+        try:
+            new = [scope for scope in scopes if scope not in known]  # rounds ask about the same ones again and again
+        except TypeError:  # lists, or no sequence at all
+            new = scopes = checked_scopes(scopes)  # type: ignore[assignment]
+        if new or len(scopes) == 0:
+            checked = checked_scopes(new)
+            require_scopes(self.schema, checked)
+            sizes = self.schema.cardinalities
+            known.update((scope, tuple(sizes[name] for name in scope)) for scope in checked)
+        return tuple(scopes)  # all of them are tuples, or would not be known
 
-    def _exact(self, scopes: Sequence[Scope]) -> list[Sensitive]:
-        missing = [scope for scope in scopes if scope not in self._kept]
-        counted = iter(contingency_tables(self._data, missing) if missing else ())
-        return [self._kept[scope] if scope in self._kept else next(counted) for scope in scopes]
+    def _exact(self, scopes: Sequence[Scope], grid: int) -> list[Sensitive]:
+        kept = self._kept.setdefault(grid, KeptTables())
+        missing = [scope for scope in scopes if scope not in kept]
+        counted = iter(contingency_tables(self._data, missing, grid) if missing else ())
+        return [kept.table(scope, self._shapes[scope]) if scope in kept else next(counted) for scope in scopes]
 
 
 def checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:

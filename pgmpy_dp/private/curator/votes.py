@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -13,7 +14,8 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.curator.base import Curator, checked_eta, checked_share
 from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.mechanism import StableMode, additive_scales, pure_epsilon
-from pgmpy_dp.private.data.table import PrivateTable, require_rows, table_units
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.table import PrivateTable, share_grid, shared_codes, table_units
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
@@ -121,7 +123,8 @@ class VotingCurator(Curator):
             Name of a registered block function (:func:`~pgmpy_dp.private.curator.blocks.block_function`), which is
             called as ``function(codes, rng, **arguments)`` and returns the block's graph: a tuple of at most
             `max_edges` pair numbers, Python's integers, no two the same. Pair e is that of the positions
-            ``np.triu_indices(p, 1)`` at e. Any other answer, and an `Exception`, is a null vote: no edges.
+            ``np.triu_indices(p, 1)`` at e. Any other answer, and an `Exception`, is a null vote: no edges. Of units
+            that count by shares it also gets ``weights``, shape (n,): for how much of a record each counts.
         arguments : mapping
             Public; of plain immutable values.
         n_blocks : int
@@ -155,7 +158,8 @@ class VotingCurator(Curator):
             *Sensitivity.* Each record goes to a block by a uniform draw of its own. Give neighbours the same draws (an
             added record brings its own, a replaced one keeps its draw): under ``add_remove`` and ``replace_one`` one
             block's records differ. A unit of several records has one draw for all of them, so that this is true of
-            units, and the guarantee is a unit's whole one. Its graph is a function of them and of the block's own
+            units, and the guarantee is a unit's whole one; for how much its records count, by shares, is a function of
+            that unit too. Its graph is a function of them and of the block's own
             random bits, so one vote changes, null included: :func:`vote_sensitivity`, m = min(2s, p(p - 1)/2) in l1 and
             sqrt(m) in l2.
 
@@ -248,7 +252,6 @@ class VotingCurator(Curator):
         vouched_for: bool,
     ) -> tuple[Callable[..., Any], dict[str, Any]]:
         """The function, and public arguments of the request."""
-        require_rows(self._data)
         if self._n_variables < 2:
             raise ValueError(f"the schema declares {self._n_variables} variables; a graph needs at least two")
         checked_integer("max_edges", max_edges, 1)
@@ -261,6 +264,11 @@ class VotingCurator(Curator):
             name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__name__)}"
         else:
             called, name, vouched_for = named_function(function), str(function), False  # type: ignore[arg-type]
+        if share_grid(self._data) > 1 and ("weights" in arguments or not _takes_weights(called)):
+            raise ValueError(
+                f"function={name!r} takes no 'weights', by which records count here, as rows_per_unit='shares' has it; "
+                "pass rows_per_unit=m, where votes pay nothing for more rows of a person: all of them go to one block"
+            )
         return called, {
             "function": name,
             "arguments": plain_arguments(arguments),
@@ -272,26 +280,48 @@ class VotingCurator(Curator):
     def _graphs(self, function: Callable[..., Any], plain: Mapping[str, Any], n_workers: int | None) -> list[Vote]:
         """The graph of each block, exact: **to be noised**."""
         n_blocks, most, n_pairs = plain["n_blocks"], plain["max_edges"], math.comb(self._n_variables, 2)
-        codes = self._data._codes
+        codes, shares = shared_codes(self._data)
         units, count, owner = table_units(self._data)
         part = self._random_parts(units, count, n_blocks)[owner]
-        blocks = _sorted_blocks(codes, part, n_blocks)
+        blocks, weights = _sorted_blocks(codes, shares, part, n_blocks)
         seeds = self._block_seeds(n_blocks)
         with self._data._handed_out():
             return run_blocks(
-                function, blocks, seeds, plain["arguments"], lambda a: _checked_graph(a, most, n_pairs), n_workers
+                function,
+                blocks,
+                seeds,
+                plain["arguments"],
+                lambda a: _checked_graph(a, most, n_pairs),
+                n_workers,
+                weights,
             )
 
 
-def _sorted_blocks(codes: np.ndarray, part: np.ndarray, n_blocks: int) -> list[np.ndarray]:
-    """The records of each block, in an order that depends on nothing but what they are.
+def _takes_weights(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    return "weights" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def _sorted_blocks(
+    codes: np.ndarray, shares: np.ndarray | None, part: np.ndarray, n_blocks: int
+) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
+    """The records of each block, in an order that depends on nothing but what they are, and for how much each counts.
 
     Sums in floating point depend on the order, and that in which an engine hands out its rows may change with one more.
     """
     rows = np.ascontiguousarray(codes)
-    by_content = np.argsort(rows.view(f"S{rows.itemsize * rows.shape[1]}").ravel()) if len(rows) else part
-    order = by_content[np.argsort(part[by_content], kind="stable")] if len(rows) else by_content
-    return np.split(rows[order], np.cumsum(np.bincount(part, minlength=n_blocks))[:-1])
+    order = part
+    if len(rows):
+        # By part, then by how much a record counts, then by content.
+        order = np.argsort(rows.view(f"S{rows.itemsize * rows.shape[1]}").ravel())
+        for key in (part,) if shares is None else (shares, part):
+            order = order[np.argsort(key[order], kind="stable")]
+    ends = np.cumsum(np.bincount(part, minlength=n_blocks))[:-1]
+    weights = None if shares is None else np.split(shares[order] / GRID, ends)
+    return np.split(rows[order], ends), weights
 
 
 def _checked_graph(answer: object, most: int, n_pairs: int) -> Vote:

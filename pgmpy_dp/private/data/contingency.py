@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from pgmpy import config
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = ["add_counts", "count", "count_all", "match_sensitivity", "table_sensitivity"]
+__all__ = ["add_counts", "count", "count_all", "match_sensitivity", "table_sensitivity", "weighted_sum"]
 
 _ROWS_ON_DEVICE = 1 << 24
-_CELLS_BY_BITS = 64  # of a table of three variables that is counted on bits: a cell takes a 64th of a pass
-_ROWS_AS_BITS = 1 << 20  # at a time
-_FEW = 32  # tables, below which making the bits is not worth it
+_BITS_AT_ONCE = 1 << 29
+_WORDS_AT_ONCE = 1 << 17  # of 64 records, in one intermediate array
+_CELLS_BY_BITS = 48  # up to which that is quicker than one pass over indices
 
 
 def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
@@ -89,72 +88,122 @@ def count(
     return np.bincount(index, weights, minlength=cells).astype(np.int64, copy=False).reshape(shape)
 
 
-def count_all(codes: np.ndarray, cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
-    """As :func:`count` for each of some scopes, quicker where many of them are pairs and triples with few states.
-
-    Of these, each state of each variable is written as bits, one for each record, once; a cell is the number of bits
-    that its states have in common. All of it is counted in whole numbers.
+def weighted_sum(
+    total: Callable[[np.ndarray], np.ndarray], codes: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    """A sum over records in which each counts for its weight, from a function that adds up records that count 1.
 
     Parameters
     ----------
-    codes, cardinalities
-        As for :func:`count`.
-    scopes : sequence of sequences of int
+    total : callable
+        From codes of some records, shape (k, p), to integers, int64.
+    codes : ndarray, shape (n, p)
+    weights : ndarray of integers, shape (n,), or None
+        Not negative. None: each counts 1.
+
+    Notes
+    -----
+    One sum for each binary digit of the weights, which is that digit's worth of the records that have it: exact, and at
+    most 21 sums for weights of up to 2**20.
+
+    Examples
+    --------
+    >>> weighted_sum(lambda codes: codes.sum(axis=0), np.array([[1, 0], [1, 1]]), np.array([3, 4])).tolist()
+    [7, 4]
+    """
+    if weights is None:
+        return total(codes)
+    found = total(codes[:0])
+    for digit in range(int(weights.max(initial=0)).bit_length()):
+        chosen = (weights >> digit) & 1 == 1
+        if chosen.any():
+            found = found + (total(codes[chosen]) << digit)
+    return found
+
+
+def count_all(
+    codes: np.ndarray, cardinalities: Sequence[int], scopes: Sequence[Sequence[int]], weights: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """As :func:`count`, for many sets of columns; small tables together, 64 records at a time.
+
+    Parameters
+    ----------
+    codes, cardinalities, weights
+        See :func:`count`.
+    scopes : sequence of sequence of int
 
     Returns
     -------
     list of ndarray of int64
 
+    Notes
+    -----
+    Each (column, state) has a row of bits: which records are in that state. The records of a cell are those of
+    which all bits are set, so a cell is the number of bits of a bitwise and, an exact whole number. Every record has
+    one state in the last column: the cells of its state 0 are what the others leave of the cells without that column.
+
     Examples
     --------
-    >>> [table.tolist() for table in count_all(np.array([[0, 1], [1, 1], [0, 1]]), [2, 2], [(0,), (1, 0)])]
-    [[2, 1], [[0, 0], [2, 1]]]
+    >>> [table.tolist() for table in count_all(np.array([[0, 1], [1, 1], [0, 1]]), [2, 2], [(0, 1), (1,)])]
+    [[[0, 2], [0, 1]], [0, 3]]
     """
-    small = {
-        tuple(scope)
-        for scope in scopes
-        if len(scope) in (2, 3) and math.prod(cardinalities[j] for j in scope) <= _CELLS_BY_BITS
-    }
-    if len(small) < _FEW or config.get_backend() == "torch":
-        return [count(codes, cardinalities, scope) for scope in scopes]
-    starts = range(0, len(codes), _ROWS_AS_BITS)
-    parts = [_by_bits(codes[k : k + _ROWS_AS_BITS], cardinalities, small) for k in starts]
-    found = {scope: np.sum([part[scope] for part in parts], axis=0) for scope in small} if parts else {}
-    return [found[tuple(scope)] if tuple(scope) in found else count(codes, cardinalities, scope) for scope in scopes]
-
-
-def _by_bits(
-    codes: np.ndarray, cardinalities: Sequence[int], scopes: Collection[tuple[int, ...]]
-) -> dict[tuple[int, ...], np.ndarray]:
-    """Tables of two and three variables; sets that begin alike are counted together."""
-    needed = sorted({j for scope in scopes for j in scope})
-    words = -(-len(codes) // 64)
-    # Beyond the last record all bits are 0, so that nothing is counted there.
-    bits = np.zeros((sum(cardinalities[j] for j in needed), words * 8), dtype=np.uint8)
-    first, row = {}, 0
-    for j in needed:
-        first[j] = row
-        for state in range(cardinalities[j]):
-            packed = np.packbits(codes[:, j] == state)
-            bits[row, : len(packed)] = packed
-            row += 1
-    states = bits.view(np.uint64)
-    last: dict[tuple[int, ...], list[int]] = {}
-    for scope in scopes:
-        last.setdefault(scope[:-1], []).append(scope[-1])
-    found = {}
-    for start, ends in last.items():
-        rows = np.concatenate([np.arange(first[j], first[j] + cardinalities[j]) for j in ends])
-        chosen, heads = states[rows], itertools.product(*(range(first[j], first[j] + cardinalities[j]) for j in start))
-        cells = [
-            np.bitwise_count(chosen & np.bitwise_and.reduce(states[list(head)])).sum(axis=1, dtype=np.int64)
-            for head in heads
-        ]
-        tables = np.stack(cells).reshape(*(cardinalities[j] for j in start), -1)
-        ends_at = np.cumsum([cardinalities[j] for j in ends])
-        for j, table in zip(ends, np.split(tables, ends_at[:-1], axis=-1), strict=True):
-            found[(*start, j)] = np.ascontiguousarray(table)
+    small = [weights is None and _is_small([cardinalities[j] for j in scope]) for scope in scopes]
+    involved = {j for scope, by_bits in zip(scopes, small, strict=True) if by_bits for j in scope}
+    if config.get_backend() == "torch" or sum(small) <= len(involved):  # bits would take longer to make than to use
+        return [count(codes, cardinalities, scope, weights) for scope in scopes]
+    found = [
+        np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64)
+        if by_bits
+        else count(codes, cardinalities, scope, weights)
+        for scope, by_bits in zip(scopes, small, strict=True)
+    ]
+    together: dict[tuple[int, ...], list[int]] = {}
+    for place in np.flatnonzero(small).tolist():
+        together.setdefault(tuple(scopes[place][:-1]), []).append(place)
+    rows = max(1 << 16, _BITS_AT_ONCE // sum(cardinalities[j] for j in involved))
+    for start in range(0, len(codes), rows):
+        block = codes[start : start + rows]
+        bits = {j: _bits_of(block[:, j], cardinalities[j]) for j in involved}
+        for first, places in together.items():
+            lasts = [bits[scopes[place][-1]] for place in places]
+            tables = _tables_of_bits([bits[j] for j in first], lasts, len(block))
+            for place, table in zip(places, tables, strict=True):
+                found[place] += table.reshape(found[place].shape)
     return found
+
+
+def _is_small(shape: Sequence[int]) -> bool:
+    """Whether counting bits, cell by cell, is quicker than adding up the indices of all records."""
+    return math.prod(shape[:-1]) * (shape[-1] - 1) <= _CELLS_BY_BITS
+
+
+def _bits_of(column: np.ndarray, states: int) -> np.ndarray:
+    """Which records are in each state, shape (states, words); bits beyond the last record are 0."""
+    words = np.zeros((states, -(-len(column) // 64)), dtype=np.uint64)
+    for state in range(states):
+        packed = np.packbits(column == state)
+        words[state].view(np.uint8)[: len(packed)] = packed
+    return words
+
+
+def _tables_of_bits(first: Sequence[np.ndarray], lasts: Sequence[np.ndarray], n_records: int) -> list[np.ndarray]:
+    """Counts by the states of all columns of `first` and of one of `lasts` each, shape (cells, states)."""
+    n_words = lasts[0].shape[1]
+    cells = np.empty((0, n_words), dtype=np.uint64)
+    for place, words in enumerate(first):
+        cells = words if place == 0 else (cells[:, None, :] & words).reshape(-1, n_words)
+    totals = np.bitwise_count(cells).sum(axis=1, dtype=np.int64) if first else np.array([n_records])
+    step = max(1, _WORDS_AT_ONCE // max(1, n_words * max(1, len(cells)) * max(len(words) for words in lasts)))
+    tables: list[np.ndarray] = []
+    for start in range(0, len(lasts), step):
+        some = lasts[start : start + step]
+        rest = np.concatenate([words[1:] for words in some])
+        both = cells[:, None, :] & rest if first else rest[None]
+        counted = np.bitwise_count(both).sum(axis=2, dtype=np.int64)
+        ends = np.cumsum([len(words) - 1 for words in some])
+        parts = np.split(counted, ends[:-1], axis=1)
+        tables += [np.concatenate([(totals - part.sum(axis=1))[:, None], part], axis=1) for part in parts]
+    return tables
 
 
 def _count_on_device(codes: np.ndarray, shape: tuple[int, ...], columns: Sequence[int]) -> np.ndarray:

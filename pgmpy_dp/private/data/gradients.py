@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = ["ClippingGrid", "bounded_sum", "clipped_sum", "exact_difference", "record_count", "sampled_gradient_sum"]
@@ -93,7 +94,9 @@ class ClippingGrid:
         return np.rint(np.clip(np.nan_to_num(marginals), 0.0, 1.0) * top).astype(np.int64)
 
 
-def clipped_sum(cells: np.ndarray, marginals: np.ndarray, grid: ClippingGrid) -> np.ndarray:
+def clipped_sum(
+    cells: np.ndarray, marginals: np.ndarray, grid: ClippingGrid, shares: np.ndarray | None = None, parts: int = 1
+) -> np.ndarray:
     """Sum over records of their clipped gradients, in units of ``grid.unit``.
 
     Parameters
@@ -103,6 +106,10 @@ def clipped_sum(cells: np.ndarray, marginals: np.ndarray, grid: ClippingGrid) ->
     marginals : ndarray of int64, shape (n_cells,)
         As :meth:`ClippingGrid.rounded_marginals` returns them.
     grid : ClippingGrid
+    shares : ndarray of int64, shape (n,), optional
+        For how much each record counts, in 1/2**20, at most 1 for all records of a unit.
+    parts : int, default 1
+        The sum is in units of ``grid.unit/parts``. At most 2**10.
 
     Returns
     -------
@@ -116,13 +123,17 @@ def clipped_sum(cells: np.ndarray, marginals: np.ndarray, grid: ClippingGrid) ->
     Q), 4**10)))``, whose square root is of an integer below 2**53 and so exact after flooring. Its contribution ``k
     G(x)`` is the clipped gradient on the grid with c(x) rounded toward zero, a multiple of the gradient of norm at most
     ``bound``. The weight depends on the record and on public numbers alone, so adding or removing a record moves the
-    exact sum by one such vector. The last step clamps each cell to +-2**62, which moves no two sums further apart.
+    exact sum by one such vector. With shares w/2**20 a record's weight is ``floor(k w parts/2**20)``, so that its
+    vector has norm at most ``w/2**20`` of ``parts bound``, and those of a unit together at most that. The last step
+    clamps each cell to +-2**62, which moves no two sums further apart.
     """
     top = 1 << grid.marginal_bits
     own = marginals[cells].sum(axis=1)
     squared = np.maximum(grid.n_tables * top * top - 2 * top * own + int(marginals @ marginals), 1)
     weights = np.floor(np.sqrt(np.minimum(grid.bound**2 // squared, 1 << 2 * _WEIGHT_BITS)))
-    # Sums of integers below 2**10: exact in double precision up to 2**43 records.
+    if shares is not None:
+        weights = (weights.astype(np.int64) * shares * parts // GRID).astype(np.float64)
+    # Sums of integers up to 2**20: exact in double precision up to 2**33 records.
     spread = np.repeat(weights, cells.shape[1])
     counts = np.bincount(cells.ravel(), weights=spread, minlength=marginals.size).astype(np.int64)
     total = int(weights.sum())
@@ -146,6 +157,7 @@ def sampled_gradient_sum(
     grid: ClippingGrid,
     sample: Callable[[np.ndarray], np.ndarray],
     rows: int = 1,
+    parts: int = 1,
 ) -> Sensitive:
     """Clipped gradient sum over a Poisson sample of the records, with its sensitivities given the other coins.
 
@@ -161,7 +173,9 @@ def sampled_gradient_sum(
         From codes of all records, shape (n, p), to the positions of those that take part, by a coin of each unit's own
         (:func:`~pgmpy_dp.private.noise.subsampling.poisson_sample`): of each record's where it is a unit.
     rows : int, default 1
-        m: a unit has at most so many records.
+        m: a unit has at most so many records. 1 where they count by shares, which together are a record.
+    parts : int, default 1
+        Of units that count by shares: the sum is in units of ``grid.unit/parts``, and moves `parts` times as far.
 
     Returns
     -------
@@ -180,8 +194,9 @@ def sampled_gradient_sum(
             f"the grid is for {grid.n_tables} tables of {grid.n_cells} cells, marginals have the shape "
             f"{np.shape(marginals)}, and the scopes give {len(scopes)} tables of {n_cells} cells"
         )
-    codes = table._codes
-    codes = codes[sample(codes)]
+    codes, shares = shared_codes(table)
+    chosen = sample(codes)
+    codes, shares = codes[chosen], None if shares is None else shares[chosen]
     cells = np.zeros((len(codes), len(scopes)), dtype=np.int64)
     start = 0
     for c, scope in enumerate(scopes):
@@ -190,8 +205,8 @@ def sampled_gradient_sum(
             cells[:, c] += codes[:, position[name]]
         cells[:, c] += start
         start += math.prod(schema.cardinality(name) for name in scope)
-    value = clipped_sum(cells, grid.rounded_marginals(marginals), grid)
-    return bounded_sum(value, table.adjacency, rows * grid.bound)
+    value = clipped_sum(cells, grid.rounded_marginals(marginals), grid, shares, parts)
+    return bounded_sum(value, table.adjacency, rows * parts * grid.bound)
 
 
 def bounded_sum(value: np.ndarray, adjacency: Adjacency, bound: int) -> Sensitive:
@@ -203,13 +218,15 @@ def bounded_sum(value: np.ndarray, adjacency: Adjacency, bound: int) -> Sensitiv
     return Sensitive(value, adjacency, (math.isqrt(value.size) + 1) * l2, l2, l2)
 
 
-def record_count(table: PrivateTable, rows: int = 1) -> Sensitive:
+def record_count(table: PrivateTable, rows: int = 1, grid: int = 1) -> Sensitive:
     """The number of records inside the schema; a replaced record can enter or leave it, so it moves by at most 1.
 
-    By `rows` between tables that differ in a unit of so many records.
+    By `rows` between tables that differ in a unit of so many records. Of units that count by shares, in 1/`grid`.
 
     ValueError under ``replace_one`` where the number of all records is public.
     """
     if changed_records(table.adjacency) != 1 and table.n_records is not None:
         raise ValueError(f"adjacency={str(table.adjacency)!r} has a public number of records; use table.n_records")
-    return Sensitive(np.array([len(table._codes)], dtype=np.int64), table.adjacency, *[float(rows)] * 3)
+    codes, shares = shared_codes(table, grid)
+    number = len(codes) if shares is None else int(shares.sum())
+    return Sensitive(np.array([number], dtype=np.int64), table.adjacency, *[float(rows * grid)] * 3)

@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import count, weighted_sum
 from pgmpy_dp.private.noise.additive import root_up, round_up
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -180,7 +180,12 @@ def pair_sensitivity(
 
 
 def interaction_sums(
-    codes: np.ndarray, units: InteractionUnits, adjacency: Adjacency, of: Pairs | None = None
+    codes: np.ndarray,
+    units: InteractionUnits,
+    adjacency: Adjacency,
+    of: Pairs | None = None,
+    weights: np.ndarray | None = None,
+    grid: int = 1,
 ) -> tuple[Sensitive, Sensitive, Sensitive]:
     """Sums of u_i and of u_i u_j^T over records, and their number.
 
@@ -192,6 +197,11 @@ def interaction_sums(
     adjacency : Adjacency
     of : tuple of (i, j), i < j, optional
         A public family of pairs in lexicographic order. Default: all pairs.
+    weights : ndarray of integers, shape (n,), optional
+        For how much each record counts, in 1/`grid`, at most `grid` for all records of a unit.
+    grid : int, default 1
+        Sums are in units of 1/`grid`, with `grid` times the sensitivities of whole records
+        (:func:`~pgmpy_dp.private.data.table.share_grid`).
 
     Returns
     -------
@@ -209,6 +219,18 @@ def interaction_sums(
     >>> fields.value.tolist(), pairs.value.tolist(), pairs.l2
     ([-1, 1, -3, 3], [1, -1, -1, 1], 2.0...)
     """
+    cells = sum(units.cardinalities)
+    flat = weighted_sum(lambda some: _sums(some, units, of), codes, weights)
+    norms = field_sensitivity(units, adjacency), pair_sensitivity(units, adjacency, of), (1.0, 1.0, 1.0)
+    fields, pairs, records = (
+        Sensitive(value, adjacency, *(grid * norm for norm in own))
+        for value, own in zip((flat[:cells], flat[cells:-1], flat[-1:]), norms, strict=True)
+    )
+    return fields, pairs, records
+
+
+def _sums(codes: np.ndarray, units: InteractionUnits, of: Pairs | None) -> np.ndarray:
+    """Of fields, then of pairs, then the number of the records, in one array."""
     sizes, c = units.cardinalities, units.multipliers
     n = len(codes)
     single = [np.bincount(codes[:, j], minlength=k).astype(np.int64, copy=False) for j, k in enumerate(sizes)]
@@ -220,11 +242,7 @@ def interaction_sums(
         # k_i k_j N(a, b) - k_i N(a) - k_j N(b) + n
         expected = (centred[i] + n)[:, None] + centred[j]
         parts.append((c[i] * c[j] * (sizes[i] * sizes[j] * table - expected)).ravel())
-    return (
-        Sensitive(fields, adjacency, *field_sensitivity(units, adjacency)),
-        Sensitive(np.concatenate(parts), adjacency, *pair_sensitivity(units, adjacency, of)),
-        Sensitive(np.array([n], dtype=np.int64), adjacency, 1.0, 1.0, 1.0),
-    )
+    return np.concatenate([fields, *parts, np.array([n], dtype=np.int64)])
 
 
 def pair_counts(codes: np.ndarray, cardinalities: Sequence[int], of: Pairs | None = None) -> list[np.ndarray]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["misfit_scores"]
+__all__ = ["joined_misfit_scores", "misfit_scores"]
 
 _LARGEST = 1 << 60  # sums of absolute differences and offsets stay within 64 bits
 _WHOLE = 1 << 10  # parts of the largest weight
@@ -62,24 +61,52 @@ def misfit_scores(
     shapes = [(table.value.shape, np.shape(m)) for table, m in zip(tables, expected, strict=True)]
     if any(own != other for own, other in shapes):  # one of more cells would count a table several times
         raise ValueError(f"expected tables have the shapes {[b for _, b in shapes]}, not {[a for a, _ in shapes]}")
-    parts = _parts(weights, len(tables))
-    ends = np.cumsum([table.value.size for table in tables])
-    limit = _LARGEST // int(max(table.value.size for table in tables))
-    # All tables in one array: there may be thousands of small ones.
-    public = np.nan_to_num(np.concatenate([np.ravel(m) for m in expected]).astype(np.float64), nan=0.0)
+    norms = [max(getattr(table, norm) for table in tables) for norm in ("l1", "l2", "linf")]
+    joined = Sensitive(np.concatenate([table.value.ravel() for table in tables]), tables[0].adjacency, *norms)
+    sizes = np.array([table.value.size for table in tables])
+    return joined_misfit_scores(joined, sizes, np.concatenate([np.ravel(m) for m in expected]), offsets, weights)
+
+
+def joined_misfit_scores(
+    tables: Sensitive,
+    sizes: np.ndarray,
+    expected: np.ndarray,
+    offsets: Sequence[float] | np.ndarray | None = None,
+    weights: Sequence[float] | np.ndarray | None = None,
+) -> Sensitive:
+    """The same of tables that follow one another in one vector: there may be hundreds of thousands.
+
+    Parameters
+    ----------
+    tables : Sensitive
+        The vector, with the largest l1 sensitivity of one table.
+    sizes : ndarray of int, shape (n_tables,)
+        Positive: cells of each.
+    expected : ndarray of float64, shape (sum of sizes,)
+    offsets, weights
+        As :func:`misfit_scores`.
+
+    Returns
+    -------
+    Sensitive
+    """
+    if tables.value.shape != expected.shape or tables.value.shape != (int(sizes.sum()),) or sizes.min() < 1:
+        raise ValueError(f"expected has {expected.shape} cells, the tables {tables.value.shape} and {sizes.sum()}")
+    parts = _parts(weights, len(sizes))
+    limit = _LARGEST // int(sizes.max())
+    public = np.nan_to_num(expected.astype(np.float64), nan=0.0)
     rounded = np.rint(np.clip(public, -limit, limit)).astype(np.int64)
-    exact = np.concatenate([table.value.ravel() for table in tables])
-    norms = np.add.reduceat(np.abs(exact - rounded), np.concatenate([[0], ends[:-1]]))
+    norms = np.add.reduceat(np.abs(tables.value - rounded), np.cumsum(sizes) - sizes)
     scores = (norms // _WHOLE) * parts + ((norms % _WHOLE) * parts) // _WHOLE
     if offsets is not None:
         weighted = np.asarray(offsets, dtype=np.float64) * (parts / _WHOLE)
         scores = scores - np.floor(np.clip(weighted, -_LARGEST, _LARGEST)).astype(np.int64)
-    l1, linf = math.fsum(table.l1 for table in tables), max(table.l1 for table in tables)
     # The l1 sensitivities are small whole numbers, whose sum is exact; it bounds the l2 norm too.
-    return Sensitive(scores, tables[0].adjacency, l1, l1, linf)
+    together = len(sizes) * tables.l1
+    return Sensitive(scores, tables.adjacency, together, together, tables.l1)
 
 
-def _parts(weights: Sequence[float] | None, count: int) -> np.ndarray:
+def _parts(weights: Sequence[float] | np.ndarray | None, count: int) -> np.ndarray:
     """Each weight in parts of the largest: whole numbers from 1 to 1024."""
     if weights is None:
         return np.full(count, _WHOLE)

@@ -25,6 +25,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.data.contingency import weighted_sum
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
@@ -200,7 +201,12 @@ def checked_family(family: int | Iterable[Sequence[int]], n_variables: int) -> i
 
 
 def parity_sums_and_count(
-    codes: np.ndarray, family: int | Subsets, adjacency: Adjacency, with_count: bool = False
+    codes: np.ndarray,
+    family: int | Subsets,
+    adjacency: Adjacency,
+    with_count: bool = False,
+    weights: np.ndarray | None = None,
+    grid: int = 1,
 ) -> Sensitive:
     """Parity sums as one statistic, the number of records last if `with_count`.
 
@@ -209,17 +215,24 @@ def parity_sums_and_count(
     codes : ndarray of 0 and 1, shape (n, p)
     family, adjacency, with_count
         As in :func:`parity_sensitivity`.
+    weights : ndarray of integers, shape (n,), optional
+        For how much each record counts, in 1/`grid`, at most `grid` for all records of a unit.
+    grid : int, default 1
 
     Returns
     -------
     Sensitive
         ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.models.field_scopes.field_scopes`, or of
-        the family.
+        the family; in units of 1/`grid`, with `grid` times the sensitivities of whole records
+        (:func:`~pgmpy_dp.private.data.table.share_grid`).
     """
-    sums = parity_sums(codes, family) if isinstance(family, int) else family_sums(codes, family)
-    if with_count:
-        sums = np.append(sums, np.int64(len(codes)))
-    return Sensitive(sums, adjacency, *parity_sensitivity(codes.shape[1], family, adjacency, with_count))
+
+    def sums(some: np.ndarray) -> np.ndarray:
+        found = parity_sums(some, family) if isinstance(family, int) else family_sums(some, family)
+        return np.append(found, np.int64(len(some))) if with_count else found
+
+    norms = parity_sensitivity(codes.shape[1], family, adjacency, with_count)
+    return Sensitive(weighted_sum(sums, codes, weights), adjacency, *(grid * norm for norm in norms))
 
 
 def parity_misfits(exact: Sensitive, expected: np.ndarray, *, signed: bool) -> Sensitive:

@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -140,19 +141,31 @@ def _table(bits: int | None) -> np.ndarray:
     return table
 
 
-def distinct(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Records as rows and how often each occurs (at most 2**12 times; a row may repeat), where that may save work."""
+def distinct(codes: np.ndarray, shares: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Records as rows and how often each occurs (at most 2**12 times; a row may repeat), where that may save work.
+
+    Of records that count by shares those are one row that have the same share, which is the third result.
+    """
     if codes.shape[1] > 20 or not len(codes):
-        return codes, np.ones(len(codes))
+        return codes, np.ones(len(codes)), shares
+    if shares is not None:
+        both, counts, _ = distinct(np.column_stack([codes.astype(np.int64), shares]))
+        return both[:, :-1].astype(codes.dtype), counts, both[:, -1]
     rows, counts = np.unique(codes, axis=0, return_counts=True)
     parts = -(-counts // _CHUNK)
     rows, left = np.repeat(rows, parts, axis=0), np.repeat(counts, parts)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(parts) - parts, parts)
-    return rows, np.minimum(left - place * _CHUNK, _CHUNK).astype(np.float64)
+    return rows, np.minimum(left - place * _CHUNK, _CHUNK).astype(np.float64), None
 
 
 def gradient_sum(
-    codes: np.ndarray, counts: np.ndarray, theta: np.ndarray, grid: ResidualGrid, adjacency: Adjacency
+    codes: np.ndarray,
+    counts: np.ndarray,
+    theta: np.ndarray,
+    grid: ResidualGrid,
+    adjacency: Adjacency,
+    shares: np.ndarray | None = None,
+    parts: int = 1,
 ) -> Sensitive:
     """Sum over records of their clipped gradients, in units of ``grid.unit``, with its sensitivities.
 
@@ -165,6 +178,11 @@ def gradient_sum(
         Public parameters.
     grid : ResidualGrid
     adjacency : Adjacency
+    shares : ndarray of int64, shape (n,), optional
+        For how much a record of each row counts, in 1/2**20, at most 1 for all records of a unit.
+    parts : int, default 1
+        A power of two of at most 2**8: with shares the sum is in units of ``grid.unit/parts``, and moves `parts` times
+        as far as is said here.
 
     Returns
     -------
@@ -182,6 +200,10 @@ def gradient_sum(
     exact arithmetic: how residuals were rounded does not matter, since Q is made of the rounded ones. Sums of at most
     ``grid.rows_at_once`` records at a time are exact in double precision, in any order; these are added as 64-bit
     integers, which hold the sum of any number of records below 2**32.
+
+    With shares w/2**20 the weight is ``floor(k w parts/2**20)``, so that a record's contribution has norm at most
+    ``w/2**20`` of ``parts bound``, and those of a unit together at most that. It is taken in two pieces, multiples of
+    `parts` and what is left, each of at most 2**8: sums of either are as exact as before.
     """
     design = grid.design
     placed = design.coefficients(grid.rounded_parameters(theta))
@@ -189,10 +211,16 @@ def gradient_sum(
     for start, stop in _chunks(counts, grid.rows_at_once):
         features = _features(codes[start:stop], design)
         residuals = _residuals(codes[start:stop], features @ placed, grid)
-        weighted = residuals * (_weights(codes[start:stop], residuals, grid) * counts[start:stop])[:, None]
-        total += (features.T @ weighted).astype(np.int64)
+        weights = _weights(codes[start:stop], residuals, grid)
+        pieces = [(1, weights)]
+        if shares is not None:
+            exact = weights.astype(np.int64) * shares[start:stop] * parts // GRID
+            pieces = [(parts, (exact // parts).astype(float)), (1, (exact % parts).astype(float))]
+        for unit, piece in pieces:
+            weighted = residuals * (piece * counts[start:stop])[:, None]
+            total += unit * (features.T @ weighted).astype(np.int64)
     value = design.gathered(total)
-    l2 = float(changed_records(adjacency) * grid.bound)
+    l2 = float(changed_records(adjacency) * parts * grid.bound)
     return Sensitive(value, adjacency, (math.isqrt(max(design.n_parameters, 1)) + 1) * l2, l2, l2)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from pgmpy_dp.private.data.blocks import covering_blocks, marginal
 from pgmpy_dp.private.data.coding import OutsideCounted
-from pgmpy_dp.private.data.contingency import add_counts, count
+from pgmpy_dp.private.data.contingency import add_counts, count_all
 from pgmpy_dp.private.data.frame import encoded_columns, key_counts, positions_of
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
@@ -132,7 +132,7 @@ class PushedRecords:
         """
         cardinalities = list(self._schema.cardinalities.values())
         if self._codes is not None or self._source.keeps_codes:
-            return [count(self.codes(), cardinalities, scope) for scope in scopes]
+            return count_all(self.codes(), cardinalities, scopes)
         missing = [tuple(scope) for scope in scopes if self._block_of(scope) is None]
         blocks = covering_blocks(missing, cardinalities, self._source.largest_block)
         if sum(math.prod(table.shape) for table in self._counted.values()) > _CELLS_KEPT:
@@ -205,7 +205,7 @@ class _Merged(PushedRecords):
         fine = list(self._fine._schema.cardinalities.values())
         if self._source.keeps_codes or any(math.prod(fine[j] for j in scope) > _CELLS_KEPT for scope in scopes):
             cardinalities = list(self._schema.cardinalities.values())
-            return [count(self.codes(), cardinalities, scope) for scope in scopes]
+            return count_all(self.codes(), cardinalities, scopes)
         tables = []
         for start in range(0, len(scopes), _BLOCKS_AT_ONCE):
             some = scopes[start : start + _BLOCKS_AT_ONCE]

@@ -16,7 +16,8 @@ partial sum of residuals times features, in any order, is an integer of at most 
 which single precision holds exactly; fused multiply-adds are exact too. (This asks the matrix product to add up
 products of entries, in whatever order. Fast products of the kind of Strassen's do not, and no BLAS uses one by
 default.) Blocks are added up in 64-bit integers. Repeated records are weighted by their number in double precision,
-exact below 2**53 / 2**12 = 2**41 records.
+exact below 2**53 / 2**12 = 2**41 records. Records that count by shares are weighted by these, 2**16 for a whole one,
+in rows of at most 2**25: in blocks of 2**16 rows sums are below 2**53 again.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ RESIDUAL_UNIT = 1 << 12
 _BLOCK = 1 << 12
 _BLOCK_BYTES = 1 << 26  # of a block's features and residuals, for models with very many of them
 _DISTINCT_LIMIT = 1 << 20  # joint states up to which repeated records are counted first
+_WEIGHT_OF_ROW = 1 << 25
 _THREADS = min(4, os.cpu_count() or 1)
 
 
@@ -267,6 +269,8 @@ class GradientSums:
     adjacency : Adjacency
     reach : int
         Bound on the sum of the absolute steps of any regression.
+    weights : ndarray of int64, shape (n,), optional
+        For how much each record counts, at most 2**16; sums are in these units too.
 
     Notes
     -----
@@ -276,8 +280,15 @@ class GradientSums:
     (``pgmpy.config.set_backend("torch")``), on a GPU if that is its device, returns the same integers.
     """
 
-    def __init__(self, codes: np.ndarray, layout: Regressions, adjacency: Adjacency, reach: int) -> None:
-        codes, repeats = _distinct(codes, layout.cardinalities)
+    def __init__(
+        self,
+        codes: np.ndarray,
+        layout: Regressions,
+        adjacency: Adjacency,
+        reach: int,
+        weights: np.ndarray | None = None,
+    ) -> None:
+        codes, repeats = _distinct(codes, layout.cardinalities, weights)
         self._layout, self._adjacency, self.reach = layout, adjacency, reach
         start = _initial_logits(codes, layout, reach)
         features = partial(_features_of_block, codes, layout)
@@ -307,7 +318,7 @@ class GradientSums:
         Sensitive
             Sums in units of 1/RESIDUAL_UNIT, shape (n_regressions, q), 0 where a regression lacks the feature. No
             coordinate moves by more than RESIDUAL_UNIT for each changed record; :func:`selection_weight` is sharper
-            about how many do.
+            about how many do. With weights of sum at most g for a unit: by g times as much.
         """
         sums = self._engine.after(rows, steps, table)
         columns = self._layout.columns
@@ -361,14 +372,22 @@ def _features_of_block(codes: np.ndarray, layout: Regressions, start: int, end: 
     return feature_rows(codes[start:end], layout)
 
 
-def _distinct(codes: np.ndarray, cardinalities: Sequence[int]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Distinct records and how often each occurs, where that may pay; else all records, and None."""
+def _distinct(
+    codes: np.ndarray, cardinalities: Sequence[int], weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Distinct records and how often each occurs, or their weight, where that may pay; else all records."""
     if len(cardinalities) > 20 or math.prod(cardinalities) > _DISTINCT_LIMIT:
-        return np.asfortranarray(codes), None
-    table = count(codes, cardinalities, range(len(cardinalities)))
+        return np.asfortranarray(codes), None if weights is None else weights.astype(np.float64)
+    table = count(codes, cardinalities, range(len(cardinalities)), weights)
     cells = np.flatnonzero(table)
     distinct = np.stack(np.unravel_index(cells, table.shape)).astype(codes.dtype)
-    return distinct.T, table.ravel()[cells].astype(np.float64)
+    repeats = table.ravel()[cells]
+    if weights is not None:
+        pieces = -(-repeats // _WEIGHT_OF_ROW)
+        place = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        distinct, left = np.repeat(distinct, pieces, axis=1), np.repeat(repeats, pieces)
+        repeats = np.minimum(left - place * _WEIGHT_OF_ROW, _WEIGHT_OF_ROW)
+    return distinct.T, repeats.astype(np.float64)
 
 
 def _initial_logits(codes: np.ndarray, layout: Regressions, reach: int) -> np.ndarray:

@@ -54,7 +54,7 @@ class TorchSums:
         """As ``_BlockSums.after``."""
         moved, moves = self._on_device(rows), self._on_device(steps).to(self._logits.dtype)[:, None]
         residual = self._on_device(table).double()
-        total = 0.0
+        total = 0  # of integers: a block's sum is exact in double precision, that of all perhaps not
         for k, (start, end) in enumerate(self._blocks()):
             kept = self._kept
             features = self._on_device(self._feature_rows(start, end)) if kept is None else kept[k]
@@ -63,5 +63,5 @@ class TorchSums:
             residuals = residual[logits.long()]
             if self._repeats is not None:
                 residuals *= self._repeats[start:end]
-            total = total + residuals @ features.double().T
-        return total.cpu().numpy().astype(np.int64)  # type: ignore[attr-defined]  # a tensor after the first block
+            total = total + (residuals @ features.double().T).long()
+        return total.cpu().numpy()  # type: ignore[attr-defined]  # a tensor after the first block

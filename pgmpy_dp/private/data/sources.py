@@ -69,8 +69,8 @@ def _open_files(data: Any) -> Source:
             raise ValueError(f"data={data!r}: a Parquet file has no delimiter, encoding or signs; pass its path alone")
         if not _is_installed("pyarrow"):
             raise ModuleNotFoundError(
-                f"data={data!r}: Parquet files need pyarrow: pip install pyarrow (or 'pgmpy_dp[duckdb]', which is "
-                "faster), or convert the file to CSV"
+                f"data={data!r}: Parquet files need pyarrow: pip install pyarrow duckdb (with DuckDB "
+                "they are read faster), or convert the file to CSV"
             )
     files = [name for part in parts for name in _matching(part)]
     kinds = {_kind(name, written) for name in files}

@@ -18,12 +18,13 @@ from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count, require_data_and_budget
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
 from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
 __all__ = [
-    *("PrivateTable", "contingency_tables", "matched_records", "require_rows", "require_table_and_budget"),
-    *("share_grid", "table_codes", "table_units"),
+    *("PrivateTable", "contingency_tables", "matched_records", "require_table_and_budget"),
+    *("share_grid", "shared_codes", "table_units"),
 ]
 
 SHARES = "shares"
@@ -65,7 +66,7 @@ class PrivateTable(PrivateData):
     rows_per_unit : int or "shares", default 1
         How much of a unit with several records counts. At most so many of them, m, drawn at random once for this
         table: noise is that of single records for epsilon/m, or rho/m**2. Or "shares": each of its k records counts
-        1/k, which tables of counts can do and what needs records cannot; noise is that of single records.
+        1/k; noise is that of single records.
     random_state : int, optional
         For tests and benchmarks: which records of a unit are drawn is repeatable. The guarantee does not rest on it.
 
@@ -178,7 +179,8 @@ class PrivateTable(PrivateData):
 
     @property
     def _codes(self) -> np.ndarray:
-        require_rows(self)
+        if self._rows_per_unit == SHARES:  # whoever asks does not know that they count in part
+            raise RuntimeError("records that count by shares were taken for whole ones")
         return self._records if isinstance(self._records, np.ndarray) else self._records.codes()
 
     @property
@@ -228,9 +230,7 @@ class PrivateTable(PrivateData):
         )
 
 
-def require_table_and_budget(
-    table: Any, budget: Any, example: str = "a Budget, e.g. Budget(epsilon=1.0)", *, by_shares: bool = False
-) -> Budget:
+def require_table_and_budget(table: Any, budget: Any, example: str = "a Budget, e.g. Budget(epsilon=1.0)") -> Budget:
     """The budget, as those see it who ask about records: of units of several with the number of these.
 
     Parameters
@@ -238,30 +238,15 @@ def require_table_and_budget(
     table, budget : object
     example : str
         What the message tells to pass as the budget.
-    by_shares : bool, default False
-        Whether a table whose units count by shares will do.
 
     Raises
     ------
     TypeError
         For a table or a budget that is none.
-    ValueError
-        For units that count by shares.
     """
     require_data_and_budget(table, PrivateTable, budget, name="table", example=example)
-    if not by_shares:
-        require_rows(table)
     rows = table._rows_of_unit
     return budget if rows == 1 else UnitBudget(budget.epsilon, budget.delta, budget.rho, rows)
-
-
-def require_rows(table: PrivateTable) -> None:
-    """ValueError for a table whose units count by shares, of which there are tables of counts and nothing else."""
-    if table._rows_per_unit == SHARES:
-        raise ValueError(
-            f"rows_per_unit={SHARES!r} is for tables of counts, and what is asked here needs records; pass the number "
-            "of records of a unit that count, e.g. rows_per_unit=1"
-        )
 
 
 def _checked_rows(rows: Any, unit: Hashable, schema: Schema) -> int | str:
@@ -282,7 +267,9 @@ def _checked_rows(rows: Any, unit: Hashable, schema: Schema) -> int | str:
     return int(rows)
 
 
-def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]) -> list[Sensitive]:
+def contingency_tables(
+    table: PrivateTable, scopes: Sequence[Sequence[Hashable]], grid: int | None = None
+) -> list[Sensitive]:
     """Exact tables of counts with their sensitivities, one per scope, for learners inside the boundary.
 
     Each is on its own scale of sensitivity (:func:`~pgmpy_dp.private.data.contingency.table_sensitivity`). Released
@@ -295,21 +282,46 @@ def contingency_tables(table: PrivateTable, scopes: Sequence[Sequence[Hashable]]
     cardinalities = [table._schema.cardinality(name) for name in table._schema.variables]
     columns = [[position[v] for v in scope] for scope in scopes]
     records = table._records
+    grid = share_grid(table) if grid is None else grid
     if isinstance(records, np.ndarray):
         counts = count_all(records, cardinalities, columns)
+    elif isinstance(records, UnitRecords):
+        counts = records.counts(columns, grid)
     else:
         counts = records.counts(columns)
-    grid = share_grid(table)
     norms = [grid * norm for norm in table_sensitivity(table._adjacency)]
     return [Sensitive(table_counts, table._adjacency, *norms) for table_counts in counts]
 
 
-def share_grid(table: PrivateTable) -> int:
-    """In how many parts the records of a unit count in exact statistics; 1 where each of them counts in full."""
-    return GRID if table._rows_per_unit == SHARES else 1
+def share_grid(table: PrivateTable, scale: float = 1.0, most: int = GRID) -> int:
+    """In how many parts the records of a unit count in exact statistics; 1 where each of them counts in full.
+
+    Parameters
+    ----------
+    table : PrivateTable
+    scale : float
+        Of the noise that follows, public, in whole records. Where it is beyond 2**28 parts are larger, so that noise in
+        parts is one that can be drawn: what their rounding takes from a record is nothing beside it.
+    most : int
+        A power of two of at most 2**20: no more parts are wanted.
+
+    Notes
+    -----
+    Privacy: a unit's k records have weights of floor(g/k), g the grid, whole numbers of sum at most g. Let f(x) be what
+    a record adds to a sum, an integer vector of any kind, 0 for what is outside the schema. A unit adds ``sum_x w_x
+    f(x)``, g times a mean of some f(x) and of 0. So what two units' sums differ by is g times a mean of differences
+    f(x) - f(y), x and y each a record or none: take x and y at random, by their weights. Hence in every norm, and in
+    every convex function of the difference, sums in parts of 1/g move by at most g times what one record added, removed
+    or in the place of another, one of the two perhaps outside the schema, moves them by.
+    """
+    if table._rows_per_unit != SHARES:
+        return 1
+    while most > 1 and most * scale > LARGEST_SCALE:
+        most //= 2
+    return most
 
 
-def matched_records(table: PrivateTable) -> Sensitive:
+def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
     """How many records match the schema: all of them, those in all columns, and those in each column.
 
     The value has shape (2 + n_variables,). The first entry, the number of records, is left out where it is public:
@@ -321,16 +333,25 @@ def matched_records(table: PrivateTable) -> Sensitive:
 
     Of records of a part, which were dropped before it was drawn, this cannot be asked.
     """
-    value = table._matched if isinstance(table._records, np.ndarray) else table._records.matched()
+    grid = share_grid(table) if grid is None else grid
+    if isinstance(table._records, UnitRecords):
+        value = table._records.matched(grid)
+    else:
+        value = table._matched if isinstance(table._records, np.ndarray) else table._records.matched()
     assert value is not None  # the operator refuses parts
     value = value if table._n_records is None else value[1:]
-    norms = [share_grid(table) * norm for norm in match_sensitivity(len(value))]
+    norms = [grid * norm for norm in match_sensitivity(len(value))]
     return Sensitive(value, table._adjacency, *norms)
 
 
-def table_codes(table: PrivateTable) -> np.ndarray:
-    """Codes of all kept records, shape (n, p), for learners inside the boundary; not to be written to."""
-    return table._codes
+def shared_codes(table: PrivateTable, grid: int = GRID) -> tuple[np.ndarray, np.ndarray | None]:
+    """Codes of all kept records, and for how much each counts in 1/`grid`; None where each of them counts 1.
+
+    Codes have shape (n, p). For learners inside the boundary; not to be written to.
+    """
+    if isinstance(table._records, UnitRecords):
+        return table._records.codes(), table._records.weights(grid)
+    return table._codes, None
 
 
 def table_units(table: PrivateTable) -> tuple[Callable[[], np.ndarray], int, np.ndarray | slice]:

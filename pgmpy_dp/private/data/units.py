@@ -6,7 +6,8 @@ two, :mod:`pgmpy_dp.private.data.contributions`).
 ``at most m records``
     m of a unit's records are drawn at random and count in full, all of them where there are no more.
 ``shares``
-    Each of a unit's k records counts ``floor(G/k)`` in units of ``1/G``, G = 2**20: together at most 1.
+    Each of a unit's k records counts ``floor(G/k)`` in units of ``1/G``, G = 2**20: together at most 1. In units of
+    ``1/g``, g another power of two below it, that is ``floor(g/k)``, which is ``floor(floor(G/k) g/G)``.
 
 Privacy
 -------
@@ -30,7 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pgmpy_dp.private.data.coding import DROPPED
-from pgmpy_dp.private.data.contingency import count
+from pgmpy_dp.private.data.contingency import count_all
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
 from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells, undeclared
 from pgmpy_dp.private.data.pushdown import merged_codes
@@ -76,7 +77,7 @@ class _Rows:
     owner: np.ndarray  # of each of them
     weights: np.ndarray | None  # in 1/GRID, where units count by shares
     n_units: int
-    matched: np.ndarray | None
+    matched: tuple[np.ndarray, np.ndarray] | None  # weights that there are, and the counts of records of each
 
 
 class UnitRecords:
@@ -114,21 +115,31 @@ class UnitRecords:
         """Codes of the records inside the schema, as :func:`~pgmpy_dp.private.data.frame.encode` has them."""
         return self.rows().codes
 
-    def counts(self, scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """Exact tables of counts, one per scope of positions in the schema; of shares in units of 1/GRID."""
-        cardinalities, rows = list(self._schema.cardinalities.values()), self.rows()
-        return [count(rows.codes, cardinalities, scope, rows.weights) for scope in scopes]
+    def weights(self, grid: int = GRID) -> np.ndarray | None:
+        """For how much each record counts, in 1/`grid`, a power of two of at most GRID; None where each counts 1."""
+        weights = self.rows().weights
+        return None if weights is None else weights // (GRID // grid)
 
-    def matched(self) -> np.ndarray | None:
+    def counts(self, scopes: Sequence[Sequence[int]], grid: int = GRID) -> list[np.ndarray]:
+        """Exact tables of counts, one per scope of positions in the schema; of shares in units of 1/`grid`."""
+        cardinalities, weights = list(self._schema.cardinalities.values()), self.weights(grid)
+        return count_all(self.codes(), cardinalities, scopes, weights)
+
+    def matched(self, grid: int = GRID) -> np.ndarray | None:
         """As :func:`~pgmpy_dp.private.data.frame.encode_and_match`, of the records that count; None for a part."""
-        return self.rows().matched
+        rows = self.rows()
+        if rows.matched is None:
+            return None
+        weights, counts = rows.matched
+        return (weights if rows.weights is None else weights // (GRID // grid)) @ counts
 
     def part(self, chosen: np.ndarray) -> UnitRecords:
         """Those of some units; `chosen` says for each whether it is one of them."""
         rows = self.rows()
         numbers = np.cumsum(chosen) - 1
         kept = chosen[rows.owner]
-        found = _Rows(rows.codes[kept], numbers[rows.owner[kept]], None, int(chosen.sum()), None)
+        weights = None if rows.weights is None else rows.weights[kept]
+        found = _Rows(rows.codes[kept], numbers[rows.owner[kept]], weights, int(chosen.sum()), None)
         return self._derived(self._schema, lambda: found, is_part=True)
 
     def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> UnitRecords:
@@ -153,9 +164,10 @@ class UnitRecords:
     def identities(self) -> np.ndarray:
         """16 bytes for each unit that say what its records are, whoever else is there; shape (n_units, 16)."""
         rows = self.rows()
+        what = rows.codes if rows.weights is None else np.column_stack([rows.codes, rows.weights])
         order = np.lexsort((*rows.codes.T, rows.owner))
         ends = np.searchsorted(rows.owner[order], np.arange(rows.n_units), side="right")
-        parts = np.split(np.ascontiguousarray(rows.codes[order]), ends[:-1]) if rows.n_units else []
+        parts = np.split(np.ascontiguousarray(what[order]), ends[:-1]) if rows.n_units else []
         digests = [hashlib.blake2b(part.tobytes(), digest_size=16).digest() for part in parts]
         return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16)
 
@@ -174,13 +186,16 @@ class UnitRecords:
         keep = np.logical_and.reduce(kept)
         declared = dict(zip(schema.variables, kept, strict=True))
         declared |= dict(zip(undeclared(schema), columns[len(schema) :], strict=True))
-        matched = [weights.sum(), weights @ keep, *(weights @ own for own in declared.values())]
+        sizes, size = np.unique(weights, return_inverse=True)
+        masks = [np.ones(len(size), dtype=bool), keep, *declared.values()]
+        found = [np.bincount(size[own.astype(bool)], minlength=len(sizes)) for own in masks]
+        matched = np.array(found, dtype=np.int64).T
         dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
         result = np.empty((int(keep.sum()), len(schema)), dtype, order="F")
         for j, column in enumerate(codes):
             result[:, j] = column[keep]
         shares = weights[keep] if most is None else None
-        return _Rows(result, owner[keep], shares, n_units, np.array(matched, dtype=np.int64))
+        return _Rows(result, owner[keep], shares, n_units, (sizes, matched))
 
 
 def _limited(

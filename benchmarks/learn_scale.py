@@ -1,0 +1,139 @@
+"""Time and memory of `learn` on binary columns: 16 to 1,000 of them, 100,000 records.
+
+The records are made up: a random tree of columns, half of which also depend on a second one together with the first.
+
+    python -m benchmarks.learn_scale --columns 16 50 100
+
+Each size runs in a process of its own, which measures its processor time and its largest memory. What does not end in
+the time that is given is listed as such. Results are appended to benchmarks/results/learn-scale.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+RESULTS = Path(__file__).parent / "results" / "learn-scale.md"
+HEAD = """# Time and memory of `learn` on many columns
+
+Binary columns, 100,000 made-up records, (epsilon, delta) = (1, 1e-9). `python -m benchmarks.learn_scale`; a process of
+one thread for each row. Processor time of the search (rounds, with their fits) and of the fit at the end; the largest
+memory of the process. Total variation of the model to the records, mean
+over pairs (of 1,000 columns, over 20,000 of them) and over 2,000 random triples.
+
+| columns | tables | fits | search | final fit | memory | pairs | triples | largest clique |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def made_up(p: int, n: int, seed: int) -> pd.DataFrame:
+    """Binary columns from a random tree, half of them with a triple interaction."""
+    rng = np.random.default_rng(seed)
+    x = np.zeros((n, p), dtype=np.int8)
+    x[:, 0] = rng.random(n) < 0.4
+    for i in range(1, p):
+        first, second = rng.integers(max(0, i - 20), i, 2)
+        one = 2.0 * x[:, first] - 1
+        field = rng.normal(-0.3, 0.6) + rng.normal(0, 1.6) * one
+        if rng.random() < 0.5:
+            field += rng.normal() * one * (2.0 * x[:, second] - 1)
+        x[:, i] = rng.random(n) < 1 / (1 + np.exp(-field))
+    return pd.DataFrame(x, columns=[f"v{i}" for i in range(p)])
+
+
+def measure(p: int, n: int, seed: int) -> dict:
+    """Learn once, and say what it took."""
+    from pgmpy_dp import Budget, PrivateTable
+    from pgmpy_dp.estimators import PrivateNetwork
+    from pgmpy_dp.models import network_estimate
+    from pgmpy_dp.models.cliques import Cliques
+    from pgmpy_dp.models.log_linear import LogLinearModel
+    from pgmpy_dp.models.scope_marginals import ScopeMarginals
+    from pgmpy_dp.plans import network
+
+    warnings.simplefilter("ignore")  # of seeded noise
+    frame = made_up(p, n, seed)
+    fits, states = [], {name: [0, 1] for name in frame}
+
+    def refit(*arguments):
+        made = network_estimate.estimate_network(*arguments)
+        fits.append(max(map(made.tree.tree.n_cells, made.tree.tree.cliques)))
+        return made
+
+    budget, start = Budget(epsilon=1.0, delta=1e-9), time.process_time()
+    table = PrivateTable(frame, states, ledger=budget)
+    release = network.run(table, network.NetworkSettings(random_state=seed), budget, None, refit)
+    searched = time.process_time() - start
+    found = {
+        "columns": p,
+        "tables": len(release.scopes) - p,
+        "fits": len(fits),
+        "search": searched,
+        "largest": fits[-1],
+    }
+    found["search_memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(json.dumps(found), file=sys.stderr, flush=True)
+    start = time.process_time()
+    model: LogLinearModel = PrivateNetwork().fit_release(release).model_.to_log_linear()
+    found["final"] = time.process_time() - start
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    rng, codes = np.random.default_rng(0), frame.to_numpy()
+    pairs = list(itertools.combinations(range(p), 2))
+    if len(pairs) > 20_000:
+        pairs = [pairs[k] for k in rng.choice(len(pairs), 20_000, replace=False)]
+    triples = [tuple(sorted(rng.choice(p, 3, replace=False).tolist())) for _ in range(2_000)]
+    names: Cliques = model.cliques
+    place = [frame.columns.get_loc(name) for name in names.variables]
+    for what, scopes in (("pairs", pairs), ("triples", triples)):
+        errors = []
+        for scope, own in zip(scopes, ScopeMarginals(names, model.theta).tables(scopes), strict=True):
+            cells = np.ravel_multi_index([codes[:, place[i]] for i in scope], own.shape)
+            errors.append(0.5 * np.abs(np.bincount(cells, minlength=own.size) / n - own.ravel()).sum())
+        found[what] = float(np.mean(errors))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--columns", type=int, nargs="+", default=[16, 50, 100, 500, 1000])
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds of wall clock for each size")
+    parser.add_argument("--one", action="store_true", help="measure one size in this process")
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(measure(given.columns[0], given.records, given.seed)))
+        return
+    if not RESULTS.exists():
+        RESULTS.write_text(HEAD)
+    for p in given.columns:
+        command = [sys.executable, "-m", "benchmarks.learn_scale", "--one", "--columns", str(p)]
+        command += ["--records", str(given.records), "--seed", str(given.seed)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=given.limit, check=True)
+        except subprocess.TimeoutExpired as late:
+            said = (late.stderr or b"").decode()
+            row = f"| {p} | not done in {given.limit:.0f} s of wall clock {said.strip()} |"
+        else:
+            got = json.loads(done.stdout)
+            row = (
+                f"| {p} | {got['tables']} | {got['fits']} | {got['search']:.1f} s | {got['final']:.1f} s | "
+                f"{got['memory']:.2f} GiB | {got['pairs']:.5f} | {got['triples']:.5f} | {got['largest']:,} cells |"
+            )
+        print(row, flush=True)
+        with RESULTS.open("a") as out:
+            out.write(row + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""How far a model may be from the population in tables that were not measured, learned from tables that were held back.
+
+A posterior of the parameters takes the graph for the truth. A model of selected tables leaves out interactions, so its
+other tables are wrong by more than noise. Some tables drawn at random, the *probes*, are measured and kept from the
+fit; how far they are from it says how far tables of their kind are.
+
+For a table T of shares m under the model, what is left out is taken as
+
+    e ~ Normal(0, tau^2 S),    S = D - D A' (A D A')^+ A D,    D = diag(m),
+
+with A the indicators of the margins that were measured: all of single variables, and those of larger sets within T. So
+e does not change what is known, and a missing interaction moves the cells of a table together. S is computed as
+``D^.5 (I - P) D^.5``, P the projector on the rows of ``A D^.5``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+__all__ = ["MOST_PROBE_CELLS", "Discrepancy", "Probe", "kind_of_table", "learn_discrepancy", "unmeasured_covariance"]
+
+Scope = tuple[int, ...]
+
+MOST_PROBE_CELLS = 1_000
+"""Cells of a probe: its covariance is a matrix of so many rows."""
+
+_GRID = np.concatenate([[0.0], np.geomspace(1e-4, 3.0, 120)])
+_PRIOR_SCALE = 0.1
+_TIED_PROBES = 16
+"""Probes from which triples with two or more measured pairs get a tau of their own."""
+
+_RANK = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A noisy table that a model which was fitted without it is compared with.
+
+    Attributes
+    ----------
+    scope : tuple of int
+        Positions of its variables.
+    shares : ndarray
+        The noisy table over the number of records, axes in the order of the scope.
+    noise_variance : ndarray
+        Of each share, of the same shape.
+    draws : ndarray of shape (n_draws, ...)
+        The table under draws of the model's posterior.
+    expected : ndarray
+        The table under the model itself.
+    """
+
+    scope: Scope
+    shares: np.ndarray
+    noise_variance: np.ndarray
+    draws: np.ndarray
+    expected: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Discrepancy:
+    """Posteriors of tau, on one grid, for each kind of table.
+
+    Attributes
+    ----------
+    measured : tuple of frozenset of int
+        Sets of two or more variables whose tables the model was fitted to.
+    weights : mapping of kind to ndarray of shape (121,)
+        Posterior probabilities of the values of the grid; kinds are those of :func:`kind_of_table`.
+    """
+
+    measured: tuple[frozenset[int], ...]
+    weights: Mapping[str, np.ndarray]
+
+    def half_widths(
+        self,
+        scope: Scope,
+        shares: Sequence[np.ndarray],
+        gradients: Sequence[np.ndarray],
+        variances: np.ndarray,
+        level: float,
+    ) -> np.ndarray:
+        """Half the widths of intervals for functions of a table's cells.
+
+        Parameters
+        ----------
+        scope : tuple of int
+            Positions of the table's variables.
+        shares : sequence of n ndarray
+            The table under the model. Axes may be coarser than the variables, differently for each function: cells
+            that a function does not tell apart can be added up.
+        gradients : sequence of n ndarray
+            Of each function, of the shape of its shares.
+        variances : ndarray of shape (n,)
+            Of each function under the posterior of the parameters.
+        level : float in (0, 1)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            c with ``sum_tau p(tau) P(|Normal(0, variance + tau^2 g'Sg)| <= c) = level``.
+        """
+        margins = measured_margins(scope, self.measured)
+        slopes = [gradient.ravel() for gradient in gradients]
+        spreads = [
+            slope @ unmeasured_covariance(table, margins) @ slope for slope, table in zip(slopes, shares, strict=True)
+        ]
+        kind = kind_of_table(scope, self.measured, self.weights)
+        return _half_widths(np.asarray(variances), np.maximum(spreads, 0.0), self.weights[kind], level)
+
+
+def measured_margins(scope: Scope, measured: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
+    """Axes of the margins of a table that were measured: all single ones, and what measured sets share with it."""
+    within = {frozenset(scope) & known for known in measured}
+    largest = [part for part in within if len(part) > 1 and not any(part < other for other in within)]
+    covered = set().union(*largest) if largest else set()
+    found = [tuple(sorted(scope.index(i) for i in part)) for part in largest]
+    return sorted(found) + [(axis,) for axis, i in enumerate(scope) if i not in covered]
+
+
+def kind_of_table(scope: Scope, measured: Iterable[frozenset[int]], kinds: Iterable[str]) -> str:
+    """Which tau is that of a table: "pair", "triple", or "tied" for two or more measured pairs, where there is one.
+
+    Larger tables have that of triples, which no probe vouches for.
+    """
+    if len(scope) <= 2:
+        return "pair"
+    pairs = sum(any(set(pair) <= known for known in measured) for pair in itertools.combinations(scope, 2))
+    return "tied" if pairs >= 2 and "tied" in kinds else "triple"
+
+
+def unmeasured_covariance(shares: np.ndarray, margins: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """S: the covariance, up to tau^2, of what is not known of a table whose margins are.
+
+    Parameters
+    ----------
+    shares : ndarray
+        The table, not negative.
+    margins : sequence of tuple of int
+        Axes of each known margin.
+
+    Returns
+    -------
+    ndarray of shape (cells, cells)
+
+    Examples
+    --------
+    >>> unmeasured_covariance(np.full((2, 2), 0.25), [(0,), (1,)]).round(4)
+    array([[ 0.0625, -0.0625, -0.0625,  0.0625],
+           [-0.0625,  0.0625,  0.0625, -0.0625],
+           [-0.0625,  0.0625,  0.0625, -0.0625],
+           [ 0.0625, -0.0625, -0.0625,  0.0625]])
+    """
+    root = np.sqrt(np.maximum(shares, 0.0)).ravel()
+    cells = np.indices(shares.shape).reshape(shares.ndim, -1)
+    rows = []
+    for axes in margins:
+        label = np.ravel_multi_index(cells[list(axes)], [shares.shape[a] for a in axes])
+        block = np.zeros((int(label.max()) + 1, len(root)))
+        block[label, np.arange(len(root))] = root
+        rows.append(block)
+    known, size, _ = np.linalg.svd(np.concatenate(rows).T, full_matrices=False)
+    basis = known[:, size > _RANK * max(size[0], np.finfo(float).tiny)]
+    free = root[:, None] * (np.eye(len(root)) - basis @ basis.T)
+    return free @ free.T
+
+
+def learn_discrepancy(probes: Sequence[Probe], measured: Iterable[frozenset[int]]) -> Discrepancy:
+    """tau for pairs and for triples from what probes of three variables say.
+
+    Parameters
+    ----------
+    probes : sequence of Probe
+    measured : iterable of frozenset of int
+        What the model was fitted to: the probes are not among them.
+
+    Notes
+    -----
+    Along an eigenvector u of S with eigenvalue l > 0 the residual of a probe is ``Normal(0, u'Wu + v_u + tau^2 l)``, W
+    the noise and v_u the variance of the posterior. tau has a half-Cauchy(.1) prior. Margins of a probe serve pairs.
+    """
+    known = tuple(measured)
+    seen: dict[str, list[tuple[np.ndarray, ...]]] = {"pair": [], "triple": []}
+    if sum(len(probe.scope) > 2 for probe in probes) >= _TIED_PROBES:
+        seen["tied"] = []
+    for probe in probes:
+        whole = tuple(range(len(probe.scope)))
+        for axes in dict.fromkeys([*itertools.combinations(whole, 2), whole]):
+            margin = _margin(probe, axes)
+            found = _residuals(margin, measured_margins(margin.scope, known))
+            if found is not None:
+                seen[kind_of_table(margin.scope, known, seen)].append(found)
+    everything = [part for parts in seen.values() for part in parts]
+    return Discrepancy(known, {kind: _posterior(parts or everything) for kind, parts in seen.items()})
+
+
+def _margin(probe: Probe, axes: tuple[int, ...]) -> Probe:
+    others = tuple(a for a in range(len(probe.scope)) if a not in axes)
+    if not others:
+        return probe
+    shifted = tuple(a + 1 for a in others)
+    return Probe(
+        tuple(probe.scope[a] for a in axes),
+        probe.shares.sum(axis=others),
+        probe.noise_variance.sum(axis=others),
+        probe.draws.sum(axis=shifted),
+        probe.expected.sum(axis=others),
+    )
+
+
+def _residuals(probe: Probe, margins: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Residuals along eigenvectors, what noise and posterior explain of their variance, and eigenvalues."""
+    values, vectors = np.linalg.eigh(unmeasured_covariance(probe.expected, margins))
+    kept = values > _RANK * max(float(values[-1]), np.finfo(float).tiny)
+    if not kept.any() or values[-1] < 1e-12:
+        return None
+    u = vectors[:, kept]
+    explained = (u**2).T @ probe.noise_variance.ravel()
+    explained = explained + (probe.draws.reshape(len(probe.draws), -1) @ u).var(axis=0, ddof=1)
+    return u.T @ (probe.shares - probe.expected).ravel(), explained, values[kept]
+
+
+def _posterior(parts: Sequence[tuple[np.ndarray, ...]]) -> np.ndarray:
+    """Of tau on the grid; the prior where nothing was seen."""
+    width = np.gradient(_GRID)
+    log_p = np.log(width) - np.log1p((_GRID / _PRIOR_SCALE) ** 2)
+    for residual, explained, size in parts:
+        variance = explained + np.multiply.outer(_GRID**2, size)
+        log_p = log_p - 0.5 * (residual**2 / variance + np.log(variance)).sum(axis=1)
+    p = np.exp(log_p - log_p.max())
+    return p / p.sum()
+
+
+def _half_widths(variances: np.ndarray, spreads: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
+    """By bisection, which rounding ends after some 60 steps."""
+    scale = np.sqrt(variances[:, None] + np.multiply.outer(spreads, _GRID**2))
+    safe = np.maximum(scale, np.finfo(float).tiny)
+    low, high = np.zeros(len(scale)), 10.0 * safe.max(axis=1)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        short = (2.0 * ndtr(middle[:, None] / safe) - 1.0) @ weights < level
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return high

@@ -1,0 +1,204 @@
+"""What users of pgmpy, scikit-learn and notebooks expect: Bayesian networks both ways, answers that sum to 1, names."""
+
+from __future__ import annotations
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
+from pgmpy.inference import VariableElimination as PgmpyElimination
+from pgmpy.models import DiscreteBayesianNetwork
+
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, Schema, VariableElimination, preview
+from pgmpy_dp.estimators import (
+    CollectiveMAP,
+    EdgeVoting,
+    NaiveMLE,
+    PrivateBinaryMRF,
+    PrivateBlockModel,
+    PrivateGaussianMixture,
+    PrivateIsing,
+    PrivatePairwise,
+    StableStructure,
+)
+from pgmpy_dp.models.block_models import planted_labels, sample_block_model
+from pgmpy_dp.models.conditioning import ImpossibleEvidence
+from pgmpy_dp.models.inference import InferenceUnavailable
+from tests.estimators.shapes import make_network
+
+GRAPHS = {
+    "cycle": nx.cycle_graph(["a", "b", "c", "d", "e"]),
+    "tree and apart": nx.Graph([("a", "b"), ("a", "c"), ("a", "d")]),
+    "complete": nx.complete_graph(["a", "b", "c", "d"]),
+    "numbers": nx.Graph([(0, 1), (1, (2, "x"))]),
+}
+GRAPHS["tree and apart"].add_node("e")
+
+
+def joint_of(network: DiscreteBayesianNetwork, nodes: list) -> np.ndarray:
+    """The product of the CPDs, by hand."""
+    states = {name: network.get_cpds(name).state_names[name] for name in nodes}
+    table = np.ones([len(states[name]) for name in nodes])
+    for cpd in network.get_cpds():
+        factor = cpd.to_factor()
+        for k in itertools.product(*(range(size) for size in table.shape)):
+            place = tuple(k[nodes.index(name)] for name in factor.variables)
+            table[k] *= factor.values[place]
+    return table
+
+
+@pytest.mark.parametrize("shape", GRAPHS)
+def test_a_bayesian_network_has_the_same_distribution(shape):
+    graph = GRAPHS[shape]
+    model = make_network(graph, {name: 2 + k % 2 for k, name in enumerate(graph)}, scale=1.5)
+    network, nodes = model.to_bayesian_network(), list(model.nodes)
+    assert network.check_model() and set(network.nodes) == set(nodes)
+    np.testing.assert_allclose(joint_of(network, nodes), model.marginal(nodes).values, atol=1e-12)
+    skeleton = network.to_undirected()
+    assert all(skeleton.has_edge(u, v) for u, v in model.edges) and nx.is_chordal(skeleton)
+    assert all(network.get_cpds(name).state_names[name] == model.states[name] for name in nodes)
+
+
+def test_parents_that_are_never_together_have_a_uniform_cpd():
+    rules = ["a = 0 -> b = 0", "b = 1 -> c = 1"]
+    schema = Schema({name: [0, 1] for name in "abc"}, impossible=rules)
+    plain = make_network(nx.Graph([("a", "b"), ("b", "c"), ("a", "c")]), dict.fromkeys("abc", 2), scale=0.5)
+    model = MarkovNetwork.from_log_linear(plain.to_log_linear(), plain, schema)
+    network, nodes = model.to_bayesian_network(), list(model.nodes)
+    assert network.check_model()
+    np.testing.assert_allclose(joint_of(network, nodes), model.marginal(nodes).values, atol=1e-12)
+    columns = np.hstack([network.get_cpds(name).get_values() for name in nodes])
+    assert (columns == 0.5).all(axis=0).any() and (columns == 0.0).any()
+    answer = PgmpyElimination(network).query(["b"], {"c": 0}, show_progress=False)
+    np.testing.assert_allclose(answer.values, model.query(["b"], {"c": 0}).values, atol=1e-12)
+
+
+def test_loopy_models_have_no_cpds():
+    model = make_network(GRAPHS["cycle"], dict.fromkeys("abcde", 2))
+    model.inference = "loopy"
+    with pytest.raises(InferenceUnavailable, match="conditionals"):
+        model.to_bayesian_network()
+
+
+COLLIDER = DiscreteBayesianNetwork([("a", "c"), ("b", "c"), ("c", "d")])
+STATES = {name: [0, 1] for name in "abcd"}
+DATA = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (2000, 4)), columns=list("abcd"))
+
+
+@pytest.mark.parametrize("kind", [DiscreteBayesianNetwork, nx.DiGraph])
+def test_of_a_bayesian_network_the_moral_graph_is_learned(kind):
+    with pytest.warns(UserWarning, match=r"moral graph, with \[\('a', 'b'\)\]"):
+        estimator = NaiveMLE(epsilon=5.0, state_names=STATES).fit(kind(COLLIDER.edges), DATA)
+    assert {*map(frozenset, estimator.model_.edges)} == {*map(frozenset, ["ab", "ac", "bc", "cd"])}
+    with pytest.warns(UserWarning, match="moral"):
+        families = NaiveMLE(epsilon=5.0, state_names=STATES, cliques=[("a", "b", "c"), ("c", "d")]).fit(COLLIDER, DATA)
+    assert families.release_.scopes == (("a", "b", "c"), ("c", "d"))
+    assert families.model_.to_bayesian_network().check_model()
+    chain = kind([("a", "b"), ("b", "c"), ("c", "d")])  # joins no parents: no word
+    assert NaiveMLE(epsilon=5.0, state_names=STATES).fit(chain, DATA).model_.number_of_edges() == 3
+
+
+def test_directed_cycles_and_arguments_in_the_wrong_order_are_told_what_to_do():
+    with pytest.raises(TypeError, match=r"directed cycles.*to_undirected"):
+        NaiveMLE(epsilon=5.0, state_names=STATES).fit(nx.DiGraph([("a", "b"), ("b", "a")]), DATA)
+    with pytest.raises(TypeError, match=r"model is a DataFrame; pass fit\(model, data\)") as told:
+        NaiveMLE(epsilon=5.0, state_names=STATES).fit(DATA, COLLIDER)
+    assert "1999" not in str(told.value) and len(str(told.value)) < 250  # no records in it
+    with pytest.raises(TypeError, match="data=None: pass the records"):
+        NaiveMLE(epsilon=5.0, state_names=STATES).fit(MarkovNetwork(COLLIDER.edges))
+
+
+def test_variable_elimination_is_normalised_and_knows_numbers():
+    schema = Schema({"age": Number(0, 99, cuts=[15, 40], missing="drop"), "b": ["x", "y"], "c": [0, 1]})
+    plain = make_network(nx.Graph([("age", "b"), ("b", "c")]), {"age": 3, "b": 2, "c": 2}, scale=1.0)
+    ruled = Schema(dict(schema), impossible=["age < 15 -> b = x"])
+    model = MarkovNetwork.from_log_linear(plain.to_log_linear(), plain, ruled)
+    elimination = VariableElimination(model)
+    assert PgmpyElimination(model).query(["c"], {"b": "x"}, show_progress=False).values.sum() < 0.99
+    for evidence in ({"b": "x"}, {"age": 37}, {"age": "[15,40)", "b": "y"}, {}):
+        asked = ["c"] if len(evidence) == 2 else ["c", *({"age", "b"} - {*evidence})]
+        for order in ("greedy", "MinFill"):
+            found = elimination.query(asked, evidence, elimination_order=order, show_progress=False)
+            expected = model.query(found.variables, evidence)
+            np.testing.assert_allclose(found.values, expected.values, atol=1e-12)
+    apart = elimination.query(["b", "c"], {"age": 20}, joint=False, show_progress=False)
+    assert {name: factor.values.sum() for name, factor in apart.items()} == pytest.approx({"b": 1.0, "c": 1.0})
+    with pytest.raises(ImpossibleEvidence):
+        elimination.query(["c"], {"age": 3, "b": "y"}, show_progress=False)
+    with pytest.raises(ValueError, match=r"a range of several states; use MarkovNetwork.query"):
+        elimination.query(["c"], {"age": (3, 50)}, show_progress=False)
+    bayesian = DiscreteBayesianNetwork([("a", "b")])
+    bayesian.add_cpds(TabularCPD("a", 2, [[0.2], [0.8]]), TabularCPD("b", 2, [[0.1, 0.6], [0.9, 0.4]], ["a"], [2]))
+    assert VariableElimination(bayesian).query(["a"], {"b": 0}, show_progress=False).values.sum() == pytest.approx(1)
+
+
+def test_weights_of_fields_have_names():
+    data = DATA.assign(b=np.where(np.random.default_rng(1).random(2000) < 0.9, DATA["a"], 1 - DATA["a"]))
+    ising = PrivateIsing(width=3.0, epsilon=20.0, state_names=STATES).fit(data)
+    frame = ising.to_frame()
+    assert frame["variables"][0] == ("a", "b") and list(frame) == ["variables", "weight"]
+    assert frame["weight"][0] == ising.weights_[0, 1]
+    pairwise = PrivatePairwise(width=3.0, epsilon=20.0, state_names=STATES).fit(data)
+    frame = pairwise.to_frame()
+    assert list(frame) == ["variables", "states", "weight"]
+    u, v = frame["variables"][0]
+    a, b = (STATES[name].index(state) for name, state in zip((u, v), frame["states"][0], strict=True))
+    assert frame["weight"][0] == pairwise.weights_[u, v][a, b]
+    assert frame["weight"].abs().is_monotonic_decreasing and (frame["weight"] != 0).all()
+    field = PrivateBinaryMRF(3.0, order=3, epsilon=20.0, state_names=STATES).fit(data)
+    assert dict(zip(field.to_frame()["variables"], field.to_frame()["weight"], strict=True)) == pytest.approx(
+        {scope: weight for scope, weight in field.weights_.items() if weight}
+    )
+
+
+@pytest.mark.parametrize("kind", [PrivateIsing, PrivatePairwise, PrivateBinaryMRF, EdgeVoting, StableStructure])
+def test_a_missing_width_is_explained_before_anything_is_spent(kind):
+    with pytest.raises(ValueError, match="width=None: pass the public bound on how strongly"):
+        kind(epsilon=1.0, delta=1e-6, state_names=STATES).fit(DATA)
+
+
+def test_fit_predict():
+    rng = np.random.default_rng(0)
+    truth = planted_labels(400, 2, rng)
+    graph = sample_block_model(truth, degree=100, bias=0.9, rng=rng)
+    blocks = PrivateBlockModel(2, epsilon=20.0, delta=1e-6)
+    labels = blocks.fit_predict(graph)
+    assert labels.tolist() == list(blocks.labels_.values()) and labels.shape == (400,)
+    centres = np.array([[0.0, 0.0], [30.0, 0.0]])
+    X = centres[rng.integers(2, size=20_000)] + rng.normal(size=(20_000, 2))
+    mixture = PrivateGaussianMixture(2, separation=20.0, scale=1.0, epsilon=2.0, delta=1e-6)
+    labels = mixture.fit_predict(X)
+    np.testing.assert_array_equal(labels, mixture.predict(X))
+    assert len(set(labels)) == 2
+    with pytest.raises(ValueError, match="n_components=None: pass the number of components"):
+        PrivateGaussianMixture(separation=8.0, scale=1.0, epsilon=1.0, delta=1e-6).fit(X)
+
+
+def test_what_is_shown_is_short_and_escaped():
+    schema = Schema({"<a>": ["x&y", None], "b": Number(0, 9, bins=3)}, impossible=["b < 3 -> `<a>` = missing"])
+    graph = nx.Graph([("<a>", "b")])
+    data = pd.DataFrame({"<a>": ["x&y"] * 500, "b": [5] * 500})
+    estimator = CollectiveMAP(epsilon=1.0, state_names=schema).fit(graph, data)
+    posterior = estimator.posterior(n_draws=40, random_state=0)
+    ledger = Ledger(Budget(epsilon=1.0))
+    found = preview(schema, graph, Budget(epsilon=1.0), 1000, n_simulations=0)
+    expected = {
+        "MarkovNetwork(2 nodes, 1 edges; 1-DP": estimator.model_,
+        "ParameterPosterior(40 draws of a model of 2 variables; 1-DP": posterior,
+        "Posterior(40 draws": posterior.draws,
+        "Preview(CollectiveMAP on 1 tables": found,
+        "Schema(2 variables": schema,
+        "Ledger(budget=1-DP": ledger,
+    }
+    for text, shown in expected.items():
+        assert repr(shown).startswith(text) and len(repr(shown)) < 250 and "\n" not in repr(shown)
+        if shown is not posterior.draws:
+            assert "<a>" not in (html := shown._repr_html_()) and html.count("<") == html.count(">")
+    assert "&lt;a&gt;" in estimator.model_._repr_html_() and "x&amp;y" in schema._repr_html_()
+    assert "no factors" in repr(MarkovNetwork([("a", "b")]))
+    model = MarkovNetwork([("a", "b")])
+    model.add_factors(DiscreteFactor(["a", "b"], [2, 2], [1, 2, 3, 4]))
+    assert repr(model) == "MarkovNetwork(2 nodes, 1 edges; factors set by hand)"
