@@ -27,7 +27,7 @@ from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans import network
 from pgmpy_dp.plans.network_shares import MOST_IN_A_SET, workload_weights
-from pgmpy_dp.plans.probes import joined_probes, probe_tables
+from pgmpy_dp.plans.probes import chosen_tables, joined_probes, probe_tables
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -63,8 +63,9 @@ class PrivateNetwork(BaseStructureEstimator):
         On how many tables the budget would be spent if none got more than the first. Default: as many as the
         budget, the number of variables and the estimated number of records ask for. Shares grow once measurements
         say nothing new. (A round selects one table, and one for each further 16 variables, before it refits.)
-    one_way_share : float in (0, 1)
-        Share of the budget for single variables.
+    one_way_share : float in (0, 1), optional
+        Share of the budget for single variables. Default: a tenth, and more where their noise turns out to exceed
+        3 % of the records in a cell.
     selection_share : float in (0, 1), optional
         Share of each round for choosing the table. Default: more where there is more to choose from and less budget.
     merge_rare : bool
@@ -143,7 +144,7 @@ class PrivateNetwork(BaseStructureEstimator):
     forbidden_edges: list[tuple] | None = None
     max_clique_cells: int = 50_000
     n_rounds: int | None = None
-    one_way_share: float = 0.1
+    one_way_share: float | None = None
     selection_share: float | None = None
     random_state: int | None = None
     merge_rare: bool = False
@@ -318,7 +319,7 @@ def learn(
 def _report(release: Release, measured: list[tuple], n_records: float) -> pd.DataFrame:
     """One row per measurement of several variables."""
     rounds = release.public["rounds"]
-    noises = release.noise[len(release.schema.variables) : probe_tables(release).start]
+    noises = [release.noise[c] for c in chosen_tables(release)]
     rows = [
         {
             "round": record["round"],
@@ -382,7 +383,7 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
 
 def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:
     """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
-    rounds, first = release.public["rounds"], len(release.schema.variables)
+    rounds, first = release.public["rounds"], chosen_tables(release).start
     here = rounds[measurement]
     bounds = []
     # Where each selection of a round has a part of the candidates, which had this one is not told.

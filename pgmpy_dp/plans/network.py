@@ -21,7 +21,13 @@ from pgmpy_dp.models.scope_marginals import Scope
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.fine_grids import merge, undivided
 from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.plans.network_shares import NetworkSettings, NetworkShares, network_shares, select_and_measure
+from pgmpy_dp.plans.network_shares import (
+    NetworkSettings,
+    NetworkShares,
+    network_shares,
+    one_way_weights,
+    select_and_measure,
+)
 from pgmpy_dp.plans.probes import draw_probes
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
@@ -172,6 +178,7 @@ class _Search:
     ) -> None:
         self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
         self.seed, self.probes = seed, list[Scope]()
+        self.singles = len(curator.schema)  # tables of single variables
         self.names, self.pairs = curator.schema.variables, list(shares.candidates)
         # Of each pair, the last round that could select it.
         self.last = dict.fromkeys(shares.sets.allowed, 0)
@@ -190,6 +197,13 @@ class _Search:
         rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
+        if again := self.shares.again(self._released().n_records):
+            kept = self.curator.declared.fine().cardinalities
+            names = [name for name in self.names if self.curator.schema.cardinality(name) == kept[name]]
+            weights = one_way_weights((kept[name] for name in names), self.shares.cost)
+            if names:  # what was merged from a fine grid is not asked for again
+                self.curator.tables([(name,) for name in names], again, weights)
+        self.singles = len(self.curator.arrays)
         if self.around is not None:
             self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
         noisy = self._released()
@@ -299,7 +313,7 @@ class _Search:
     def release(self) -> Release:
         """All tables so far, and what there is to say about the search."""
         gone = sorted(item for item in self.last.items() if item[1] < self.number)
-        measured = len(self.curator.arrays) - len(self.names)
+        measured = len(self.curator.arrays) - self.singles
         public = {
             "rounds": self.rounds[:measured],
             "probes": max(measured - len(self.rounds), 0),

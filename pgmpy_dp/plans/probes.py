@@ -15,7 +15,7 @@ from pgmpy_dp.models.scope_marginals import Scope, admissible
 from pgmpy_dp.plans.network_candidates import Candidates
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["N_PROBES", "draw_probes", "joined_probes", "probe_tables", "tables_within"]
+__all__ = ["N_PROBES", "chosen_tables", "draw_probes", "joined_probes", "probe_tables", "tables_within"]
 
 N_PROBES = 16
 
@@ -55,6 +55,12 @@ def draw_probes(sets: Candidates, rng: np.random.Generator) -> list[Scope]:
         if chosen:
             return chosen
     return []
+
+
+def chosen_tables(release: Release) -> range:
+    """Places of the tables that were required or chosen: after those of single variables, before probes."""
+    first = next((c for c, scope in enumerate(release.scopes) if len(scope) > 1), len(release.scopes))
+    return range(first, max(first, probe_tables(release).start))
 
 
 def probe_tables(release: Release) -> range:

@@ -184,8 +184,9 @@ class TestChoices:
         )
         rounds = [record["round"] for record in release.public["rounds"]]
         assert len(rounds) == 3 * len(calls) and rounds == sorted(rounds)
+        chosen = [scope for scope in release.scopes if len(scope) > 1]
         for number in set(rounds):
-            together = [scope for scope, k in zip(release.scopes[48:], rounds, strict=True) if k == number]
+            together = [scope for scope, k in zip(chosen, rounds, strict=True) if k == number]
             assert len(set(together)) == 3
         assert 1 - 1e-9 < float(total_cost(release, "add_remove")) / 0.5 <= 1
 
@@ -569,3 +570,31 @@ class TestSelections:
     def test_with_a_third_of_the_noise_are_caught(self, adjacency, gap, cost):
         limit = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
         assert audit_selection(adjacency, cost, gap, 10_000, factor=1 / 3) > limit
+
+
+class TestSinglesAgain:
+    """Where the noise of single variables is large against the records, they are measured twice."""
+
+    def released(self, n, **settings):
+        budget = Budget(rho=0.01)
+        return run(private(frame(n)), NetworkSettings(**settings), budget)
+
+    def test_few_records(self):
+        release = self.released(300)
+        singles = [scope for scope in release.scopes if len(scope) == 1]
+        assert singles == [(name,) for name in STATES] * 2
+        assert total_cost(release, "add_remove") <= Fraction(0.01)
+        assert len(release.public["rounds"]) == len(release.scopes) - len(singles)
+
+    def test_many_records_or_a_share_that_was_asked_for(self):
+        for release in (self.released(20_000), self.released(300, one_way_share=0.1)):
+            assert sum(len(scope) == 1 for scope in release.scopes) == len(STATES)
+
+    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    def test_share_is_that_of_the_first_at_least_and_leaves_rounds(self, budget):
+        shares = network_shares(Schema(STATES), Adjacency.ADD_REMOVE, NetworkSettings(), budget)
+        for n in (1.0, 10.0, 100.0, 1e3, 1e4, 1e9):
+            again = shares.again(n)
+            assert again == 0 or shares.one_way <= again <= shares.rounds * Fraction(3, 5)
+        assert shares.again(1.0) == shares.rounds * Fraction(3, 5)
+        assert shares.again(1e9) == 0
