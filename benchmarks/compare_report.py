@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.compare_tables import TABLES
 from benchmarks.report import markdown_table
 
-__all__ = ["LABELS", "MEASURES", "means", "overview", "ratios", "write"]
+__all__ = ["BLOCKS", "LABELS", "MEASURES", "block", "marked", "means", "overview", "ratios", "write", "write_docs"]
 
 LABELS = {
     "learn": "`learn`",
@@ -34,6 +34,8 @@ MEASURES = (
     "pairs", "triples", "nats", "median_nats", "records_pairs", "records_triples", "auc", "seconds", "megabytes",
 )  # fmt: skip
 _ENDS = {"time": "more than {minutes:g} min", "memory": "too much memory", "failed": "failed", "absent": "absent"}
+_FORMATS = {"nats": ".2f", "auc": ".3f", "seconds": ".1f"}
+BLOCKS = ("overview", "pairs", "triples", "nats", "records_triples", "auc", "seconds")
 RIVALS = ("mst", "aim-pairs", "aim-triples", "swift", "opendp-mst", "opendp-aim", "privbayes", "mbi", "independent")
 
 
@@ -119,7 +121,7 @@ def _both(found: list[dict], rival: str, epsilon: float, measure: str) -> list[t
 
 
 def errors_of(found: list[dict], measure: str, methods: Iterable[str]) -> str:
-    """One row for each table and epsilon, one column for each method, the smallest in bold."""
+    """One row for each table and epsilon, one column for each method, the best with privacy in bold."""
     chosen = [m for m in methods if any(r["method"] == m and (measure in r or "status" in r) for r in found)]
     body = []
     for table in dict.fromkeys(row["table"] for row in found):
@@ -129,35 +131,67 @@ def errors_of(found: list[dict], measure: str, methods: Iterable[str]) -> str:
             if "learn" not in values:
                 continue
             private = {m: v for m, v in values.items() if at[m]["epsilon"] is not None}
-            best = min(private.values())
+            best = (max if measure in ("nats", "auc") else min)(private.values())
             cells = []
             for m in chosen:
                 if m in values:
-                    cells.append(f"**{values[m]:.4f}**" if values[m] == best and m in private else f"{values[m]:.4f}")
+                    text = f"{values[m]:{_FORMATS.get(measure, '.4f')}}"
+                    cells.append(f"**{text}**" if values[m] == best and m in private else text)
                 else:
                     cells.append(at[m].get("status", "") if m in at else "")
             body.append([TABLES[table].label, f"{epsilon:g}", *cells])
     return markdown_table(["table", "epsilon", *(LABELS[m] for m in chosen)], body)
 
 
-def write(rows: list[dict], out: Path, command: str, machine: str) -> None:
+def write(rows: list[dict], out: Path, machine: str) -> None:
     """Write ``compare.md`` and ``compare.json``."""
     found = means(rows)
     out.mkdir(parents=True, exist_ok=True)
     (out / "compare.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in found) + "\n]\n")
-    (out / "compare.md").write_text(_page(found, rows, command, machine))
+    (out / "compare.md").write_text(_page(found, rows, machine))
 
 
-def _page(found: list[dict], rows: list[dict], command: str, machine: str) -> str:
+def block(found: list[dict], name: str) -> str:
+    """A table of the documentation, by the name in its marks."""
+    if name == "overview":
+        return overview(found)
+    references = {"pairs": "exact-independent", "triples": "exact-independent", "auc": "real"}
+    return errors_of(found, name, ("learn", *RIVALS, *([references[name]] if name in references else [])))
+
+
+def marked(page: str, name: str) -> tuple[str, str, str] | None:
+    """What is before a table of a page, the table, and what is after; None if the page has no marks for it."""
+    head, begin, rest = page.partition(f"<!-- compare {name}: begin, written by benchmarks/compare.py -->\n\n")
+    table, end, tail = rest.partition(f"\n\n<!-- compare {name}: end -->")
+    return (head + begin, table, end + tail) if end else None
+
+
+def write_docs(results: Path, docs: Path) -> None:
+    """Write the tables between the marks of all pages."""
+    found = json.loads((results / "compare.json").read_text())
+    for path in sorted(docs.glob("*.md")):
+        page = path.read_text()
+        for name in BLOCKS:
+            parts = marked(page, name)
+            if parts is not None:
+                page = parts[0] + block(found, name) + parts[2]
+        if page != path.read_text():
+            path.write_text(page)
+            print(f"wrote {path}")
+
+
+def _page(found: list[dict], rows: list[dict], machine: str) -> str:
     sizes = _sizes()
     tables = list(dict.fromkeys(row["table"] for row in found))
     body = [[TABLES[t].label, *sizes.get(t, ("", "", "", "")), TABLES[t].source] for t in tables]
     parts = [
         "# `learn` beside other packages, on real tables",
-        f"Made by `{command}`",
+        "Made by `python -m benchmarks.compare` (`make compare`), in parts: it goes on where it was stopped,",
         f"on {machine}; each run on one thread, seconds of processor time, without imports but with compilation, "
         "peak memory of the whole process. delta = 1e-9 throughout, or 0 where it says pure; means over "
-        f"{_range([row['seeds'] for row in found if row['seeds']])} runs. Means alone: [compare.json](compare.json).",
+        f"{_range([row['seeds'] for row in found if row['seeds']])} runs. The limit was "
+        f"{_range([row['minutes'] for row in rows])} minutes of processor time a run; what takes longer is not tried "
+        "at a larger epsilon. An empty cell was not run. Means alone: [compare.json](compare.json).",
         "What the scores are, how every method is called and how a run is limited: `benchmarks/compare.py` and "
         "`benchmarks/compare_peers.py`.",
         markdown_table(["table", "records", "columns", "states", "target", "source"], body),
@@ -204,15 +238,16 @@ def _of_model(row: dict | None) -> str:
 def _of_records(row: dict | None) -> str:
     if row is None or "records_pairs" not in row:
         return ""
-    return f"{row['records_pairs']:.4f} / {row['records_triples']:.4f} / {row['auc']:.3f}"
+    auc = f"{row['auc']:.3f}" if "auc" in row else ""
+    return f"{row['records_pairs']:.4f} / {row['records_triples']:.4f} / {auc}"
 
 
 def _of_time(row: dict | None) -> str:
     return f"{row['seconds']:.1f}; {row['megabytes']:.0f}" if row and "seconds" in row else ""
 
 
-def _range(values: list[int]) -> str:
-    return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
+def _range(values: list[float]) -> str:
+    return f"{min(values):g}" if min(values) == max(values) else f"{min(values):g} to {max(values):g}"
 
 
 def _sizes() -> dict[str, tuple[str, str, str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from benchmarks import compare, compare_peers, compare_report
 from benchmarks.compare import PEER_METHODS, Job, jobs, main, pending, run_process
 from benchmarks.compare_methods import METHODS, REFERENCES
-from benchmarks.compare_report import LABELS, means, overview, ratios
+from benchmarks.compare_report import BLOCKS, LABELS, block, marked, means, overview, ratios, write_docs
 from benchmarks.compare_scores import classifier_auc, model_of, model_scores, mutual_scopes, record_scores
 from benchmarks.compare_tables import TABLES, Source, Table, held_out
 
@@ -184,3 +185,30 @@ def test_means_are_of_the_latest_runs_and_unfinished_ones_are_listed():
     ]  # fmt: skip
     assert ratios(found, "mst", 1.0, "pairs") == pytest.approx({"nltcs": 0.125, "adult": 0.5})
     assert "| MST (private-pgm) | 0.25 (0.50 Adult); 1 of 2 |" in overview(found)
+
+
+def test_tables_of_the_documentation_are_those_of_the_results():
+    root = Path(__file__).parents[2]
+    found = json.loads((root / "benchmarks" / "results" / "compare.json").read_text())
+    there = {
+        (path.name, name): parts[1]
+        for path in (root / "docs").glob("*.md")
+        for name in BLOCKS
+        if (parts := marked(path.read_text(), name))
+    }
+    assert {name for _, name in there} == set(BLOCKS) and {page for page, _ in there} >= {
+        "benchmarks.md",
+        "structure.md",
+    }
+    for (_, name), table in there.items():
+        assert table == block(found, name)
+
+
+def test_a_table_is_written_between_its_marks(tmp_path):
+    rows = [_row("adult", "learn", 1.0, triples=0.1), _row("adult", "mst", 1.0, triples=0.25)]
+    (tmp_path / "compare.json").write_text(json.dumps(means(rows)))
+    begin, end = ("<!-- compare triples: begin, written by benchmarks/compare.py -->", "<!-- compare triples: end -->")
+    (tmp_path / "page.md").write_text(f"Before.\n\n{begin}\n\nold\n\n{end}\n\nAfter.\n")
+    write_docs(tmp_path, tmp_path)
+    before, table, after = (tmp_path / "page.md").read_text().partition(begin)[2].partition(end)
+    assert "| Adult | 1 | **0.1000** | 0.2500 |" in before and table == end and after == "\n\nAfter.\n"
