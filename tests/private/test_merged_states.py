@@ -69,7 +69,7 @@ def test_merged_tables_are_sums_of_fine_ones(in_engine):
 def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
     """Codes kept from before the merge are outside the merged states: errors, or clipped gradients beyond the norm."""
     states = list(range(5))
-    places = dict.fromkeys("ab", [min(state, n_states - 1) for state in states])
+    places = {key: [min(state, n_states - 1) for state in states] for key in "ab"}
     gradients = []
     for asked in (False, True):
         table = PrivateTable(
@@ -87,11 +87,11 @@ def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
 
 def test_parities_are_of_merged_records_whatever_was_asked_before():
     data = pd.DataFrame({"a": [0] * 50, "b": [0, 1] * 25})
-    table = PrivateTable(data, dict.fromkeys("ab", [0, 1]), ledger=Budget(rho=1e6))
+    table = PrivateTable(data, {key: [0, 1] for key in "ab"}, ledger=Budget(rho=1e6))
     curator = TableCurator(table, Budget(rho=1e6), what="parities")
     single = [(0,), (1,)]
     before = curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)
-    curator.merge(Schema(dict.fromkeys("ab", [0, 1])), {"a": [1, 0]})
+    curator.merge(Schema({key: [0, 1] for key in "ab"}), {"a": [1, 0]})
     assert {before, curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)} == {0, 2}
 
 
