@@ -112,7 +112,7 @@ def estimate_network(
     contrasts tell these numbers apart, of which each table then gives an independent measurement, and the dual is the
     same as that of one measurement of each, their mean by precision. So there is one parameter for each, and none in
     which only the noise of tables that contradict one another decides (:mod:`pgmpy_dp.models.nested_tables`). L-BFGS
-    needs 5 to 20 iterations for binary variables; it is stopped after 100, which zeros in large tables may take.
+    needs 5 to 30 iterations for binary variables; it is stopped after 100, which zeros in large tables may take.
 
     Examples
     --------
