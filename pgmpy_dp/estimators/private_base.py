@@ -8,7 +8,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from skbase.base import BaseEstimator
