@@ -69,16 +69,16 @@ def test_merged_tables_are_sums_of_fine_ones(in_engine):
 def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
     """Codes kept from before the merge are outside the merged states: errors, or clipped gradients beyond the norm."""
     states = list(range(5))
-    places = {key: [min(state, n_states - 1) for state in states] for key in "ab"}
+    places = [min(state, n_states - 1) for state in states]
     gradients = []
     for asked in (False, True):
         table = PrivateTable(
-            pd.DataFrame({"a": states[-1:], "b": states[-1:]}), dict.fromkeys("ab", states), ledger=Budget(rho=1e15)
+            pd.DataFrame({"a": states[-1:], "b": states[-1:]}), {"a": states, "b": states}, ledger=Budget(rho=1e15)
         )
         curator = TableCurator(table, Budget(rho=1e15), what="a field")
         if asked:
             curator.pseudo_likelihood([(0,)], 1.0).gradient(np.zeros(len(states) - 1), Fraction(1, 4))
-        curator.merge(Schema(dict.fromkeys("ab", range(n_states))), places)
+        curator.merge(Schema({"a": range(n_states), "b": range(n_states)}), {"a": places, "b": places})
         field = curator.pseudo_likelihood([(0,), (1,)], 1.0)
         gradients.append(field.gradient(np.zeros(2 * (n_states - 1)), Fraction(1, 4)))
     assert np.linalg.norm(gradients[0]) > 1e6
@@ -87,11 +87,11 @@ def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
 
 def test_parities_are_of_merged_records_whatever_was_asked_before():
     data = pd.DataFrame({"a": [0] * 50, "b": [0, 1] * 25})
-    table = PrivateTable(data, {key: [0, 1] for key in "ab"}, ledger=Budget(rho=1e6))
+    table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1e6))
     curator = TableCurator(table, Budget(rho=1e6), what="parities")
     single = [(0,), (1,)]
     before = curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)
-    curator.merge(Schema({key: [0, 1] for key in "ab"}), {"a": [1, 0]})
+    curator.merge(Schema({"a": [0, 1], "b": [0, 1]}), {"a": [1, 0]})
     assert {before, curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)} == {0, 2}
 
 

@@ -192,7 +192,7 @@ class TestRun:
             samplers, "discrete_gaussian", lambda v, s, seed=None: scales.append(s) or true_noise(v, s, seed=seed)
         )
         monkeypatch.setattr(
-            learner, "gradient_sum", lambda c, w, t, grid, a: bounds.append(grid.bound) or true_sum(c, w, t, grid, a)
+            learner, "gradient_sum", lambda c, w, t, grid, *a: bounds.append(grid.bound) or true_sum(c, w, t, grid, *a)
         )
         table = private(adjacency=adjacency, ledger=Budget(rho=0.3))
         release = run(table, PseudoLikelihoodSettings("ising", 2.0, sparse=sparse, n_steps=10), Budget(rho=0.3))
