@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from pgmpy.factors.discrete import DiscreteFactor
-from pgmpy.inference import VariableElimination as _VariableElimination
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.models.conditioning import ImpossibleEvidence
+
+with warnings.catch_warnings():
+    # pgmpy warns of its own modules, which are not used here.
+    warnings.simplefilter("ignore", FutureWarning)
+    from pgmpy.inference import VariableElimination as _VariableElimination
 
 __all__ = ["VariableElimination"]
 

@@ -10,8 +10,8 @@ uniform numbers of all records are drawn together is the method:
   so that roundings of many small groups do not add up.
 
 Given all that was drawn before, each record's number is uniform in both: the law of every record is the model's
-exactly, and so the expectation of every count. Stratified records are not independent of each other: what is estimated
-from them varies less than the usual formulas say. Order says nothing: the law of all records together is that of any
+exactly, and so the expectation of every count. Stratified records are not independent of each other: estimates
+made of them vary less than the usual formulas say. Order says nothing: the law of all records together is that of any
 permutation of them.
 
 References
