@@ -212,3 +212,10 @@ def test_a_table_is_written_between_its_marks(tmp_path):
     write_docs(tmp_path, tmp_path)
     before, table, after = (tmp_path / "page.md").read_text().partition(begin)[2].partition(end)
     assert "| Adult | 1 | **0.1000** | 0.2500 |" in before and table == end and after == "\n\nAfter.\n"
+
+
+def test_the_readme_quotes_the_results():
+    root = Path(__file__).parents[2]
+    found = json.loads((root / "benchmarks" / "results" / "compare.json").read_text())
+    mean = np.exp(np.mean(np.log(list(ratios(found, "mst", 1.0, "pairs").values()))))
+    assert f"{mean:.2f}".removeprefix("0") + " times the error of MST on pairs" in (root / "README.md").read_text()
