@@ -658,7 +658,7 @@ def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, t
         ("ledger show schema.json", "not a ledger"),
         ("ledger show nothing.json", "'nothing.json': No such file"),
         ("ledger new a.json", "no budget was given"),
-        ("refit schema.json --out a.npz", "not a release"),
+        ("refit schema.json --out a.npz", "holds no noisy tables"),
         ("audit --estimator nothing", "--estimator is 'nothing': use one of NaiveMLE"),
         ("audit --estimator PrivateIsing --epsilon 1", "with a budget, use one of"),
         ("nonsense", "nonsense"),

@@ -84,7 +84,7 @@ class PrivateBlockModel(BasePrivateEstimator):
     >>> error_rate(list(found.labels_.values()), truth) < 0.01
     True
     >>> print(found.privacy_)
-    0.088135-zCDP under edge (noisy_power_gaussian)
+    (2, 1e-06)-DP (by 0.088135-zCDP) under edge (noisy_power_gaussian)
     """
 
     _tags: ClassVar[dict[str, Any]] = {

@@ -189,8 +189,9 @@ class PrivateNetwork(BaseStructureEstimator):
         cliques = with_zeros(Cliques(schema.variables, sizes, release.scopes[:chosen]), schema.zeros)
         tables = [*range(chosen), *joined_probes(release, cliques)]
         model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted)
-        # A prior that was used has tables of its own.
-        further = noisy.cliques.scopes[len(dict.fromkeys(frozenset(release.scopes[c]) for c in tables)) :]
+        prior = given_prior(self) if "base" in fit.details else None  # one that was used has edges of its own
+        limits = self.forbidden_edges or (), self.max_clique_cells
+        further = [] if prior is None else prior.own_tables(release, measured, *limits)
         edges = edges_of([*measured, *further], schema)
         return {
             "graph_": graph_on(schema.variables, edges),

@@ -21,7 +21,8 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
     except OSError as error:
-        error.filename = str(path)  # the one that was asked for, and none that the user has never heard of
+        if error.errno is not None:
+            error.filename = str(path)  # the one that was asked for, and none that the user has never heard of
         raise
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -25,7 +25,9 @@ from tests.auditing.replay_units import N_UNITS, PERSON, as_persons, of_persons,
 
 # Of the others a person's records attain the bound; what these attain depends on answers that are drawn, and under
 # replace_one a count, which such tables have there, and the sums beside it are not moved furthest by one pair.
-LEAST = {"vertices": 0.4, "gradient": 0.9, "step": 0.9, "interaction_sums": 0.7}
+# A score moves furthest where the answers before it leave a model far from one table: single records attain that
+# (test_replay.py), and which answers are drawn for persons decides it here.
+LEAST = {"worst_fit": 0.5, "vertices": 0.4, "gradient": 0.9, "step": 0.9, "interaction_sums": 0.7}
 
 
 @pytest.mark.parametrize("turns", [2, pytest.param(1, marks=pytest.mark.slow)])

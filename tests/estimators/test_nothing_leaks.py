@@ -151,7 +151,7 @@ BEFORE_THE_CHARGE = {
     "the learner": (marginals, "run"),
 }
 AFTER_THE_CHARGE = {
-    "counting": (table_module, "count"),
+    "counting": (table_module, "count_all"),
     "the noise": (samplers, "discrete_laplace"),
     "the release": (curator, "Release"),
 }

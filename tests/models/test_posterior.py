@@ -189,13 +189,13 @@ def test_sampling_errors_of_overlapping_tables_are_the_same_error(monkeypatch):
     np.testing.assert_allclose(deviations[0], deviations[1], rtol=0.1)
 
 
-def test_the_iterative_form_agrees_with_the_dense_one():
+def test_the_diagonal_form_agrees_with_the_dense_one():
     _, noisy = release(chain(1, 5, 3), 5_000, 10.0, seed=3)
-    dense, iterative = (draws(noisy, n_draws=150, dense_limit=limit) for limit in (10**6, 0))
-    assert "dense" in dense.status and "iterative" in iterative.status
-    ratio = iterative.marginals.std(axis=0) / dense.marginals.std(axis=0)
+    dense, diagonal = (draws(noisy, n_draws=150, dense_limit=limit) for limit in (10**6, 0))
+    assert "dense" in dense.status and "diagonal" in diagonal.status
+    ratio = diagonal.marginals.std(axis=0) / dense.marginals.std(axis=0)
     assert abs(np.log(ratio)).mean() < 0.12
-    assert np.abs(iterative.marginals.mean(axis=0) - dense.marginals.mean(axis=0)).max() < 0.01
+    assert np.abs(diagonal.marginals.mean(axis=0) - dense.marginals.mean(axis=0)).max() < 0.01
 
 
 def test_more_noise_and_fewer_records_mean_wider_intervals():

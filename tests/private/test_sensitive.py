@@ -164,7 +164,7 @@ class TestRelease:
         ):
             with path.open("wb") as stream:
                 write(stream)
-            with pytest.raises(ValueError, match=r"is not a release .*pass a file of Release.save"):
+            with pytest.raises(ValueError, match=r"is not a release; pass a file of Release\.save"):
                 Release.load(path)
         with pytest.raises(FileNotFoundError):
             Release.load(tmp_path / "absent")

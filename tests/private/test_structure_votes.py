@@ -207,12 +207,12 @@ class TestBlockLearners:
             assert graph == ()
 
     def test_scores_that_are_no_numbers_are_no_edges(self, monkeypatch):
-        monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes: np.full((4, 4), np.nan))
+        monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes, weights: np.full((4, 4), np.nan))
         assert planned().graph(CODES) == ()
 
     @pytest.mark.parametrize("settings", [StableSettings(BLOCKS, n_blocks=9), VotingSettings(BLOCKS, n_blocks=9)])
     def test_a_learner_that_fails_is_a_null_vote(self, settings, monkeypatch):
-        monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes: 1 / 0)
+        monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes, weights: 1 / 0)
         with observed(Exact()):
             plan = stable_structure if isinstance(settings, StableSettings) else edge_voting
             release = plan.run(private(), settings, BUDGET)

@@ -189,7 +189,10 @@ def written(folder, lines: list[bytes], **options) -> TextFile:
 def fields_of(line: bytes, sign: str) -> list[bytes] | None:
     """Fields of one line by the csv module; None where it is no record."""
     text = line.rstrip(b"\r\n").decode("latin-1")
-    row = next(csv.reader([text], delimiter=sign)) if '"' in text else text.split(sign)
+    try:
+        row = next(csv.reader([text], delimiter=sign)) if '"' in text else text.split(sign)
+    except csv.Error:  # a carriage return within a line with quotation marks
+        return None
     return [field.encode("latin-1") for field in row] if text and len(row) == 3 else None
 
 

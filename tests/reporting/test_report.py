@@ -39,7 +39,7 @@ def section(page: str, name: str) -> str:
 def test_a_report_says_what_it_should():
     network = fitted()
     page = report_page(network, release())
-    assert f"{network.privacy.guarantee} under add_remove" in section(page, "guarantee")
+    assert f"{network.privacy.words} under add_remove" in section(page, "guarantee")
     assert "(1, 1e-09)-DP" in section(page, "guarantee")
     size = network.posterior
     assert f"About {size.n_records:,.0f} records" in section(page, "records")
