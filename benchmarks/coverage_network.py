@@ -43,7 +43,7 @@ from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.models.query_intervals import conditional
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
-KINDS = {"pairs": (2, 0), "triples": (3, 0), "P(a | b)": (2, 1), "P(a | b, c)": (3, 2)}
+KINDS = {"pairs": (2, 0), "triples": (3, 0), "P(a given b)": (2, 1), "P(a given b, c)": (3, 2)}
 """Variables in a query, and how many of them are known."""
 
 LEVEL = 0.9
