@@ -192,7 +192,9 @@ class PrivateNetwork(BaseStructureEstimator):
         prior = given_prior(self) if "base" in fit.details else None  # one that was used has edges of its own
         limits = self.forbidden_edges or (), self.max_clique_cells
         further = [] if prior is None else prior.own_tables(release, measured, *limits)
-        edges = edges_of([*measured, *further], schema)
+        # Beside probes not all of the prior's tables may have fitted into small cliques.
+        held = set(edges_of(noisy.cliques.scopes, schema))
+        edges = [edge for edge in edges_of([*measured, *further], schema) if edge in held]
         return {
             "graph_": graph_on(schema.variables, edges),
             "model_": model,

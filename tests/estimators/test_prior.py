@@ -219,6 +219,13 @@ def test_clones_and_copies_have_it(last):
 
 
 class TestNetworks:
+    @pytest.mark.parametrize("most", [4, 6, 8, 12])
+    def test_tables_of_the_prior_that_would_make_cliques_too_large_are_left_out(self, last, most):
+        how = {"epsilon": 0.05, "delta": 1e-6, "state_names": STATES, "max_clique_cells": most}
+        for seed in range(4):
+            estimator = PrivateNetwork(**how, random_state=seed, prior=last.model_).fit(records(2000, 5))
+            assert set(map(frozenset, estimator.graph_.edges)) <= set(map(frozenset, estimator.model_.edges))
+
     def test_a_search_around_last_years_model(self, last):
         data = records(2000, 5)
         how = {"epsilon": 0.05, "delta": 1e-6, "state_names": STATES, "random_state": 3}
