@@ -36,12 +36,12 @@ help:
 
 install: $(INSTALLED)
 
-# What using the package takes, and no tools of ours: 0.8 GB, a third of what tests take. The stamp is newer than what
+# What using the package and drawing takes, and no tools of ours: a third of what tests take. The stamp is newer than what
 # decides its contents, so a second run installs nothing.
 $(PACKAGE_INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pgmpy_dp needs python >= 3.11, got " + sys.version)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[plot]'
 	@touch $@
 
 $(INSTALLED): $(PACKAGE_INSTALLED)
