@@ -90,9 +90,12 @@ def estimator_class(request):
 def test_a_fitted_estimator_and_its_model_hold_no_records_nor_counts(estimator_class, adjacency):
     n_records = None if adjacency == "add_remove" else 8000  # a public number that is not the true one
     # Little budget: noisy tables that happen to equal the exact ones are out of the question. Steps on samples release
-    # no tables, and the noise of so little takes seconds to find.
-    budget = budget_of(estimator_class, 0.1 if estimator_class is PrivateSGD else 0.01)
-    estimator = estimator_class(**budget, state_names=STATES, adjacency=adjacency, n_records=n_records)
+    # no tables, and the noise of so little takes seconds to find. With more, a noisy number of records is the exact one
+    # in about one of a hundred fits: not in this one.
+    of_steps = estimator_class is PrivateSGD
+    budget = budget_of(estimator_class, 0.1 if of_steps else 0.01)
+    seed = {"random_state": 3} if of_steps else {}
+    estimator = estimator_class(**budget, state_names=STATES, adjacency=adjacency, n_records=n_records, **seed)
     model = MarkovNetwork(GRAPH).fit(DATA, estimator)
     for item in (estimator, model, estimator.release_, estimator.model_):
         assert leaks(item) == []
