@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, list_estimators
-from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD, base
-from pgmpy_dp.plans import marginals
+from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
+from pgmpy_dp.estimators.collective import collective_base
+from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.private.curator import base as curator
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.noise import samplers
@@ -146,12 +147,12 @@ def raises(*_args, **_kwargs):
 
 
 BEFORE_THE_CHARGE = {
-    "the schema": (base.Schema, "coerce"),
-    "the plan": (base.Cliques, "from_graph"),
-    "the size": (base, "require_inference"),
-    "the settings": (marginals, "MarginalSettings"),
+    "the schema": (collective_base.Schema, "coerce"),
+    "the plan": (collective_base.Cliques, "from_graph"),
+    "the size": (collective_base, "require_inference"),
+    "the settings": (noisy_tables, "MarginalSettings"),
     "the table": (PrivateTable, "__init__"),
-    "the learner": (marginals, "run"),
+    "the learner": (noisy_tables, "run"),
 }
 AFTER_THE_CHARGE = {
     "counting": (table_module, "count_all"),
@@ -159,8 +160,8 @@ AFTER_THE_CHARGE = {
     "the release": (curator, "Release"),
 }
 AFTER_THE_RELEASE = {
-    "its reading": (base, "noisy_marginals"),
-    "the factors": (base.MarkovNetwork, "from_log_linear"),
+    "its reading": (collective_base, "noisy_marginals"),
+    "the factors": (collective_base.MarkovNetwork, "from_log_linear"),
 }
 
 
