@@ -56,6 +56,17 @@ def graph_features(estimator: Any) -> np.ndarray:
     return np.array([float(distance[0]), float(len(edges))])
 
 
+def chain_features(estimator: Any) -> np.ndarray:
+    """What a chain of undecided order released, as rows of one length: its tables, whether it tested, and the rest."""
+    release = estimator.release_
+    of_each = {2: np.zeros(4), 0: np.zeros(3), 3: np.zeros(8)}  # what was asked after the first two tables
+    for length, value in list(zip(release.public["lengths"], release.values, strict=True))[2:]:
+        of_each[length] = np.asarray(value, dtype=float).ravel()
+    asked = [float(np.any(value)) for value in of_each.values()]
+    first = [np.asarray(value, dtype=float).ravel() for value in release.values[:2]]
+    return np.concatenate([*first, *of_each.values(), asked])
+
+
 def _table_case(
     name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
 ) -> AuditCase:
@@ -95,7 +106,10 @@ def _vote_case(name: str, budget: str, adjacency: str, features: Any) -> AuditCa
 def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
     given = {**_declared(adjacency, 2, "n_users"), "state_names": PAGES, **arguments}
     neighbours = partial(sequence_neighbours, PAGES, adjacency, 2, 6)
-    return fit_case("PrivateMarkovChain", budget, [adjacency, *said(arguments)], neighbours, given, trials=trials)
+    options: dict[str, Any] = {"trials": trials}
+    if arguments.get("chain_order") == "auto":
+        options["features"] = chain_features
+    return fit_case("PrivateMarkovChain", budget, [adjacency, *said(arguments)], neighbours, given, **options)
 
 
 def _cases() -> list[AuditCase]:
@@ -128,6 +142,8 @@ def _cases() -> list[AuditCase]:
     ]
     cases += [_chain_case(budget, adjacency, (100, 1000)) for budget in ("epsilon", "rho") for adjacency in ADJACENCIES]
     cases.append(_chain_case("epsilon", "add_remove", segment_length=2, max_segments=2, method="naive"))
+    cases.append(_chain_case("epsilon", "add_remove", (100, 1000), chain_order=2))
+    cases.append(_chain_case("rho", "replace_one", (100, 1000), chain_order="auto"))
     cases += [
         _chain_case(budget, adjacency, method="sgd", n_steps=2, batch_rate=0.5, clip_norm=1.0)
         for budget, adjacency in (("delta", "add_remove"), ("delta", "replace_one"))
