@@ -12,22 +12,17 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.cases import AuditCase, fit_case, said
+from pgmpy_dp.auditing.cases_base import PAIR, AuditCase, declared, fit_case, said
 from pgmpy_dp.auditing.neighbours import Neighbours, sequence_neighbours, table_neighbours
 
 __all__ = ["CASES"]
 
 ADJACENCIES = ("add_remove", "replace_one")
 
-PAIR = {"a": [0, 1], "b": [0, 1]}
 TRIPLE = {**PAIR, "c": [0, 1]}
 PAGES = {"page": ["x", "y"]}
 EDGE = nx.Graph([("a", "b")])
 N = 3
-
-
-def _declared(adjacency: str, n: int = N, name: str = "n_records") -> dict[str, Any]:
-    return {"adjacency": adjacency} | ({name: n} if adjacency == "replace_one" else {})
 
 
 def _frames(rows: tuple[list, list], columns: str, adjacency: str) -> Neighbours:
@@ -70,14 +65,14 @@ def chain_features(estimator: Any) -> np.ndarray:
 def _table_case(
     name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
 ) -> AuditCase:
-    given = {**_declared(adjacency), "state_names": PAIR, **arguments}
+    given = {**declared(adjacency, N), "state_names": PAIR, **arguments}
     neighbours = partial(table_neighbours, PAIR, adjacency, N)
     return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, EDGE, trials=trials)
 
 
 def _two_tables(name: str, budget: str, adjacency: str) -> AuditCase:
     """A record changes two tables, which share the budget."""
-    given = {**_declared(adjacency), "state_names": TRIPLE}
+    given = {**declared(adjacency, N), "state_names": TRIPLE}
     neighbours = partial(table_neighbours, TRIPLE, adjacency, N)
     return fit_case(name, budget, [adjacency, "two tables"], neighbours, given, nx.path_graph(["a", "b", "c"]))
 
@@ -86,7 +81,7 @@ def _structure_case(name: str, budget: str, adjacency: str, **arguments: Any) ->
     """A pair that nearly all of the records are about: whether it is selected, and its table, tell the two apart."""
     kept = [(0, 0, 0), (0, 0, 1), (1, 1, 0)]
     rows = (kept, kept[:2]) if adjacency == "add_remove" else (kept, [*kept[:2], (1, 0, 1)])
-    given = {**_declared(adjacency), "state_names": TRIPLE, **arguments}
+    given = {**declared(adjacency, N), "state_names": TRIPLE, **arguments}
     neighbours = partial(_frames, rows, "abc", adjacency)
     options: dict[str, Any] = {"features": network_features, "trials": (100, 800)}
     return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, **options)
@@ -97,14 +92,14 @@ def _vote_case(name: str, budget: str, adjacency: str, features: Any) -> AuditCa
     rows = ([(0, 0), (1, 1)], [(0, 0)] if adjacency == "add_remove" else [(0, 0), (1, 0)])
     given = {
         **{"width": 2.0, "min_edge_weight": 0.4, "learner": "chow-liu", "n_blocks": 1, "n_workers": 1},
-        **{"state_names": PAIR, **_declared(adjacency, 2)},
+        **{"state_names": PAIR, **declared(adjacency, 2)},
     }
     neighbours = partial(_frames, rows, "ab", adjacency)
     return fit_case(name, budget, [adjacency], neighbours, given, features=features, trials=(100, 1500))
 
 
 def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
-    given = {**_declared(adjacency, 2, "n_users"), "state_names": PAGES, **arguments}
+    given = {**declared(adjacency, 2, "n_users"), "state_names": PAGES, **arguments}
     neighbours = partial(sequence_neighbours, PAGES, adjacency, 2, 6)
     options: dict[str, Any] = {"trials": trials}
     if arguments.get("chain_order") == "auto":
