@@ -27,7 +27,7 @@ from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
-from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema

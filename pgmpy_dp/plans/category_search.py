@@ -22,8 +22,8 @@ from pgmpy_dp.models.quantile_cuts import (
 from pgmpy_dp.plans.least_noise import least_noise
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.columns import ColumnCurator, category_histogram, category_labels, number_noise
+from pgmpy_dp.private.curator.column_curator import ColumnCurator, category_histogram, category_labels, number_noise
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -185,9 +185,9 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
     Notes
     -----
     Privacy
-        *Sensitivity.* Of categories :meth:`~pgmpy_dp.private.curator.columns.ColumnCurator.stable_categories`, of
-        numbers :meth:`~pgmpy_dp.private.curator.columns.ColumnCurator.number_tables`. Divisions of later rounds are
-        functions of what earlier ones released.
+        *Sensitivity.* Of categories :meth:`~pgmpy_dp.private.curator.column_curator.ColumnCurator.stable_categories`,
+        of numbers :meth:`~pgmpy_dp.private.curator.column_curator.ColumnCurator.number_tables`. Divisions of later
+        rounds are functions of what earlier ones released.
 
         *Guarantee.* The budget. With categories: the rho that converts to (epsilon, .9 delta), and an eta of .1 delta
         for the threshold. Without: an epsilon, or a rho, whichever has less noise.

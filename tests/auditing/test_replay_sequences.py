@@ -9,8 +9,8 @@ import pytest
 
 from pgmpy_dp.auditing.replay import invented, replay
 from pgmpy_dp.plans.chains import chain_counts
-from pgmpy_dp.private.curator import gradients as curators
-from pgmpy_dp.private.curator import sequences as tables
+from pgmpy_dp.private.curator import gradient_curator as curators
+from pgmpy_dp.private.curator import sequence_curator as tables
 from pgmpy_dp.private.data import chain_gradients, contributions, sequences
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays

@@ -13,7 +13,7 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.plans import matched_counts
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import pushdown
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
 from pgmpy_dp.private.data.record_file import ParquetSource

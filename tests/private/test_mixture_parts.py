@@ -15,9 +15,9 @@ from scipy.stats import norm
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import clusters
-from pgmpy_dp.private.curator.blocks import block_function
-from pgmpy_dp.private.curator.clusters import (
+from pgmpy_dp.private.curator import cluster_curator
+from pgmpy_dp.private.curator.block_functions import block_function
+from pgmpy_dp.private.curator.cluster_curator import (
     MOMENT_KINDS,
     BlockClusters,
     ClusterCurator,
@@ -58,7 +58,7 @@ def asked(rows, adjacency="add_remove", budget=BUDGET, **opened) -> ClusterCurat
 
 def step_square(adjacency) -> tuple[Fraction, Fraction]:
     """w, and the squared distance of neighbours that a step's noise is for."""
-    (unit, _), square = clusters._step_units(Adjacency(adjacency), 1)
+    (unit, _), square = cluster_curator._step_units(Adjacency(adjacency), 1)
     return 1 / unit, square
 
 
@@ -450,7 +450,7 @@ class TestRefusals:
 
         curator, blocks = asked(np.ones((9, 2))), BlockClusters(1, 4, 2)
         for name in ("vector_rows", "clipped_cluster_sums", "clipped_cluster_moments"):
-            monkeypatch.setattr(clusters, name, looked)
+            monkeypatch.setattr(cluster_curator, name, looked)
         with pytest.raises(KeyboardInterrupt):
             request_of(curator, blocks, 0.75)
         assert curator.left == 0.25 and not curator.answers
@@ -488,8 +488,8 @@ class TestRefusals:
 
     def test_blocks_are_found_once(self, monkeypatch):
         found = []
-        true = clusters.batched_kmeans
-        monkeypatch.setattr(clusters, "batched_kmeans", lambda *a, **o: found.append(0) or true(*a, **o))
+        true = cluster_curator.batched_kmeans
+        monkeypatch.setattr(cluster_curator, "batched_kmeans", lambda *a, **o: found.append(0) or true(*a, **o))
         curator = asked(np.random.default_rng(0).normal(size=(90, 2)))
         for blocks, number in ((BlockClusters(1, 4, 2), 1), (BlockClusters(1, 4, 2), 1), (BlockClusters(1, 5, 2), 2)):
             curator.stable_scales(blocks, 0.1, 1e-8)
@@ -504,7 +504,7 @@ class TestRefusals:
             curator.cluster_sums([[0.0, 0.0]], 1.0, 1)
         assert curator.left == 1
         assert curator.mean_log_scale(BlockClusters(1, 4, 2), 0.0, 1) is not None
-        assert clusters.log_scale_noise(PureDP(1.0), 1).scale == 2.0**17
+        assert cluster_curator.log_scale_noise(PureDP(1.0), 1).scale == 2.0**17
 
     @pytest.mark.parametrize(
         ("shape", "kind", "found"),

@@ -13,10 +13,10 @@ import pytest
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.plans.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import blocks
+from pgmpy_dp.private.curator import block_functions
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import certified_solution, matrix_plan, noise_plan, part_of
-from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
@@ -119,9 +119,9 @@ class TestMeanwhile:
     """While a solver is at work no curator of the data answers, and what it does shows nowhere."""
 
     def attempt(self, monkeypatch, solver, **options):
-        monkeypatch.setitem(blocks._FUNCTIONS, "test.solver", solver)
-        monkeypatch.setattr(blocks, "_kept_state", lambda function: "")
-        monkeypatch.setattr("pgmpy_dp.private.curator.solutions.named_function", blocks._FUNCTIONS.__getitem__)
+        monkeypatch.setitem(block_functions._FUNCTIONS, "test.solver", solver)
+        monkeypatch.setattr(block_functions, "_kept_state", lambda function: "")
+        monkeypatch.setattr("pgmpy_dp.private.curator.solutions.named_function", block_functions._FUNCTIONS.__getitem__)
         curator = opened(**options)
         return curator, lambda: curator.solution(PROGRAM, [("test.solver", {}), *SOLVERS])
 

@@ -18,7 +18,7 @@ from pgmpy_dp.plans.least_noise import NOISES, least_noise, noise_for_ledger
 from pgmpy_dp.plans.settings import SeededSettings, by, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.tables import (
+from pgmpy_dp.private.curator.table_curator import (
     TableCurator,
     checked_scopes,
     rehearsed_tables,

@@ -12,9 +12,9 @@ import numpy as np
 from pgmpy_dp.plans import convex_program
 from pgmpy_dp.plans.settings import require_kind
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.block_functions import block_function
 from pgmpy_dp.private.curator.block_projection import BlockProjection
-from pgmpy_dp.private.curator.blocks import block_function
-from pgmpy_dp.private.curator.graphs import GraphCurator
+from pgmpy_dp.private.curator.graph_curator import GraphCurator
 from pgmpy_dp.private.curator.solutions import Solver, noise_plan, part_of
 from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant

@@ -18,15 +18,15 @@ from pgmpy_dp.plans.networks.public_graph import GRAPH, edge_positions, encoded_
 from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.field_moments import (
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.field_moment_curator import (
     Subsets,
     family_size,
     parity_noise,
     record_count_noise,
     worst_parity_scale,
 )
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -165,8 +165,8 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     Notes
     -----
     Privacy
-        *Sensitivity.* That of :meth:`~pgmpy_dp.private.curator.field_moments.FieldMomentCurator.parity_sums`,
-        :meth:`~pgmpy_dp.private.curator.field_matrices.FieldMatrixCurator.parity_matrix`, ``worst_parity`` and
+        *Sensitivity.* That of :meth:`~pgmpy_dp.private.curator.field_moment_curator.FieldMomentCurator.parity_sums`,
+        :meth:`~pgmpy_dp.private.curator.field_matrix_curator.FieldMatrixCurator.parity_matrix`, ``worst_parity`` and
         ``record_count``, which are all that see the records. A graph is public: which sums there
         are tells nothing of them.
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from pgmpy_dp.plans.settings import SeededSettings, require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.blocks import block_function
+from pgmpy_dp.private.curator.block_functions import block_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import Solver, matrix_plan
-from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP

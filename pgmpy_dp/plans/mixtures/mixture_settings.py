@@ -10,8 +10,7 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.plans.settings import SeededSettings, by, one_of, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.clusters import (
+from pgmpy_dp.private.curator.cluster_curator import (
     MAX_BLOCKS,
     MOMENT_KINDS,
     cluster_noise,
@@ -19,6 +18,7 @@ from pgmpy_dp.private.curator.clusters import (
     moment_noise,
     stable_histogram,
 )
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.solvers.devices import require_device
 
 __all__ = ["AUTO", "BLOCK_SOLVERS", "MixtureSettings", "Shares", "advised_blocks", "shares_of"]

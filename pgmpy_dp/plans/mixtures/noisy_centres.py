@@ -27,7 +27,7 @@ from pgmpy_dp.models.mixtures.mixture_covariances import NoisyMoments, mixture_o
 from pgmpy_dp.plans.mixtures.mixture_settings import AUTO, MixtureSettings, Shares, advised_blocks, shares_of
 from pgmpy_dp.plans.settings import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.clusters import (
+from pgmpy_dp.private.curator.cluster_curator import (
     BlockClusters,
     ClusterCurator,
     cluster_noise,
@@ -98,8 +98,8 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
     Notes
     -----
     Privacy
-        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.private.curator.clusters.ClusterCurator`): the rho that
-        converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever the
+        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.private.curator.cluster_curator.ClusterCurator`): the rho
+        that converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever the
         outcome. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not accounted as
         such; that costs 7 % more noise at (1, 1e-6).
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.blocks import covering_blocks, marginal
 from pgmpy_dp.private.data.coding import OutsideCounted
 from pgmpy_dp.private.data.contingency import add_counts, count_all
 from pgmpy_dp.private.data.frame import encoded_columns, key_counts, positions_of
+from pgmpy_dp.private.data.joint_tables import covering_blocks, marginal
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.schema import Schema

@@ -19,9 +19,9 @@ from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.estimators.gaussian import precision_fits, private_graphical_lasso
 from pgmpy_dp.models.gaussian.graphical_models import noise_aware_penalty
 from pgmpy_dp.plans.gaussian import noisy_moments
-from pgmpy_dp.private.curator import base as curator
+from pgmpy_dp.private.curator import curator_base as curator
 from pgmpy_dp.private.curator import solutions
-from pgmpy_dp.private.curator import vectors as vectors_curator
+from pgmpy_dp.private.curator import vector_curator as vectors_curator
 from pgmpy_dp.private.data import moments, vectors
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.sensitive import Sensitive

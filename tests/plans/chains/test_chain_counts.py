@@ -12,8 +12,8 @@ import pytest
 from pgmpy_dp.plans.chains import chain_counts
 from pgmpy_dp.plans.chains.chain_counts import ChainSettings, run
 from pgmpy_dp.plans.collective import noisy_tables
-from pgmpy_dp.private.curator import sequences as curators
-from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator import sequence_curator as curators
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data import sequences
 from pgmpy_dp.private.data.contributions import GRID

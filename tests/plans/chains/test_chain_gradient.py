@@ -17,7 +17,7 @@ from benchmarks.mobility import chain_maximum_likelihood
 from pgmpy_dp.plans.chains.chain_gradient import ChainGradientSettings, parameters, run
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator import gradients as curators
+from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import schedule
 from pgmpy_dp.private.data import chain_gradients, gradients
 from pgmpy_dp.private.data.chain_gradients import (

@@ -20,7 +20,7 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.plans.collective.gradient_ascent import GradientSettings, parameters, run
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator import gradients as curators
+from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid, clipped_sum, sampled_gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable

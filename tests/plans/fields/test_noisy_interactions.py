@@ -15,7 +15,7 @@ from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
 from pgmpy_dp.plans.fields.noisy_parities import run as run_parities
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import field_moments
+from pgmpy_dp.private.curator import field_moment_curator
 from pgmpy_dp.private.data.interactions import (
     InteractionUnits,
     field_sensitivity,
@@ -288,7 +288,7 @@ class TestRelease:
         assert accepts(value, item.distribution, item.scale) and not accepts(value, item.distribution, 1.3 * item.scale)
 
     def test_refusals_cost_nothing(self, monkeypatch):
-        monkeypatch.setattr(field_moments, "shared_codes", lambda *table: pytest.fail("looked at records"))
+        monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *table: pytest.fail("looked at records"))
         table = subject(ledger=Budget(epsilon=1.0))
         for settings, budget, text in (
             ({}, {"rho": 0.1}, "pure budget pays only for pure costs"),

@@ -17,7 +17,7 @@ from pgmpy_dp.plans.fields.noisy_parities import ParitySettings, ask_parities, p
 from pgmpy_dp.plans.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import mechanism
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import parities as parity_data
 from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable

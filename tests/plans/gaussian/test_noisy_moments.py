@@ -15,7 +15,7 @@ from pgmpy_dp.plans.gaussian.noisy_moments import CovarianceSettings, noisy_cova
 from pgmpy_dp.plans.gaussian.output_perturbation import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.blocks import named_function
+from pgmpy_dp.private.curator.block_functions import named_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution, matrix_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors

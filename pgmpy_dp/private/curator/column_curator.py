@@ -12,7 +12,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator, checked_eta, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_eta, checked_share
 from pgmpy_dp.private.curator.mechanism import Mechanism, additive_scales
 from pgmpy_dp.private.data.columns import (
     PrivateColumns,
@@ -131,7 +131,7 @@ def _number_norms(n_tables: int, with_count: bool, adjacency: Adjacency) -> list
 
 
 class ColumnCurator(Curator):
-    """Columns of cells behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """Columns of cells behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Examples
     --------

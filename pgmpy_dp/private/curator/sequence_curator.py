@@ -11,7 +11,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import additive_scales
 from pgmpy_dp.private.data.contributions import contribution_sensitivity, segment_keys
 from pgmpy_dp.private.data.sequences import (
@@ -65,7 +65,7 @@ def departure_noise(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction |
 
 
 class SequenceCurator(Curator):
-    """Users' sequences behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """Users' sequences behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Examples
     --------

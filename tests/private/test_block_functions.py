@@ -14,11 +14,11 @@ from threadpoolctl import threadpool_info
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.plans.votes.block_graphs import block_graph
-from pgmpy_dp.private.curator import blocks
-from pgmpy_dp.private.curator.base import Observer, observed
-from pgmpy_dp.private.curator.blocks import block_function, named_function, plain_arguments, run_blocks
-from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.votes import agreement_test, edge_vote_noise, vote_sensitivity
+from pgmpy_dp.private.curator import block_functions
+from pgmpy_dp.private.curator.block_functions import block_function, named_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.curator_base import Observer, observed
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.voting_curator import agreement_test, edge_vote_noise, vote_sensitivity
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
@@ -30,7 +30,7 @@ NUMBER = 0
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch):
-    monkeypatch.setattr(blocks, "_FUNCTIONS", dict(blocks._FUNCTIONS))
+    monkeypatch.setattr(block_functions, "_FUNCTIONS", dict(block_functions._FUNCTIONS))
 
 
 def opened(budget=None, **facts):

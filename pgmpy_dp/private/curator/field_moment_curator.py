@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import JointNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.data.interactions import (
     InteractionUnits,
@@ -83,7 +83,7 @@ def worst_parity_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fractio
 
 
 def record_count_noise(cost: PureDP | ZCDP, share: Fraction) -> Noise:
-    """The noise of :meth:`~pgmpy_dp.private.curator.fields.FieldCurator.record_count`: from public numbers.
+    """The noise of :meth:`~pgmpy_dp.private.curator.field_curator.FieldCurator.record_count`: from public numbers.
 
     Raises
     ------

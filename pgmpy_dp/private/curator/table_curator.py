@@ -13,12 +13,12 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Units, checked_share
-from pgmpy_dp.private.curator.field_matrices import FieldMatrixCurator
-from pgmpy_dp.private.curator.field_moments import FieldMomentCurator
-from pgmpy_dp.private.curator.fields import FieldCurator
+from pgmpy_dp.private.curator.curator_base import Units, checked_share
+from pgmpy_dp.private.curator.field_curator import FieldCurator
+from pgmpy_dp.private.curator.field_matrix_curator import FieldMatrixCurator
+from pgmpy_dp.private.curator.field_moment_curator import FieldMomentCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
-from pgmpy_dp.private.curator.votes import VotingCurator
+from pgmpy_dp.private.curator.voting_curator import VotingCurator
 from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.kept_tables import KeptTables
 from pgmpy_dp.private.data.pair_scores import joined_misfit_scores
@@ -119,7 +119,7 @@ def misfit_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> 
 
 
 class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixCurator):
-    """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import Mechanism, pure_epsilon
 from pgmpy_dp.private.data.feature_matrices import ContrastMatrix, FeatureMatrix, ParityMatrix
 from pgmpy_dp.private.data.interactions import Pairs, checked_pairs

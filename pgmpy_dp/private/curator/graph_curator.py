@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Units, checked_share
+from pgmpy_dp.private.curator.curator_base import Units, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales, pure_epsilon
 from pgmpy_dp.private.curator.solutions import SolutionCurator
 from pgmpy_dp.private.data.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
@@ -161,7 +161,7 @@ class CommunityChoice(Mechanism):
 
 
 class GraphCurator(SolutionCurator):
-    """A graph behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """A graph behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Sums, answers and labels are not kept: of these a plan makes what it releases, and they take memory.
 
