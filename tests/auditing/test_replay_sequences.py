@@ -94,7 +94,7 @@ class TestMutants:
     def test_segments_that_are_chosen_by_position_among_all(self, monkeypatch):
         true = contributions.chosen_segments
 
-        def by_position(user, most, seed=None, keys=None):
+        def by_position(user, most, rng=None, keys=None):
             return true(np.arange(len(user)) // 3, most, keys=np.arange(len(user), dtype=np.uint64))
 
         monkeypatch.setattr(sequences, "chosen_segments", by_position)

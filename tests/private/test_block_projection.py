@@ -304,7 +304,7 @@ class TestAudit:
 
         def draw(dataset: int, count: int) -> np.ndarray:
             repeated = replace(exact[dataset], value=np.repeat(exact[dataset].value, count))
-            return discrete_gaussian(repeated.value, weaker.noise.scale, seed=rng)
+            return discrete_gaussian(repeated.value, weaker.noise.scale, rng=rng)
 
         def measure(p: float, q: float) -> float:
             return audit.rho_bound(p, q) if budget.rho else audit.epsilon_bound(p, q, budget.delta)

@@ -173,7 +173,7 @@ class TestShares:
         curator = opened()
         first = curator.tables([("a",)], Fraction(1, 4))
 
-        def interrupt(self, seed):
+        def interrupt(self, rng):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
@@ -212,7 +212,7 @@ class TestShares:
 
     @pytest.mark.parametrize("when", ["draw", "turn"])
     def test_nor_does_full_memory_or_an_interrupt_at_the_very_end(self, when, monkeypatch):
-        def full(self, seed):
+        def full(self, rng):
             raise MemoryError
 
         @contextlib.contextmanager

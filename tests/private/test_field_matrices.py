@@ -119,9 +119,9 @@ def test_the_scale_is_the_trace_that_moves_over_twice_epsilon(adjacency):
     seen = []
     true = MatrixSums.draw
 
-    def draw(self, seed):
+    def draw(self, rng):
         seen.append(self)
-        return true(self, seed)
+        return true(self, rng)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MatrixSums, "draw", draw)

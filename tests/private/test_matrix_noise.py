@@ -290,8 +290,8 @@ def test_the_published_one_sided_wishart_is_not_private(epsilon, d, monkeypatch)
     """S + W_d(d + 1, 3/(2 n epsilon) I) is claimed to be epsilon-DP: an event of positive probability is impossible."""
     noise = plan_matrix_noise("double-wishart", d, ADD, Budget(epsilon=epsilon))
 
-    def one_sided(noise, seed):
-        factor = standard_normals(d * (d + 1), seed).reshape(d, d + 1)
+    def one_sided(noise, rng):
+        factor = standard_normals(d * (d + 1), rng).reshape(d, d + 1)
         return 1.5 * TRACE / epsilon * factor @ factor.T
 
     monkeypatch.setitem(matrix._MATRICES, "double-wishart", one_sided)

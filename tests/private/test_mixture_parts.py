@@ -527,7 +527,7 @@ class TestSteps:
         weight, claim = float(step_square(adjacency)[0]), 0.5
         drawn = []
 
-        def sampler(values, scale, *, seed=None):  # the step's own draws, many at once
+        def sampler(values, scale, *, rng=None):  # the step's own draws, many at once
             drawn.append(discrete_gaussian(np.repeat(values.ravel(), self.count), scale * factor))
             return values
 
@@ -582,7 +582,7 @@ class TestScale:
     def test_sum_moves_by_its_sensitivity_at_most(self, monkeypatch):
         seen = []
         monkeypatch.setattr(
-            samplers, "discrete_gaussian", lambda values, scale, *, seed=None: seen.append(values) or values
+            samplers, "discrete_gaussian", lambda values, scale, *, rng=None: seen.append(values) or values
         )
         for value in (-150.0, -1.0, 0.2, 150.0, np.nan):
             curator, blocks = asked(np.zeros((0, 1))), BlockClusters(1, 20, 9)

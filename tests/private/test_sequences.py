@@ -59,7 +59,7 @@ def private(users, adjacency="add_remove", schema=STATES) -> PrivateSequences:
 def tables(users, rule, adjacency="add_remove", seed=None) -> np.ndarray:
     """Both tables side by side."""
     rng = None if seed is None else np.random.default_rng(seed)
-    return np.concatenate([s.value.ravel() for s in chain_tables(private(users, adjacency), **RULES[rule], seed=rng)])
+    return np.concatenate([s.value.ravel() for s in chain_tables(private(users, adjacency), **RULES[rule], rng=rng)])
 
 
 def naive_twin(sequences, segment_length=None) -> np.ndarray:

@@ -222,7 +222,7 @@ def test_the_error_of_a_noisy_marginal_is_proposition_4s(n):
     rng, mu, epsilon, tables, draws = np.random.default_rng(1), 0.3, 0.5, 5, 40_000
     counts = rng.binomial(n, mu, draws)
     noisy = {"laplace": counts + rng.laplace(0, tables / epsilon, draws)}
-    noisy["discrete"] = np.asarray(discrete_laplace(counts, tables / epsilon, seed=rng))
+    noisy["discrete"] = np.asarray(discrete_laplace(counts, tables / epsilon, rng=rng))
     for noise, values in noisy.items():
         assert abs(values.mean() / n - mu) < 6 * math.sqrt(marginal_error(mu, n, epsilon, tables, noise=noise) / draws)
         found = np.mean((values / n - mu) ** 2)

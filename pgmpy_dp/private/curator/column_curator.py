@@ -72,9 +72,9 @@ class StableMarks(Mechanism):
         """Of the counts; the marks have none."""
         return None, self.histogram.noise
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """The marks that reach the threshold, a row of integers each, ascending, and their noisy counts."""
-        places, noisy = released_cells(np.arange(len(self.marks)), self.counts, self.histogram, seed)
+        places, noisy = released_cells(np.arange(len(self.marks)), self.counts, self.histogram, rng)
         rows = [mark_row(self.marks[place], self.max_length) for place in places.tolist()]
         return [np.array(rows, dtype=np.int64).reshape(len(rows), 2 + self.max_length), noisy]
 

@@ -72,9 +72,9 @@ class MatrixSums(Mechanism):
         fine, scale = _fine_scale(features, exact.adjacency, cost, share, grid)
         return cls(exact, features, scale, fine, _noise_of(features, scale, fine * grid), grid)
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """What is read from the noisy matrix."""
-        noisy = self.fine * self.exact.value.astype(object) + wishart_noise(self.features.d, self.scale, seed)
+        noisy = self.fine * self.exact.value.astype(object) + wishart_noise(self.features.d, self.scale, rng)
         return self.features.read(noisy, self.fine * self.grid)
 
 

@@ -95,9 +95,9 @@ def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | 
 class ManySums(AdditiveNoise):
     """The same law as :class:`AdditiveNoise`, drawn for very many cells at once where that is quicker."""
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays, one for each statistic."""
-        return [bulk.with_noise(item.value, noise, seed) for item, noise in zip(self.exact, self.noise, strict=True)]
+        return [bulk.with_noise(item.value, noise, rng) for item, noise in zip(self.exact, self.noise, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +123,7 @@ class RandomisedResponse(Mechanism):
 
     name = "randomised_response"
 
-    def draw(self, seed: np.random.Generator | None) -> np.ndarray:
+    def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """Answers, shape (n, n): symmetric truth values with a zero diagonal."""
         n = self.matrix.shape[0]
         answers = np.zeros((n, n), dtype=bool)
@@ -132,7 +132,7 @@ class RandomisedResponse(Mechanism):
             block = answers[start : start + rows]
             block[:] = self.matrix[start : start + rows].toarray()
             flat = block.reshape(-1)
-            flipped = poisson_sample(flat.size, self.rate, seed=seed)
+            flipped = poisson_sample(flat.size, self.rate, rng=rng)
             flat[flipped] = ~flat[flipped]
         upper = np.triu(answers, 1)
         return upper | upper.T
@@ -154,10 +154,10 @@ class CommunityChoice(Mechanism):
 
     name = "exponential"
 
-    def draw(self, seed: np.random.Generator | None) -> np.ndarray:
+    def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """Labels, shape (n,)."""
         upper = sp.triu(self.matrix, 1).tocoo()
-        return sample_signs(list(zip(upper.row.tolist(), upper.col.tolist(), strict=True)), self.law, seed)
+        return sample_signs(list(zip(upper.row.tolist(), upper.col.tolist(), strict=True)), self.law, rng)
 
 
 class GraphCurator(SolutionCurator):

@@ -251,5 +251,5 @@ class SequenceCurator(Curator):
 
     def _segment_keys(self, owner: np.ndarray) -> np.ndarray:
         return self._random_keys(
-            lambda: segment_identities(self._data, owner), lambda: segment_keys(len(owner), self._seed)
+            lambda: segment_identities(self._data, owner), lambda: segment_keys(len(owner), self._rng)
         )

@@ -261,7 +261,7 @@ class TestScalesAndGuarantees:
     def test_the_noise_added_is_the_noise_accounted_for(self, monkeypatch):
         scales = []
         true = samplers.discrete_gaussian
-        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: scales.append(s) or true(v, s, seed=seed))
+        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: scales.append(s) or true(v, s, rng=rng))
         release = run(private(USERS, n_users=30), ChainGradientSettings(clip_norm=0.3, n_steps=9), DELTA)
         grid = ChainGrid(0.3, K, 0.25)
         assert len(scales) == 9 and release.public["path"]["clip_norm"] == grid.bound * grid.unit <= 0.3
@@ -417,7 +417,7 @@ def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) 
 
 def divide_the_noise(monkeypatch, divisor):
     true = samplers.discrete_gaussian
-    monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / divisor, seed=seed))
+    monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: true(v, s / divisor, rng=rng))
 
 
 @pytest.mark.slow  # replays hold the same, of every record

@@ -196,7 +196,7 @@ class TestSampling:
 
         # 0.3 is 76 * 256 + 205 of 65536: a first byte 76 needs a second one below 205.
         assert rounded_rate(0.3) * RATE_UNIT == 76 * 256 + 205
-        assert poisson_sample(5, rounded_rate(0.3), seed=Bytes()).tolist() == [0, 1, 4]
+        assert poisson_sample(5, rounded_rate(0.3), rng=Bytes()).tolist() == [0, 1, 4]
 
     def test_records_are_independent(self):
         draws = np.zeros((4000, 4))
@@ -255,7 +255,7 @@ class TestScalesAndGuarantees:
     def test_the_noise_added_is_the_noise_accounted_for(self, monkeypatch):
         scales = []
         true = samplers.discrete_gaussian
-        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: scales.append(s) or true(v, s, seed=seed))
+        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: scales.append(s) or true(v, s, rng=rng))
         release = run(table(RECORDS, n_records=14), GradientSettings(SCOPES, clip_norm=0.7, n_steps=9), DELTA)
         path = release.public["path"]
         grid = ClippingGrid(0.7, 3, CLIQUES.n_cells)

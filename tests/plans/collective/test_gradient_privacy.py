@@ -177,7 +177,7 @@ def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) 
 
 def divide_the_noise(monkeypatch, divisor):
     true = samplers.discrete_gaussian
-    monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / divisor, seed=seed))
+    monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: true(v, s / divisor, rng=rng))
 
 
 def forget_to_clip(monkeypatch):

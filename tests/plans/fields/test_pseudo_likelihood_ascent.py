@@ -189,7 +189,7 @@ class TestRun:
         scales, bounds = [], []
         true_noise, true_sum = samplers.discrete_gaussian, learner.gradient_sum
         monkeypatch.setattr(
-            samplers, "discrete_gaussian", lambda v, s, seed=None: scales.append(s) or true_noise(v, s, seed=seed)
+            samplers, "discrete_gaussian", lambda v, s, rng=None: scales.append(s) or true_noise(v, s, rng=rng)
         )
         monkeypatch.setattr(
             learner, "gradient_sum", lambda c, w, t, grid, *a: bounds.append(grid.bound) or true_sum(c, w, t, grid, *a)
@@ -375,7 +375,7 @@ class TestAttacks:
     @pytest.mark.slow  # so does replay
     def test_too_little_noise_is_caught(self, adjacency, monkeypatch):
         true = samplers.discrete_gaussian
-        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / 3, seed=seed))
+        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: true(v, s / 3, rng=rng))
         assert attack(adjacency, 700) > 1.0
 
     @pytest.mark.slow  # so does replay

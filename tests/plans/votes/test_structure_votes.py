@@ -100,7 +100,7 @@ class TestParts:
                 assert 4 * word.size == size
                 return word.tobytes()
 
-        assert uniform_parts(2, 3, seed=Bits()).tolist() == [2, 1]
+        assert uniform_parts(2, 3, rng=Bits()).tolist() == [2, 1]
         with pytest.raises(ValueError, match="parts=0"):
             uniform_parts(2, 0)
 
@@ -126,7 +126,7 @@ class TestParts:
                 ("replaced", replaced, part),
                 ("removed", np.delete(CODES[:20], changed, axis=0), np.delete(part, changed)),
             ):
-                monkeypatch.setattr(curator_module, "uniform_parts", lambda n, k, seed, draws=draws: draws)
+                monkeypatch.setattr(curator_module, "uniform_parts", lambda n, k, rng, draws=draws: draws)
                 found[name] = parts_of(private(codes), 5)
             for other in ("replaced", "removed"):
                 differ = [k for k in range(5) if not np.array_equal(found["given"][k], found[other][k])]
@@ -409,7 +409,7 @@ class TestVotes:
         assert tree.noise[0].scale == 6.0  # min(2 * 3, 6)
 
     def test_noise_is_added(self, monkeypatch):
-        monkeypatch.setattr(samplers, "discrete_laplace", lambda values, scale, seed=None: values + 1000)
+        monkeypatch.setattr(samplers, "discrete_laplace", lambda values, scale, rng=None: values + 1000)
         release = edge_votes.run(private(), VotingSettings(BLOCKS, n_blocks=5), Budget(epsilon=1.0))
         assert release.values[0].min() >= 1000
 
