@@ -100,8 +100,8 @@ def marks_moved(mechanism: StableMarks, other: Mechanism) -> float:
     add_remove some rise as others fall, and where a mark of one side alone has a count other than 1.
     """
     assert isinstance(other, StableMarks)
-    public = [(m.n_marks, m.changes, m.histogram, m.max_length) for m in (mechanism, other)]
-    if public[0] != public[1]:
+    declared = [(m.n_marks, m.changes, m.histogram, m.max_length) for m in (mechanism, other)]
+    if declared[0] != declared[1]:
         return np.inf
     ours, theirs = (dict(zip(m.marks, m.counts.tolist(), strict=True)) for m in (mechanism, other))
     gaps = {mark: ours.get(mark, 0) - theirs.get(mark, 0) for mark in {*ours, *theirs}}

@@ -70,11 +70,13 @@ def check(
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
     declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
     reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
-    public = column_options.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
+    public_schema = column_options.described(
+        schema, **declared, other=other, texts=texts, impossible=impossible, **reading
+    )
     records = as_written(data, delimiter, encoding, decimal, thousands)
     who = whose(unit, rows_per_unit)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
-    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
+    table = PrivateTable(records, public_schema, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
         found = check_schema(table, budget)
         rows = found.table.itertuples()

@@ -147,7 +147,7 @@ class DiscoverSettings:
 
 def require_payable(settings: DiscoverSettings, budget: Any) -> None:
     """Raise a TypeError if this is not a budget, a ValueError if it lacks a delta that categories need."""
-    require_budget(budget, "Budget(epsilon=0.2, delta=1e-8)")
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.2, delta=1e-8)")
     if settings.categories and not budget.delta:
         raise ValueError(
             f"budget={budget} has no delta, without which categories that nobody has listed cannot be told: that one "

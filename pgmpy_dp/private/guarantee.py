@@ -20,7 +20,6 @@ __all__ = [
     "PureDP",
     "ReservedZCDP",
     "ZCDP",
-    "checked_number",
     "guarantee_from_dict",
     "part_for_each",
     "privacy_profile",

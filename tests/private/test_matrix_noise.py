@@ -15,10 +15,10 @@ from scipy import stats
 
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.moments import TRACE, second_moments, trace_sensitivity
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.noise.matrix import MECHANISMS, add_matrix_noise, plan_matrix_noise, standard_normals
 from pgmpy_dp.private.noise.wishart import shifted_chi2_delta, smallest_degrees

@@ -15,6 +15,7 @@ import pytest
 
 from pgmpy_dp.plans.chains.chain_counts import ChainSettings
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data import contributions
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments, contribution_sensitivity, share_table
 from pgmpy_dp.private.data.sequences import (
@@ -26,7 +27,6 @@ from pgmpy_dp.private.data.sequences import (
     user_additions,
 )
 from pgmpy_dp.private.data.table_distances import WHOLE, whole_parts
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.schema import Schema
 
 STATES = {"page": ["a", "b", None]}

@@ -42,11 +42,11 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
 
     ::
 
-        P     = noisy second moments with eigenvalues clipped to be positive, as before records were shortened
-        rho   = penalty, or 1.5 sqrt((mean(diag P)**2/n + sd**2) log d)
-        Z     = argmin -log det + <P, .> + rho sum_{i != j} |.|
-        R     = argmin -log det + <P, .> on the support of Z, eigenvalues at most 1/(3 s)
-        Theta = the same on the pairs of the support with |R_ij| > sqrt(2 log d) e_ij
+        P      = noisy second moments with eigenvalues clipped to be positive, as before records were shortened
+        lambda = penalty, or 1.5 sqrt((mean(diag P)**2/n + sd**2) log d)
+        Z      = argmin -log det + <P, .> + lambda sum_{i != j} |.|
+        R      = argmin -log det + <P, .> on the support of Z, eigenvalues at most 1/(3 s)
+        Theta  = the same on the pairs of the support with |R_ij| > sqrt(2 log d) e_ij
 
     Parameters
     ----------

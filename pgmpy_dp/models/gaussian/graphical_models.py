@@ -129,7 +129,7 @@ def noise_aware_penalty(diagonal_mean: float, n: float, noise_sd: float, d: int,
 
     ::
 
-        rho = c0 sqrt((diagonal_mean^2 / n + noise_sd^2) log d)
+        lambda = c0 sqrt((diagonal_mean^2 / n + noise_sd^2) log d)
 
     An entry of the moment matrix off its diagonal has a sampling error of standard deviation about diagonal_mean /
     sqrt(n), and noise of noise_sd; sqrt(log d) is the order of the largest of d^2 such errors, which the penalty must

@@ -16,11 +16,11 @@ from pgmpy_dp.plans.fields.frank_wolfe_steps import Descent, descend
 from pgmpy_dp.plans.fields.noisy_parities import Found, ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.plans.networks.public_graph import encoded_graph
 from pgmpy_dp.plans.settings import require_kind
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]

@@ -82,7 +82,7 @@ def lasso_solvers(program: PrecisionProgram) -> list[Solver]:
 
 
 def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Release:
-    """Release ``argmin -log det Theta + <S, Theta> + rho |Theta|_1`` over ``0 < Theta <= tau I``, with noise.
+    """Release ``argmin -log det Theta + <S, Theta> + lambda |Theta|_1`` over ``0 < Theta <= tau I``, with noise.
 
     Parameters
     ----------
@@ -169,8 +169,8 @@ class NoisyPrecision:
     sd : float
         Standard deviation of the noise in an off-diagonal entry.
     smallest, largest : float
-        The exact optimum's eigenvalues lie between them: at least ``min(tau, 1/(B**2 + d rho))`` with tau the cap,
-        because its inverse is ``S + U``, ``|U_ij| <= rho``, with eigenvalues raised to 1/tau.
+        The exact optimum's eigenvalues lie between them: at least ``min(tau, 1/(B**2 + d lambda))`` with tau the cap,
+        because its inverse is ``S + U``, ``|U_ij| <= lambda``, with eigenvalues raised to 1/tau.
     """
 
     columns: tuple

@@ -321,9 +321,9 @@ class ClusterCurator(VectorCurator):
         width = _checked_length("width", width)
         k, d = blocks.n_components, len(self._data.columns)
         stable_histogram(k, self.cost, share, eta)
-        public, basis = self.generator(), lattice_basis(d)
-        turned = np.linalg.qr(public.normal(size=(d, d)))[0]
-        shift = 1000.0 * public.random(d)
+        public_rng, basis = self.generator(), lattice_basis(d)
+        turned = np.linalg.qr(public_rng.normal(size=(d, d)))[0]
+        shift = 1000.0 * public_rng.random(d)
 
         def mechanism(cost: ZCDP, s: Fraction) -> StableCells:
             centres = self._clustered(blocks)[0]

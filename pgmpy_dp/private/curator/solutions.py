@@ -25,7 +25,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.curator.block_functions import (
     ended_without_text,
     named_function,
@@ -179,8 +179,7 @@ def noise_plan(program: Any, budget: Budget) -> FineGrid:
     TypeError, ValueError
         For a budget that Gaussian noise cannot spend, or a program whose numbers are out of range.
     """
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass Budget(epsilon=..., delta=...) or rho")
+    require_budget(budget, "Budget(epsilon=..., delta=...) or rho")
     size = checked_integer("program.size", program.size, 1)
     return fine_grid(size, _moved(program), program.bound, budget, failure=program.failure)
 

@@ -350,7 +350,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         shapes = [self._shapes[scope] for scope in checked]
         sizes = np.fromiter(map(math.prod, shapes), dtype=np.int64, count=len(shapes))
         if isinstance(expected, np.ndarray) and expected.shape == (int(sizes.sum()),):
-            public = np.array(expected, dtype=np.float64)
+            assumed = np.array(expected, dtype=np.float64)
         else:
             given = [np.asarray(table, dtype=np.float64) for table in expected]
             if [table.shape for table in given] != shapes:
@@ -358,7 +358,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
                     f"expected has tables of the shapes {[table.shape for table in given]}, scopes have {shapes}; pass "
                     "one table per scope, axes in its order, or all of them in one vector"
                 )
-            public = np.concatenate([table.ravel() for table in given])
+            assumed = np.concatenate([table.ravel() for table in given])
         floors = np.zeros(len(checked)) if offsets is None else np.array(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
@@ -370,9 +370,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
             exact = self._joined(checked, sizes, grid)
-            return NoisyMax.of(joined_misfit_scores(exact, sizes, grid * public, grid * floors, counted), cost, s)
+            return NoisyMax.of(joined_misfit_scores(exact, sizes, grid * assumed, grid * floors, counted), cost, s)
 
-        arguments = {"scopes": checked, "expected": public, "offsets": floors, "weights": counted, **self._places}
+        arguments = {"scopes": checked, "expected": assumed, "offsets": floors, "weights": counted, **self._places}
         # Thousands of tables each time: what a release needs of them is which one it was.
         return self._answer("worst_fit", arguments, share, mechanism, noted={"candidates": len(checked)})
 

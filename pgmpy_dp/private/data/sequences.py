@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.coding import key_coder
 from pgmpy_dp.private.data.contributions import (
     GRID,
@@ -23,7 +24,7 @@ from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
 

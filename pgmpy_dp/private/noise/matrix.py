@@ -61,9 +61,9 @@ import numpy as np
 from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.moments import TRACE, TraceSensitivity, trace_sensitivity
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales, laplace_scales, root_up, round_up
 from pgmpy_dp.private.noise.integer_wishart import integer_wishart

@@ -17,6 +17,7 @@ from benchmarks.mobility import chain_maximum_likelihood
 from pgmpy_dp.plans.chains.chain_gradient import ChainGradientSettings, parameters, run
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import schedule
 from pgmpy_dp.private.data import chain_gradients, gradients
@@ -29,7 +30,7 @@ from pgmpy_dp.private.data.chain_gradients import (
 )
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release

@@ -20,10 +20,10 @@ from pgmpy_dp.private.accounting import (
     subsampled_gaussian_multiplier,
     zcdp_to_approx,
 )
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from tests.private import audit
 

@@ -16,10 +16,10 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.plans.ascent import largest_stable_rate
 from pgmpy_dp.plans.chains import chain_gradient
 from pgmpy_dp.plans.collective.gradient_ascent import GradientSettings, parameters, run
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.data.gradients import bounded_sum
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 
 N = 10**8

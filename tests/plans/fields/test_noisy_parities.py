@@ -23,6 +23,7 @@ from pgmpy_dp.plans.fields.noisy_parities import (
 )
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import field_moment_curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import parities as parity_data
@@ -38,7 +39,7 @@ from pgmpy_dp.private.data.parities import (
 )
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.private import audit

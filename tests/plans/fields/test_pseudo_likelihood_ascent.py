@@ -16,12 +16,13 @@ from pgmpy_dp.models.fields.field_scopes import field_scopes
 from pgmpy_dp.models.fields.random_fields import BinaryField, Pairwise
 from pgmpy_dp.plans.fields.pseudo_likelihood_ascent import PseudoLikelihoodSettings, log_potentials, parameters, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import field_curator as learner
 from pgmpy_dp.private.data import pseudo_likelihood as sums
 from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded
+from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

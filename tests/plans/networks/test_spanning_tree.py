@@ -12,10 +12,11 @@ import pytest
 from pgmpy_dp.plans.networks import spanning_tree
 from pgmpy_dp.plans.networks.spanning_tree import TreeSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import mechanism, table_curator
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}

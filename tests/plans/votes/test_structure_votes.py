@@ -20,13 +20,14 @@ from pgmpy_dp.plans.votes.block_graphs import BlockLearner, BlockSettings, block
 from pgmpy_dp.plans.votes.edge_votes import VotingSettings, edge_frequencies
 from pgmpy_dp.plans.votes.graph_votes import StableSettings, stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import curator_base as curator_module
 from pgmpy_dp.private.curator.curator_base import Observer, observed
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.voting_curator import vote_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.distance_test import distance_test
 from pgmpy_dp.private.noise.subsampling import uniform_parts
