@@ -105,17 +105,17 @@ SOURCE_MUTANTS = [
     ),
     SourceMutant(
         "a block function gets a view",
-        "curator/block_functions.py",
+        "curator/outside_functions.py",
         'np.array(blocks[k], order="C")',
         "blocks[k]",
-        "private/test_block_functions.py",
+        "private/test_outside_functions.py",
     ),
     SourceMutant(
         "one generator for all blocks",
-        "curator/block_functions.py",
+        "curator/outside_functions.py",
         "np.random.default_rng(seeds[k])",
         "np.random.default_rng(seeds[0])",
-        "private/test_block_functions.py",
+        "private/test_outside_functions.py",
     ),
     SourceMutant(
         "scales rounded to nearest",

@@ -13,10 +13,10 @@ from pgmpy_dp import PrivateVectors
 from pgmpy_dp.auditing.movements import invented_cells
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.private.curator import block_functions, cluster_curator, curator_base
-from pgmpy_dp.private.curator.block_functions import block_function
+from pgmpy_dp.private.curator import cluster_curator, curator_base, outside_functions
 from pgmpy_dp.private.curator.cluster_curator import MOMENT_KINDS, BlockClusters, ClusterCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data import vector_sums
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
@@ -258,12 +258,12 @@ class TestMutantsOfTheBoundary:
 SEEN: list[int] = []
 
 
-@block_function
+@outside_function
 def first_record(points, rng, k):
     return points[:1].repeat(k, axis=0) + rng.integers(3)
 
 
-@block_function
+@outside_function
 def fails_on_few(points, rng, k):
     if len(points) % 2:
         raise ValueError("a block of these records")
@@ -275,7 +275,7 @@ def remembers(points, rng, k):
     return np.full((k, 2), 100.0 * len(SEEN) * sum(SEEN))
 
 
-@block_function
+@outside_function
 def draws_from_everywhere(points, rng, k):
     return 100.0 * np.random.normal(size=(1 + len(points), 2))[:k]  # noqa: NPY002
 
@@ -287,10 +287,10 @@ def test_one_record_changes_one_block_whatever_functions_do(function):
 
 
 def test_a_function_that_keeps_state_is_refused_and_found(monkeypatch):
-    block_functions.block_function(remembers)
+    outside_functions.outside_function(remembers)
     with pytest.raises(TypeError, match="names what can be changed in place"):
         BlockClusters(1, 3, 30, f"{__name__}.remembers", {"k": 1})
-    monkeypatch.setattr(block_functions, "_kept_state", lambda function: "")
+    monkeypatch.setattr(outside_functions, "_kept_state", lambda function: "")
     named = {"function": f"{__name__}.remembers", "arguments": {"k": 1}}
     SEEN.clear()
     assert "stable_cells: exact statistics moved by" in found(asking(3, 1, **named))

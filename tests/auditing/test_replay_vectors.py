@@ -20,8 +20,8 @@ from pgmpy_dp.plans.gaussian import noisy_moments as covariance_plan
 from pgmpy_dp.plans.gaussian import output_perturbation as precision_plan
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import precision, solutions, vector_curator
-from pgmpy_dp.private.curator.block_functions import block_function
 from pgmpy_dp.private.curator.mechanism import SymmetricNoise
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.vector_curator import VectorCurator, moments_noise
 from pgmpy_dp.private.data import moments
@@ -293,7 +293,7 @@ def remembering(exact, **arguments):
 
 
 def test_a_registered_solver_that_keeps_state_is_refused():
-    block_function(remembering)
+    outside_function(remembering)
     program = PrecisionProgram(2, Adjacency.ADD_REMOVE, 20, 1.0, 0.5)
     data = PrivateVectors(np.ones((20, 2)), ledger=RHO, n_records=20)
     with pytest.raises(TypeError, match="could keep something"):

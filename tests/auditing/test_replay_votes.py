@@ -16,7 +16,7 @@ from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.plans.votes import block_graphs, graph_votes
 from pgmpy_dp.plans.votes import edge_votes as edge_voting
-from pgmpy_dp.private.curator import block_functions, curator_base, mechanism
+from pgmpy_dp.private.curator import curator_base, mechanism, outside_functions
 from pgmpy_dp.private.curator import voting_curator as votes
 from pgmpy_dp.private.curator.mechanism import StableMode
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -242,7 +242,7 @@ def test_state_that_is_kept_is_found(function):
 
 
 def test_warnings_that_are_left_to_the_blocks_are_found(monkeypatch):
-    monkeypatch.setattr(block_functions, "silent_warnings", nullcontext)
+    monkeypatch.setattr(outside_functions, "silent_warnings", nullcontext)
     with warnings.catch_warnings():
         assert "edge_votes: exact statistics moved by" in found(voting(warns_on_few))
 

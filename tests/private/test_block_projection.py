@@ -17,8 +17,8 @@ from pgmpy_dp.plans.communities.projection_solvers import projection, release, r
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import solutions
-from pgmpy_dp.private.curator.block_functions import named_function
 from pgmpy_dp.private.curator.block_projection import BlockProjection
+from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint

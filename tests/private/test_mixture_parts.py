@@ -16,7 +16,6 @@ from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import cluster_curator
-from pgmpy_dp.private.curator.block_functions import block_function
 from pgmpy_dp.private.curator.cluster_curator import (
     MOMENT_KINDS,
     BlockClusters,
@@ -25,6 +24,7 @@ from pgmpy_dp.private.curator.cluster_curator import (
     moment_noise,
     stable_histogram,
 )
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_moments, clipped_cluster_sums, vector_blocks
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -390,7 +390,7 @@ class TestBlocks:
         assert curator.left == 1 and curator.unit == "who"
 
 
-@block_function
+@outside_function
 def corners(points, rng, shape, kind):
     """Centres of a block; or what is none."""
     centres = np.zeros(shape)

@@ -92,7 +92,7 @@ class TestSums:
         integers = [[int(entry) for entry in column] for column in z.T]
         exact = [[sum(a * b for a, b in zip(x, y, strict=True)) for y in integers] for x in integers]
         for block in (1, 50, 1 << 20):
-            monkeypatch.setattr(moments, "_BLOCK", block)
+            monkeypatch.setattr(moments, "_BATCH", block)
             assert full(second_moments(vectors(rows), np.zeros(d), 1.0).value, d).tolist() == exact
             assert centered_sums(vectors(rows), np.zeros(d), 1.0).value.tolist() == [int(s) for s in z.sum(axis=0)]
 

@@ -20,8 +20,8 @@ from pgmpy_dp.plans.gaussian import output_perturbation
 from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.block_functions import named_function
 from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
+from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution
 from pgmpy_dp.private.data import parities, pseudo_likelihood, regressions

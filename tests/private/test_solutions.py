@@ -13,7 +13,7 @@ import pytest
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.plans.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import block_functions
+from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import certified_solution, matrix_plan, noise_plan, part_of
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
@@ -67,7 +67,7 @@ def opened(budget=RHO, kind=VectorCurator, n_records=200, **options):
 def test_nothing_is_counted_or_spent_on_a_refusal(ask, error, match, monkeypatch):
     curator = opened()
     monkeypatch.setattr("pgmpy_dp.private.data.vectors.vector_rows", None)
-    monkeypatch.setattr("pgmpy_dp.private.data.moments.row_blocks", None)
+    monkeypatch.setattr("pgmpy_dp.private.data.moments.row_batches", None)
     with pytest.raises(error, match=match):
         ask(curator)
     assert curator.left == 1 and not curator.answers
@@ -119,9 +119,11 @@ class TestMeanwhile:
     """While a solver is at work no curator of the data answers, and what it does shows nowhere."""
 
     def attempt(self, monkeypatch, solver, **options):
-        monkeypatch.setitem(block_functions._FUNCTIONS, "test.solver", solver)
-        monkeypatch.setattr(block_functions, "_kept_state", lambda function: "")
-        monkeypatch.setattr("pgmpy_dp.private.curator.solutions.named_function", block_functions._FUNCTIONS.__getitem__)
+        monkeypatch.setitem(outside_functions._FUNCTIONS, "test.solver", solver)
+        monkeypatch.setattr(outside_functions, "_kept_state", lambda function: "")
+        monkeypatch.setattr(
+            "pgmpy_dp.private.curator.solutions.named_function", outside_functions._FUNCTIONS.__getitem__
+        )
         curator = opened(**options)
         return curator, lambda: curator.solution(PROGRAM, [("test.solver", {}), *SOLVERS])
 

@@ -16,8 +16,8 @@ from pgmpy_dp.models.communities.planted_graphs import planted_labels, sample_bl
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.plans.communities.projection_solvers import projection, solvers
 from pgmpy_dp.private.accounting import gaussian_multiplier
-from pgmpy_dp.private.curator.block_functions import named_function
 from pgmpy_dp.private.curator.block_projection import BlockProjection
+from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.noise.samplers import discrete_laplace
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 from pgmpy_dp.theory import block_models as blocks

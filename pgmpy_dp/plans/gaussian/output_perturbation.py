@@ -14,7 +14,7 @@ import numpy as np
 
 from pgmpy_dp.plans.settings import SeededSettings, require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.block_functions import block_function
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import Solver, matrix_plan
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
@@ -60,7 +60,7 @@ class PrecisionSettings(SeededSettings):
             raise ValueError(f"center={self.center!r}: noise on the output takes a public center only, or None")
 
 
-@block_function
+@outside_function
 def capped_lasso(moments: np.ndarray, penalty: float, max_eigenvalue: float, tolerance: float, max_iter: int) -> dict:
     """The graphical lasso's matrices, for a checker."""
     found = graphical_lasso(

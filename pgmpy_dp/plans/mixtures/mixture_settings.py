@@ -135,7 +135,7 @@ class MixtureSettings(SeededSettings):
         """How many centres each block looks for."""
         return self.n_components if isinstance(self.n_components, int) else self.max_components or 1
 
-    def largest_block(self, n_columns: int) -> int:
+    def largest_table(self, n_columns: int) -> int:
         """How many of its records a block looks at, at most."""
         return self.block_size or max(32, 2 * n_columns) * self.most_components
 

@@ -160,7 +160,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
                 **settings.public(budget, "n_steps", "block_solver", "max_components"),
                 "method": "blocks",
                 "public_scale": settings.scale is not None,
-                "block_size": settings.largest_block(d),
+                "block_size": settings.largest_table(d),
                 "threshold": shares.threshold,
             },
         },
@@ -278,7 +278,7 @@ def _blocks(settings: MixtureSettings, shares: Shares, n_records: int, n_columns
     """Of public and noisy numbers: no block has many more records than the mean, so memory is that of the records."""
     n_blocks = advised_blocks(shares, settings, n_records)
     mean, program = max(n_records, 1) / n_blocks, settings.block_solver == "sdp"
-    most = min(settings.largest_block(n_columns), math.ceil(mean + _DEVIATIONS[program] * (math.sqrt(mean) + 1.0)))
+    most = min(settings.largest_table(n_columns), math.ceil(mean + _DEVIATIONS[program] * (math.sqrt(mean) + 1.0)))
     scale = settings.scale if program else None
     device = chosen_device(settings.device)
     return BlockClusters(settings.most_components, n_blocks, most, scale=scale, device=device)

@@ -12,9 +12,9 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number, require_choice
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.block_functions import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
 from pgmpy_dp.private.curator.mechanism import StableCells, WeightedNoise, additive_scales
+from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.vector_sums import (
     LARGEST_DIMENSION,
@@ -75,9 +75,10 @@ class BlockClusters:
     block_size : int
         A block looks at so many of its records at most.
     function : str, optional
-        Name of a registered block function (:func:`~pgmpy_dp.private.curator.block_functions.block_function`), which is
-        called as ``function(records, rng, **arguments)`` and returns an array of float64 of shape (k, d). Any other
-        answer, and an `Exception`, is no centres. Default: k-means, or the membership program where there is a `scale`.
+        Name of a registered block function (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`),
+        which is called as ``function(records, rng, **arguments)`` and returns an array of float64 of shape (k, d). Any
+        other answer, and an `Exception`, is no centres. Default: k-means, or the membership program where there is a
+        `scale`.
     arguments : mapping
         Of the function; of plain immutable values.
     scale : float, optional

@@ -36,7 +36,7 @@ __all__ = [
     "response_rate",
 ]
 
-_BLOCK = 1 << 22  # coins thrown at once
+_BATCH = 1 << 22  # coins thrown at once
 _POINT = 1 << 20  # unit of an edge's weights: epsilon is met to 1e-6
 _SIZE_POINT = 256 * math.log(2.0)  # of the weights of sizes
 
@@ -127,11 +127,11 @@ class RandomisedResponse(Mechanism):
         """Answers, shape (n, n): symmetric truth values with a zero diagonal."""
         n = self.matrix.shape[0]
         answers = np.zeros((n, n), dtype=bool)
-        rows = max(1, _BLOCK // n)
+        rows = max(1, _BATCH // n)
         for start in range(0, n, rows):
-            block = answers[start : start + rows]
-            block[:] = self.matrix[start : start + rows].toarray()
-            flat = block.reshape(-1)
+            batch = answers[start : start + rows]
+            batch[:] = self.matrix[start : start + rows].toarray()
+            flat = batch.reshape(-1)
             flipped = poisson_sample(flat.size, self.rate, rng=rng)
             flat[flipped] = ~flat[flipped]
         upper = np.triu(answers, 1)

@@ -26,15 +26,15 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.curator.block_functions import (
+from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, SymmetricNoise
+from pgmpy_dp.private.curator.outside_functions import (
     ended_without_text,
     named_function,
     none_for_errors,
     plain_arguments,
     silent_warnings,
 )
-from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, SymmetricNoise
 from pgmpy_dp.private.data.moments import TraceSensitivity
 from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -271,10 +271,10 @@ class SolutionCurator(Curator):
         program : CheckedProgram or StableProgram
         solvers : sequence of (str, mapping)
             Of a checked program: names of registered functions
-            (:func:`~pgmpy_dp.private.curator.block_functions.block_function`), each with plain public arguments. One is
-            called as ``function(exact, **arguments)``, with a copy of the program's statistics, and returns a dict of
-            arrays. The first whose numbers are certified ends the search. Limits are in steps, never in time; the last
-            solver should be proved to reach the distance on all data.
+            (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`), each with plain public arguments.
+            One is called as ``function(exact, **arguments)``, with a copy of the program's statistics, and returns a
+            dict of arrays. The first whose numbers are certified ends the search. Limits are in steps, never in time;
+            the last solver should be proved to reach the distance on all data.
         share : Fraction or float
         eta : Fraction or float
             What it takes of the reserve: all of delta, for Gaussian noise where shares are of epsilon.

@@ -17,7 +17,7 @@ from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["PrivateVectors", "row_blocks", "unit_parts", "vector_rows", "vector_source"]
+__all__ = ["PrivateVectors", "row_batches", "unit_parts", "vector_rows", "vector_source"]
 
 _MISSING = match_key(None)
 
@@ -156,8 +156,8 @@ def vector_source(data: PrivateVectors) -> Source | None:
     return data._source if data._unit is None and data._read is None else None
 
 
-def row_blocks(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
-    """Kept records in blocks of at most `size` rows, for sums that are exact in any order, hence in any blocks.
+def row_batches(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
+    """Kept records in batches of at most `size` rows, for sums that are exact in any order, hence in any batches.
 
     Of data in an engine no more than one of its batches is held.
     """

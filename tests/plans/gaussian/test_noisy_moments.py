@@ -16,7 +16,7 @@ from pgmpy_dp.plans.gaussian.output_perturbation import PrecisionSettings, noisy
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.block_functions import named_function
+from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution, matrix_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors

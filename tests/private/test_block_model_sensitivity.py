@@ -97,7 +97,7 @@ class TestFlips:
         assert np.abs(np.corrcoef(flips.T) - np.eye(len(PAIRS))).max() < 5 / math.sqrt(4000)
 
     def test_answers_are_symmetric_whatever_the_blocks(self, monkeypatch):
-        monkeypatch.setattr(graph_curator, "_BLOCK", 7)
+        monkeypatch.setattr(graph_curator, "_BATCH", 7)
         answers = RandomisedResponse(matrix([(0, 3)]), 2.0**-16).draw(np.random.default_rng(0))
         assert (answers == answers.T).all() and np.argwhere(np.triu(answers)).tolist() == [[0, 3]]
 

@@ -128,7 +128,8 @@ class TestWholeReleases:
     def test_exponential(self):
         bound = whole(exponential_mechanism.run, ExponentialSettings(degree=1.0), Budget(epsilon=3.0), 500)
         # Two vertices have one degree of freedom, where the ratio is about exp(epsilon/2). That the law is not far
-        # below its claim on larger graphs, and that broken weights exceed it, is in test_block_sensitivity.py, exactly.
+        # below its claim on larger graphs, and that broken weights exceed it,
+        # is in test_block_model_sensitivity.py, exactly.
         assert 0.3 <= bound <= 3.0
 
     def test_projection(self):
