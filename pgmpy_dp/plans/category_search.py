@@ -25,7 +25,7 @@ from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.curator.column_curator import ColumnCurator, category_histogram, category_labels, number_noise
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.data.columns import PrivateColumns
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import MISSING, Number, Schema, encode_label, match_key

@@ -12,7 +12,7 @@ import numpy as np
 from pgmpy_dp.models.posterior.noisy_ratio import sampling_distance
 from pgmpy_dp.plans.least_noise import least_noise
 from pgmpy_dp.plans.networks.public_graph import encoded_graph
-from pgmpy_dp.plans.settings import SeededSettings
+from pgmpy_dp.plans.settings_base import SeededSettings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_moment_curator import record_count_noise

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from pgmpy_dp.models.chains.chain_model import map_chain, noisy_chain_tables
 from pgmpy_dp.models.chains.chain_order import OrderTest, order_test
 from pgmpy_dp.plans.least_noise import NOISES, least_noise, noise_for_ledger
-from pgmpy_dp.plans.settings import SeededSettings, by, one_of, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, by, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.sequence_curator import (
@@ -21,8 +21,8 @@ from pgmpy_dp.private.curator.sequence_curator import (
     ngram_table_noise,
     user_additions,
 )
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
-from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 

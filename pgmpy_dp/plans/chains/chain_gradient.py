@@ -18,11 +18,11 @@ from pgmpy_dp.plans.ascent import (
     largest_stable_rate,
     released_parameters,
 )
-from pgmpy_dp.plans.settings import share
+from pgmpy_dp.plans.settings_base import share
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
-from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["ChainGradientSettings", "parameters", "run"]

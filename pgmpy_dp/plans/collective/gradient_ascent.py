@@ -22,7 +22,7 @@ from pgmpy_dp.plans.ascent import (
     largest_stable_rate,
     released_parameters,
 )
-from pgmpy_dp.plans.settings import by
+from pgmpy_dp.plans.settings_base import by
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.table_curator import checked_scopes, require_scopes

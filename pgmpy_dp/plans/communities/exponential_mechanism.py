@@ -19,7 +19,7 @@ from pgmpy_dp.plans.communities.communities_base import (
     require_graph_and_budget,
     vote,
 )
-from pgmpy_dp.plans.settings import whole
+from pgmpy_dp.plans.settings_base import whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise

@@ -25,7 +25,7 @@ from pgmpy_dp.plans.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.plans.least_noise import NOISES
-from pgmpy_dp.plans.settings import one_of, whole
+from pgmpy_dp.plans.settings_base import one_of, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise

@@ -19,7 +19,7 @@ from pgmpy_dp.plans.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.plans.communities.projection_solvers import projected, projection
-from pgmpy_dp.plans.settings import number, one_of
+from pgmpy_dp.plans.settings_base import number, one_of
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.block_projection import ANALYSES, BlockProjection
 from pgmpy_dp.private.curator.curator_base import cost_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.plans import convex_program
-from pgmpy_dp.plans.settings import require_kind
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.curator.graph_curator import GraphCurator

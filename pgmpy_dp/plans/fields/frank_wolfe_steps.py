@@ -15,7 +15,7 @@ from pgmpy_dp.models.fields.regression_layout import RegressionLayout, regressio
 from pgmpy_dp.plans.fields.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.plans.networks.public_graph import encoded_graph, released_edges
-from pgmpy_dp.plans.settings import require_kind
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.table_curator import TableCurator

@@ -15,7 +15,7 @@ from pgmpy_dp.plans.fields.parity_features import MOST_FEATURES, ParityFeatures,
 from pgmpy_dp.plans.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.plans.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.plans.networks.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, one_of, require_kind, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of

@@ -19,7 +19,7 @@ from pgmpy_dp.models.fields.field_scopes import field_scopes
 from pgmpy_dp.plans.ascent import PARAMETER_UNIT, parameter_integers, released_parameters
 from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.plans.networks.public_graph import edge_positions, encoded_graph
-from pgmpy_dp.plans.settings import SeededSettings, number, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, number, share, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.field_curator import FieldDesign, ResidualGrid, gradient_multiplier

@@ -15,7 +15,7 @@ from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSet
 from pgmpy_dp.plans.fields.frank_wolfe_steps import Descent, descend
 from pgmpy_dp.plans.fields.noisy_parities import Found, ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.plans.networks.public_graph import encoded_graph
-from pgmpy_dp.plans.settings import require_kind
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.table_curator import TableCurator

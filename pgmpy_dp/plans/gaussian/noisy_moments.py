@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.plans.settings import SeededSettings, by, one_of, require_kind
+from pgmpy_dp.plans.settings_base import SeededSettings, by, one_of, require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.vector_curator import (
     GRID,
@@ -29,7 +29,7 @@ from pgmpy_dp.private.curator.vector_curator import (
     moments_noise,
     unit_count_noise,
 )
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.sensitive import Release

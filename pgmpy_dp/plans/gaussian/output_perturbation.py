@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.plans.settings import SeededSettings, require_kind
+from pgmpy_dp.plans.settings_base import SeededSettings, require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import Solver, matrix_plan
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release

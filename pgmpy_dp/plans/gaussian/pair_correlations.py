@@ -18,7 +18,7 @@ import numpy as np
 
 from pgmpy_dp.models.gaussian.gaussian_pairs import orthant_correlations, pair_model
 from pgmpy_dp.plans.gaussian.noisy_moments import CENTER_SHARE, SCALE_SHARE, checked_bounds, sided, typical_sizes
-from pgmpy_dp.plans.settings import SeededSettings, by, number, require_kind, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, by, number, require_kind, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.vector_curator import (
@@ -31,7 +31,7 @@ from pgmpy_dp.private.curator.vector_curator import (
     pair_signs_noise,
     unit_count_noise,
 )
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label

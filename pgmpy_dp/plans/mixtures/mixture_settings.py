@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pgmpy_dp.checks import checked_number
-from pgmpy_dp.plans.settings import SeededSettings, by, one_of, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, by, one_of, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.cluster_curator import (

@@ -25,7 +25,7 @@ import numpy as np
 from pgmpy_dp.models.mixtures.gaussian_mixture import merged_centres, smallest_distance, weighted_kmeans
 from pgmpy_dp.models.mixtures.mixture_covariances import NoisyMoments, mixture_of_moments
 from pgmpy_dp.plans.mixtures.mixture_settings import AUTO, MixtureSettings, Shares, advised_blocks, shares_of
-from pgmpy_dp.plans.settings import require_kind
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.cluster_curator import (
     BlockClusters,
@@ -35,7 +35,7 @@ from pgmpy_dp.private.curator.cluster_curator import (
     power_of_two,
     require_clusters,
 )
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label

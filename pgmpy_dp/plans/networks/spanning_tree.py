@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 
 from pgmpy_dp.plans.networks.budget_shares import one_way_weights, select_and_measure
-from pgmpy_dp.plans.settings import SeededSettings, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of

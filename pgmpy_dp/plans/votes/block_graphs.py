@@ -27,7 +27,7 @@ from pgmpy_dp.models.fields.nodewise_regressions import field_from_regressions
 from pgmpy_dp.models.fields.random_fields import edge_scores
 from pgmpy_dp.models.fields.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.models.votes.block_scores import inverse_covariance_scores, node_regressions, tree_scores
-from pgmpy_dp.plans.settings import Settings, by, number, one_of, whole
+from pgmpy_dp.plans.settings_base import Settings, by, number, one_of, whole
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data.regressions import feature_rows
 from pgmpy_dp.schema import Schema

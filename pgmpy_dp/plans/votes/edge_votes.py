@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pgmpy_dp.plans.least_noise import NOISES, least_noise
-from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, one_of, require_kind, whole
 from pgmpy_dp.plans.votes.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator

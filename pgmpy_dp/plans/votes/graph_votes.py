@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from pgmpy_dp.plans.settings import SeededSettings, require_kind, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, require_kind, whole
 from pgmpy_dp.plans.votes.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of

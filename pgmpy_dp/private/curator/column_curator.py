@@ -24,7 +24,7 @@ from pgmpy_dp.private.data.columns import (
     record_count,
 )
 from pgmpy_dp.private.data.contingency import table_sensitivity
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, released_cells, stability_histogram
 from pgmpy_dp.private.sensitive import Noise, Sensitive

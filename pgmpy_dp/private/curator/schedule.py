@@ -26,8 +26,8 @@ from pgmpy_dp.private.curator.curator_base import Cost, Curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.data.chain_gradients import ChainGrid
 from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.gradients import ClippingGrid
-from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales

@@ -14,6 +14,7 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import additive_scales
 from pgmpy_dp.private.data.contributions import contribution_sensitivity, segment_keys
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import (
     PrivateSequences,
     chain_tables,
@@ -22,7 +23,6 @@ from pgmpy_dp.private.data.sequences import (
     segment_identities,
     user_additions,
 )
-from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.table_distances import whole_parts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise

@@ -35,8 +35,8 @@ from pgmpy_dp.private.curator.outside_functions import (
     plain_arguments,
     silent_warnings,
 )
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.moments import TraceSensitivity
-from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.additive import round_down

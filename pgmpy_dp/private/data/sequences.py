@@ -19,9 +19,9 @@ from pgmpy_dp.private.data.contributions import (
     count_table,
     share_table,
 )
+from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.frame import keyed_cells, ranks, read_cells
 from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.ledger import Ledger

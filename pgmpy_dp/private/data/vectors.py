@@ -9,11 +9,11 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.frame import column_names, numbers_and_keys, read_numbers
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.record_file import TextSource
 from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
