@@ -232,8 +232,10 @@ def test_checks_and_budgets_are_imported_from_where_they_are_defined():
     homes = {"checked_integer": "checks", "checked_number": "checks", "Budget": "private.budget"}
     assert not offenders(
         MODULES,
-        lambda i: i.split(".")[-1] in homes
-        and i.startswith("pgmpy_dp.")
-        and i.count(".") > 1
-        and i != f"pgmpy_dp.{homes[i.split('.')[-1]]}.{i.split('.')[-1]}",
+        lambda i: (
+            i.split(".")[-1] in homes
+            and i.startswith("pgmpy_dp.")
+            and i.count(".") > 1
+            and i != f"pgmpy_dp.{homes[i.split('.')[-1]]}.{i.split('.')[-1]}"
+        ),
     )
