@@ -28,7 +28,7 @@ from pgmpy_dp.private.curator.field_moment_curator import (
 )
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.guarantee import ZCDP, PureDP, share_of_cost
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
@@ -370,7 +370,9 @@ def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, No
         return
     rounds = plan.n_rounds
     if rounds is None:
-        rounds = default_rounds(plan.method, plan.n_variables, plan.n_parities, _cost_of_rest(plan), records)
+        rounds = default_rounds(
+            plan.method, plan.n_variables, plan.n_parities, share_of_cost(plan.cost, plan.rest), records
+        )
     answers = pmw_answers if plan.method == "pmw" else sepfem_answers
     for means in answers(curator, plan.family, records, rounds, plan.rest):
         yield [np.rint(records * means).astype(np.int64), *count], plan.method
@@ -395,12 +397,6 @@ def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
     threshold = _WEAK if not isinstance(plan.cost, PureDP) else _WEAK_PURE if plan.features is None else _WEAK_MATRIX
     weak = sd >= threshold * max(1.0, records)
     return replace(plan, method="pmw" if weak and plan.n_variables <= _PMW_LIMIT else "noise")
-
-
-def _cost_of_rest(plan: ParityPlan) -> PureDP | ZCDP:
-    if isinstance(plan.cost, PureDP):
-        return PureDP(float(plan.rest * Fraction(plan.cost.epsilon)))
-    return ZCDP(float(plan.rest * Fraction(plan.cost.rho)))
 
 
 def _require_memory(n_variables: int, rounds: int) -> None:

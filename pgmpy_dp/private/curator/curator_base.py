@@ -25,7 +25,7 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, part_for_each
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, part_for_each, share_of_cost
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
@@ -576,9 +576,9 @@ class Curator:
             raise BudgetExceeded(
                 f"refused: a share of {float(share):.6g} of {self.unit_cost} was asked, {float(self._left):.6g} is "
                 "left; ask for less, or use what was released already",
-                spent=self._part(1 - self._left),
-                asked=self._part(share),
-                left=self._part(self._left),
+                spent=share_of_cost(self.unit_cost, 1 - self._left),
+                asked=share_of_cost(self.unit_cost, share),
+                left=share_of_cost(self.unit_cost, self._left),
             )
         if eta < 0 or eta > self._reserve:
             raise ValueError(
@@ -588,11 +588,6 @@ class Curator:
         self._left -= share
         self._reserve -= eta
         return share, eta
-
-    def _part(self, share: Fraction) -> PureDP | ZCDP:
-        if isinstance(self.unit_cost, ZCDP):
-            return ZCDP(float(share * Fraction(self.unit_cost.rho)))
-        return PureDP(float(share * Fraction(self.unit_cost.epsilon)))
 
     def _random_parts(self, units: Callable[[], np.ndarray], count: int, n_parts: int) -> np.ndarray:
         """The part of each of `count` units, by a uniform draw of its own."""
