@@ -352,7 +352,7 @@ class GraphCurator(SolutionCurator):
     def split(self, n_parts: int) -> AbstractContextManager[list[GraphCurator]]:
         """Curators of disjoint random parts of the edges, each with all that this one has left.
 
-        This one answers nothing until the block ends, and then loses the largest share that one of them used.
+        This one answers nothing until the `with` block ends, and then loses the largest share that one of them used.
 
         Parameters
         ----------

@@ -445,7 +445,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
     def split(self, n_parts: int) -> AbstractContextManager[list[TableCurator]]:
         """Curators of disjoint random parts of the records, each with all that this one has left.
 
-        This one answers nothing until the block ends, and then loses the largest share that one of them used.
+        This one answers nothing until the `with` block ends, and then loses the largest share that one of them used.
 
         Parameters
         ----------
