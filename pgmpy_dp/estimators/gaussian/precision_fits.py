@@ -10,7 +10,7 @@ import numpy as np
 
 from pgmpy_dp.models.gaussian.gaussian_pairs import pair_model
 from pgmpy_dp.models.gaussian.graphical_models import (
-    noise_aware_penalty,
+    lasso_penalty,
     project_psd,
     refit_on_support,
     unclipped_moments,
@@ -87,7 +87,7 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
         sd *= max(1.0, float(np.trace(moments) / np.trace(clipped)))
     mean = float(np.diagonal(moments).mean())
     if isinstance(penalty, str):
-        penalty = noise_aware_penalty(mean, n, sd, d)
+        penalty = lasso_penalty(mean, n, sd, d)
     found = graphical_lasso(moments, penalty, tolerance=_TOLERANCE)
     steps = [found]
     if refit:
