@@ -81,7 +81,8 @@ class FarSets:
         """Numbers in the largest array that `table` makes beside its result, and how many passes it takes."""
         route = _Route(self._tree, self._homes, scope)
         lengths = self._lengths(route)
-        passes = math.prod(-(-self._tree.cardinalities[i] // k) for i, k in zip(route.scope, lengths, strict=True))
+        states = [self._tree.cardinalities[i] for i in route.scope]
+        passes = math.prod(-(-many // length) for many, length in zip(states, lengths.tolist(), strict=True))
         return int(route.numbers(lengths).max()), passes
 
     def _lengths(self, route: _Route) -> np.ndarray:

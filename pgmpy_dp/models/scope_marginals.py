@@ -45,16 +45,16 @@ Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
 
 _CELLS = 1 << 26
-"""Numbers in the matrices of all wide separators (512 MiB) above which none are made but those that a set needs."""
+"""Numbers in the conditional matrices of all wide separators (512 MiB) above which only those of a set are made."""
 
 _NARROW = 64
 """Cells of the widest narrow separators; fewer where matrices of all variables would be too large."""
 
 _DENSE = 1 << 24
-"""The same number above which that is tried first."""
+"""The same, above which that is tried first."""
 
 _FEW = 4
-"""Sets for each variable: fewer are answered one by one where the matrices of all would be above `_DENSE`."""
+"""Sets for each variable of a model: fewer are answered one by one where the matrices are above `_DENSE`."""
 
 _CHUNK = 1 << 22
 """Numbers in an intermediate product."""
@@ -145,7 +145,7 @@ class ScopeMarginals:
         shapes = np.asarray(self._sizes, dtype=np.int64)[scopes]
         home = self._home[scopes].min(axis=1)
         inside = self._has[home[:, None], scopes].all(axis=1)
-        few = self._regions.numbers > _DENSE and np.count_nonzero(~inside) < _FEW * len(self._sizes)
+        few = not self._regions.dense and np.count_nonzero(~inside) < _FEW * len(self._sizes)
         one_by_one = few or scopes.shape[1] > 3
         found = []
         for places, shape in _groups(shapes):
@@ -177,11 +177,11 @@ class ScopeMarginals:
 
     def _across_cliques(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> np.ndarray:
         """Two or three variables by what separates them: a narrow separator, or a clique. Returns what is left."""
-        if self._regions.numbers > _DENSE:
+        if not self._regions.dense:
             if self._carried is None:
                 self._carried = CarriedRows(self._tree, self._beliefs, self._homes)
             places = self._carried.answer(scopes, places, stack)
-        if self._regions.numbers_at_once > _CELLS:
+        if self._regions.too_large:
             return places
         if scopes.shape[1] == 2:
             asked = scopes[places]
@@ -290,7 +290,8 @@ class ScopeMarginals:
 
     def _upward(self, rows: _RegionRows) -> dict[int, np.ndarray]:
         """Of each clique of a region what is below its separator, given that."""
-        tree, below = self._tree, {}
+        tree = self._tree
+        below: dict[int, np.ndarray] = {}
         for k in rows.members:
             separator = tree.separator(k)
             moves = Moves(self._beliefs[k], tree.cliques[k], self._sizes)
@@ -445,8 +446,10 @@ class _Regions:
         Cells of the wide separators of each region.
     numbers : float
         In the matrices of each region's own variables for these.
-    numbers_at_once : float
-        The same, and those of the states of what is around each region.
+    too_large : bool
+        Whether these and those of the states of what is around each region are above `_CELLS`.
+    dense : bool
+        Whether nothing else is tried first.
     starts : ndarray of int, shape (n_variables,)
         First row of each variable in a matrix of all, in the order of their homes.
     rows : dict
@@ -488,7 +491,8 @@ class _Regions:
         }
         self.numbers = sum(at_home[self.members[t]].sum() * self.wide_cells[t] for t in self.tops)
         beside = {t: sum(cells[axes] for axes in self.around[t]) for t in self.tops}
-        self.numbers_at_once = self.numbers + sum(beside[t] * self.wide_cells[t] for t in self.tops)
+        self.too_large = self.numbers + sum(beside[t] * self.wide_cells[t] for t in self.tops) > _CELLS
+        self.dense = not self.too_large and self.numbers <= _DENSE
         order = np.argsort(home, kind="stable")
         self.own: dict[int, list[int]] = defaultdict(list)
         for i in order.tolist():
@@ -541,9 +545,7 @@ class _RegionRows:
     n_rows : int
     """
 
-    def __init__(
-        self, tree: JunctionTree, homes: Homes, regions: _Regions, region: int, variables: np.ndarray
-    ) -> None:
+    def __init__(self, tree: JunctionTree, homes: Homes, regions: _Regions, region: int, variables: np.ndarray) -> None:
         self.region, self.members = region, regions.members[region]
         self._children, self._wide = homes.children, regions.is_wide
         self.sources: dict[int, list[Axes]] = {k: [] for k in self.members}
