@@ -53,8 +53,8 @@ _NARROW = 64
 _DENSE = 1 << 24
 """The same, above which that is tried first."""
 
-_FEW = 4
-"""Sets for each variable of a model: fewer are answered one by one where the matrices are above `_DENSE`."""
+_FEW = 1 / 8
+"""Sets of one shape for each clique: fewer are answered one by one where the matrices are above `_DENSE`."""
 
 _CHUNK = 1 << 22
 """Numbers in an intermediate product."""
@@ -145,14 +145,13 @@ class ScopeMarginals:
         shapes = np.asarray(self._sizes, dtype=np.int64)[scopes]
         home = self._home[scopes].min(axis=1)
         inside = self._has[home[:, None], scopes].all(axis=1)
-        few = not self._regions.dense and np.count_nonzero(~inside) < _FEW * len(self._sizes)
-        one_by_one = few or scopes.shape[1] > 3
         found = []
         for places, shape in _groups(shapes):
             asked, stack = scopes[places], np.empty((len(places), *shape))
             self._within_cliques(asked, np.flatnonzero(inside[places]), home[places], stack)
             rest = np.flatnonzero(~inside[places])
-            if len(rest) and not one_by_one:
+            few = not self._regions.dense and len(rest) < _FEW * len(self._tree.cliques)
+            if len(rest) and not few and scopes.shape[1] <= 3:
                 rest = self._across_cliques(asked, rest, stack)
             for place in rest.tolist():
                 stack[place] = self._far.table(asked[place].tolist())
