@@ -29,8 +29,7 @@ HEAD = """# Time and memory of `learn` on many columns
 Binary columns, 100,000 made-up records, (epsilon, delta) = (1, 1e-9). `python -m benchmarks.learn_scale`; a process of
 one thread for each row. Processor time of the search (rounds, with their fits) and of the fit at the end; the largest
 memory of the process. Total variation of the model to the records, mean
-over pairs (of 500 and 1,000 columns, over 20,000 of them) and over 2,000 random triples (200 of them above 200
-columns).
+over pairs (of 500 and 1,000 columns, over 20,000 of them) and over 2,000 random triples.
 
 | columns | tables | fits | search | final fit | memory | pairs | triples | largest clique |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
