@@ -480,6 +480,7 @@ class Curator:
         share: Fraction | float,
         mechanism: Callable[[Any, Fraction], Mechanism],
         eta: Fraction | float = 0,
+        *,
         keep: bool = True,
         of_units: bool = False,
         noted: Mapping[str, Any] | None = None,

@@ -21,13 +21,7 @@ from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    "MAX_BLOCKS",
-    "VotingCurator",
-    "agreement_test",
-    "edge_vote_noise",
-    "vote_sensitivity",
-]
+__all__ = ["MAX_BLOCKS", "VotingCurator", "agreement_test", "edge_vote_noise", "vote_sensitivity"]
 
 MAX_BLOCKS = 1 << 16
 """More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""

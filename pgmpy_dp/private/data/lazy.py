@@ -14,16 +14,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from pgmpy_dp.private.data.coding import UNDECIDED, Coding, coding
+from pgmpy_dp.private.data.coding import UNDECIDED, Coding, Decided, coding
 from pgmpy_dp.private.data.contingency import add_counts
-from pgmpy_dp.private.data.frame import (
-    cell_codes,
-    cell_numbers,
-    column_cells,
-    is_plain_number,
-    kept_codes,
-    quietly,
-)
+from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, is_plain_number, kept_codes, quietly
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.user_lazy import number_of_event_shares, time_of, user_of
 from pgmpy_dp.private.data.visits import Visits
@@ -220,37 +213,39 @@ def _has_types(frame: nw.LazyFrame) -> bool:
 
 def _code(name: str, kind: Any, made: Coding, has_nan: bool, decides_floats: bool) -> tuple[nw.Expr, bool]:
     """Code of a cell, and whether it never is `UNDECIDED`."""
-    if kind.is_float() and not decides_floats:
-        return nw.lit(UNDECIDED), False
-    cell = nw.col(name)
-    absent = cell.is_null()
-    if (kind == nw.Boolean or is_plain_number(kind)) and not made.decides_numbers:
-        return nw.lit(UNDECIDED), False
-    if kind == nw.Boolean:
-        unequal = _chosen(absent, made.missing, nw.lit(made.of_number(0.0)))
-        return _chosen(cell & ~absent, made.of_number(1.0), unequal), True
-    if kind.is_integer() and is_plain_number(kind) and not made.cuts and all(abs(n) < 2.0**53 for n, _ in made.numbers):
-        # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
-        listed: list[tuple[Any, int]] = [(int(n), code) for n, code in made.numbers if n.is_integer()]
-        return _tree(cell, _fitting(listed, kind), _chosen(absent, made.missing, nw.lit(made.outside))), True
-    if is_plain_number(kind):
-        cell = cell.cast(nw.Float64)
-        if kind.is_float() and has_nan:
-            absent = absent | cell.is_nan()
-        return _tree(cell, made.numbers, _chosen(absent, made.missing, _interval(cell, ~absent, made))), True
-    if kind in (nw.Categorical, nw.Enum):
-        cell, kind = cell.cast(nw.String), nw.String()
-    if kind != nw.String:
+    if kind == nw.Boolean or is_plain_number(kind):
+        decided = made.by_number(kind.is_integer())
+        if decided is Decided.NOTHING or (kind.is_float() and not decides_floats):
+            return nw.lit(UNDECIDED), False
+        return _number_code(nw.col(name), kind, made, decided, has_nan), True
+    cell, absent = nw.col(name), nw.col(name).is_null()
+    if kind not in (nw.String, nw.Categorical, nw.Enum):
         return _chosen(absent, made.missing, nw.lit(UNDECIDED)), False
-    unknown = nw.lit(made.outside if made.decides_texts else UNDECIDED)
-    if made.decides_texts and (made.numbers or made.cuts):
-        unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER) & ~absent, UNDECIDED, unknown)
+    if kind != nw.String:
+        cell = cell.cast(nw.String)
+    decided = made.by_text()
     # No engine but DuckDB is trusted with a zero character in a text.
     usual = [(text, code) for text, code in made.spellings() if "\0" not in text]
     if len(usual) < len(made.spellings()):
-        unknown = nw.lit(UNDECIDED)
-    decided = made.decides_texts and not made.numbers and not made.cuts and len(usual) == len(made.spellings())
-    return _tree(cell, usual, _chosen(absent, made.missing, unknown)), decided
+        decided = Decided.SOME_TEXTS
+    unknown = nw.lit(UNDECIDED if decided is Decided.SOME_TEXTS else made.outside)
+    if decided is Decided.NUMBERS_IN_TEXTS:
+        unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER) & ~absent, UNDECIDED, unknown)
+    return _tree(cell, usual, _chosen(absent, made.missing, unknown)), decided is Decided.TEXTS
+
+
+def _number_code(cell: nw.Expr, kind: Any, made: Coding, decided: Decided, has_nan: bool) -> nw.Expr:
+    absent = cell.is_null()
+    if kind == nw.Boolean:
+        unequal = _chosen(absent, made.missing, nw.lit(made.of_number(0.0)))
+        return _chosen(cell & ~absent, made.of_number(1.0), unequal)
+    if decided is Decided.WHOLE_NUMBERS:
+        listed = _fitting(made.whole_numbers(), kind)
+        return _tree(cell, listed, _chosen(absent, made.missing, nw.lit(made.outside)))
+    cell = cell.cast(nw.Float64)
+    if kind.is_float() and has_nan:
+        absent = absent | cell.is_nan()
+    return _tree(cell, made.numbers, _chosen(absent, made.missing, _interval(cell, ~absent, made)))
 
 
 def _chosen(condition: nw.Expr, code: int, otherwise: nw.Expr) -> nw.Expr:
