@@ -163,9 +163,6 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
     ----------
     data : PrivateColumns
         Of ``settings.asked``.
-    settings : DiscoverSettings
-    budget : Budget
-        What this release spends. It is charged to the data's ledger before anything is counted.
 
     Returns
     -------
@@ -176,11 +173,9 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
         For what are no columns or no budget, a budget without a delta where there are categories, and one that is too
-        small for any count, before the charge.
+        small for any count.
 
     Notes
     -----

@@ -31,7 +31,6 @@ class Mean:
 
     Parameters
     ----------
-    name : str
     weights : mapping of int to float
         Of tables, by their places: positive.
     """
@@ -131,12 +130,8 @@ def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget
 
     Parameters
     ----------
-    table : PrivateTable
     model : ModelTables
         Public, or released before.
-    settings : ScoreSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger before anything is counted.
 
     Returns
     -------
@@ -146,10 +141,8 @@ def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For what is no table or budget, and a budget too small for any count, before the charge.
+        For what is no table or budget, and a budget too small for any count.
 
     Notes
     -----

@@ -63,11 +63,6 @@ class ChainSettings(SeededSettings):
         How many states the next one depends on. 2: triples of states have half of what the beginnings leave. "auto":
         :mod:`pgmpy_dp.models.chains.chain_order` decides, after the pairs are known, by a twentieth of the budget
         whether the rest goes to triples or to the pairs again; of users that are counted by shares.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
     """
 
     segment_length: int | None = field(default=None, metadata=whole(2))
@@ -119,13 +114,6 @@ class ChainSettings(SeededSettings):
 def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Release:
     """Release noisy counts of initial states and of transitions, and of triples where the order asks for them.
 
-    Parameters
-    ----------
-    data : PrivateSequences
-    settings : ChainSettings
-    budget : Budget
-        What this release spends. It is charged to the ledger of `data` before anything is counted.
-
     Returns
     -------
     Release
@@ -138,10 +126,8 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For arguments that cannot be used, and a ledger that protects another unit; before the charge.
+        For arguments that cannot be used, and a ledger that protects another unit.
 
     Notes
     -----

@@ -70,13 +70,6 @@ class MarginalSettings(SeededSettings):
 def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Release:
     """Release one noisy contingency table per scope.
 
-    Parameters
-    ----------
-    table : PrivateTable
-    settings : MarginalSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger before anything is counted.
-
     Returns
     -------
     Release
@@ -84,11 +77,9 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
         For scopes that the schema does not know, tables that are too large, noise that does not fit the budget's
-        measure. All depend on public arguments only and come before the charge.
+        measure.
 
     Notes
     -----
@@ -181,12 +172,8 @@ def rehearse(
     ----------
     counts : sequence of ndarray of int
         One for each scope, of the shape of its cardinalities.
-    schema : Schema
     settings : MarginalSettings
         Its `random_state` is not used.
-    budget : Budget
-    rng : numpy.random.Generator
-    adjacency : str
     n_records : int, optional
         If it would be public.
 

@@ -63,23 +63,13 @@ def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> R
 
     Parameters
     ----------
-    graph : PrivateGraph
-    settings : ExponentialSettings
     budget : Budget
-        It is charged to the graph's ledger before the edges are looked at. A delta is not spent.
-
-    Returns
-    -------
-    Release
-        ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
+        A delta is not spent.
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For too many vertices, or communities that are not two. All depend on public arguments only and come before the
-        charge.
+        For too many vertices, or communities that are not two.
 
     Notes
     -----

@@ -78,24 +78,15 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
     ----------
     graph : PrivateGraph
         Time grows with the cube of its vertices, memory with the square: some thousand.
-    settings : ProjectionSettings
     budget : Budget
-        Of rho, or of epsilon and a delta. It is charged to the graph's ledger once, before the edges are looked at.
-
-    Returns
-    -------
-    Release
-        ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
+        Of rho, or of epsilon and a delta.
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     ImportError
         If torch is not installed, before anything is spent.
     TypeError, ValueError
-        For a pure budget, more communities than vertices, a budget too small for any noise. All depend on public
-        arguments only and come before the charge.
+        For a pure budget, more communities than vertices, a budget too small for any noise.
 
     Notes
     -----

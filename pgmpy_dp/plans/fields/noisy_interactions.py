@@ -58,9 +58,6 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     ----------
     table : PrivateTable
         Of at least two variables, with any numbers of states.
-    settings : InteractionSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger before anything is counted.
 
     Returns
     -------
@@ -72,11 +69,9 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
         For a table of one variable, a graph of other variables, too many cells, noise that does not fit the budget's
-        measure. All depend on public arguments only and come before the charge.
+        measure.
 
     Notes
     -----

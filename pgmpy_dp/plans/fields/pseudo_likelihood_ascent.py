@@ -120,9 +120,8 @@ def run(
     ----------
     table : PrivateTable
         All variables of its schema take part.
-    settings : PseudoLikelihoodSettings
     budget : Budget
-        ``rho``, or ``epsilon`` with ``delta``. It is charged to the table's ledger, whole, before the first noise.
+        ``rho``, or ``epsilon`` with ``delta``.
     progress : callable, optional
         Called without arguments after each step.
 
@@ -136,11 +135,8 @@ def run(
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For a schema or a graph that does not fit the family, or a budget that this method cannot use. All depend on
-        public arguments only and come before the charge.
+        For a schema or a graph that does not fit the family, or a budget that this method cannot use.
 
     Notes
     -----

@@ -71,9 +71,8 @@ def run(
     ----------
     table : PrivateTable
         All variables binary.
-    settings : HalvesSettings
     budget : Budget
-        Of each half, and of both together. It is charged to the table's ledger once, before anything is counted.
+        Of each half, and of both together.
     progress : callable, optional
         Called without arguments after each step.
 
@@ -84,10 +83,8 @@ def run(
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For what either learner refuses. All depend on public arguments only and come before the charge.
+        For what either learner refuses.
 
     Notes
     -----

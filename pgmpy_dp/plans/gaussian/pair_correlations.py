@@ -58,11 +58,6 @@ class PairSettings(SeededSettings):
         How often each column may name another.
     selection_share : float
         Of a round's budget, for the choice.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
     """
 
     center: tuple[float, ...] | str | None = None
@@ -97,11 +92,8 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For settings that do not suit the columns or the budget. All depend on public arguments only and come before
-        the charge.
+        For settings that do not suit the columns or the budget.
 
     Notes
     -----

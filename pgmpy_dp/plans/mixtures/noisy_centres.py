@@ -73,7 +73,6 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
     ----------
     data : PrivateVectors
         Of single records.
-    settings : MixtureSettings
     budget : Budget
         Of (epsilon, delta). It is charged to the data's ledger before the records are looked at, whole, and spent
         whatever the outcome.
@@ -89,11 +88,8 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For a budget without a delta, too many columns, data with a `unit`. All depend on public arguments only and
-        come before the charge.
+        For a budget without a delta, too many columns, data with a `unit`.
 
     Notes
     -----
@@ -403,12 +399,7 @@ def _noisy_moments(release: Release, k: int, d: int) -> NoisyMoments | None:
 
 
 def _wide(release: Release, moments: NoisyMoments, counts: np.ndarray, d: int) -> tuple[bool, ...]:
-    """Components whose mean squared distance is above one group's by what two groups in one would add.
-
-    Two groups at a distance s with shares p and 1 - p add ``p (1 - p) s**2``: a quarter of s**2, or .09 of it for p =
-    .1; asked for is a sixteenth, or half of what clipping leaves, and four standard deviations of the noise. Where the
-    scale was estimated it may be that of groups taken together, so the narrowest component's stands in for it.
-    """
+    """Components whose mean squared distance is above one group's by what two groups in one would add."""
     per = np.maximum(counts, 1.0)
     squares, noise = moments.sums / per, moments.noise / per
     scale, separation = float(release.public["scale"]), float(release.public["separation"])
@@ -416,6 +407,9 @@ def _wide(release: Release, moments: NoisyMoments, counts: np.ndarray, d: int) -
     if not release.public["settings"].get("public_scale", True):
         one = min(one, max(float(squares.min()), 0.0))
     room = max(moments.radius**2 - one, 0.0)
+    # Two groups at a distance s with shares p and 1 - p add `p (1 - p) s**2`: a quarter of s**2, or .09 of it for p =
+    # .1; asked for is a sixteenth, or half of what clipping leaves, and four standard deviations of the noise. Where
+    # the scale was estimated it may be that of groups taken together, so the narrowest component's stands in for it.
     least = np.maximum(4.0 * noise, min(separation**2 / 16.0, room / 2.0))
     return tuple((squares - one > least).tolist())
 

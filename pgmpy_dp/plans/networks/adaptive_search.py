@@ -56,10 +56,6 @@ def run(
 
     Parameters
     ----------
-    table : PrivateTable
-    settings : NetworkSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger, whole, before anything is counted.
     progress : callable, optional
         Called after each fit with the share of the budget that is spent.
     refit : callable
@@ -88,11 +84,8 @@ def run(
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        As :func:`~pgmpy_dp.plans.networks.budget_shares.network_shares`. All depend on public arguments only and come
-        before the charge.
+        As :func:`~pgmpy_dp.plans.networks.budget_shares.network_shares`.
 
     Notes
     -----
@@ -122,17 +115,6 @@ def run(
         and of calls of `progress`, on released values too. Running time depends on the number of records. An empty
         table, and one whose records are all outside the schema, are learned from like any other.
 
-    The rounds
-        A round selects one set, or one for each 16 variables (more of them above 512 variables), no two with a pair in
-        common, and then measures them. For each it starts with ``(1 - one_way_share)/n_rounds`` of the budget, n_rounds
-        following the number of records over the noise
-        (:meth:`~pgmpy_dp.plans.networks.budget_shares.NetworkShares.start`), and so does the part of it that selects
-        (`selecting`). Once measurements have changed the model's tables by no more than noise alone would (``norm1(N
-        mu_new - N mu_old) <= k E|noise|``, summed), rounds get twice as much, and if less than two rounds' budget is
-        left, the next takes it all. The score subtracts what measuring would add in noise, so that large tables are
-        measured only for much; sets of three and more whose noise would be expected to exceed the number of records are
-        no candidates.
-
     Examples
     --------
     >>> import pandas as pd
@@ -157,6 +139,14 @@ def run(
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
+        # A round selects one set, or one for each 16 variables (more of them above 512 variables), no two with a pair
+        # in common, and then measures them. For each it starts with `(1 - one_way_share)/n_rounds` of the budget,
+        # n_rounds following the number of records over the noise (`start`), and so does the part of it that selects
+        # (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
+        # (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds get twice as much, and if less than two rounds'
+        # budget is left, the next takes it all. The score subtracts what measuring would add in noise, so that large
+        # tables are measured only for much; sets of three and more whose noise would be expected to exceed the number
+        # of records are no candidates.
         share, number = shares.start(search.n_records), 0  # of one table
         while (left := curator.left - search.kept) > 0:
             number += 1

@@ -42,13 +42,6 @@ class VotingSettings(SeededSettings):
 def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Release:
     """Release noisy counts of the blocks that have each edge.
 
-    Parameters
-    ----------
-    table : PrivateTable
-    settings : VotingSettings
-    budget : Budget
-        It is charged to the table's ledger before the records are looked at.
-
     Returns
     -------
     Release
@@ -57,11 +50,8 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For settings that do not suit the schema or the budget, too many blocks. All depend on public arguments only and
-        come before the charge.
+        For settings that do not suit the schema or the budget, too many blocks.
 
     Notes
     -----

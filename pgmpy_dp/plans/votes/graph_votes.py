@@ -40,8 +40,6 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
 
     Parameters
     ----------
-    table : PrivateTable
-    settings : StableSettings
     budget : Budget
         Of (epsilon, delta). It is charged to the table's ledger before the records are looked at, and spent whatever
         the outcome.
@@ -55,11 +53,8 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For a budget without a delta, settings that do not suit the schema, too many blocks. All depend on public
-        arguments only and come before the charge.
+        For a budget without a delta, settings that do not suit the schema, too many blocks.
 
     Notes
     -----
