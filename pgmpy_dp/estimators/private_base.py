@@ -31,8 +31,8 @@ TABLE_EXAMPLES = (
 class PrivateFit:
     """From a release to fitted attributes, and nothing in between: a fit that fails leaves the estimator as it was.
 
-    What means the same in every estimator is documented here: an entry that stands alone in a subclass's docstring, a
-    name without type and text, gets those of the nearest base that has them.
+    What means the same in every estimator is documented here. Names that stand alone in a line of a subclass's
+    docstring, without type and text, get those of the nearest base that has them.
 
     Parameters
     ----------
@@ -61,13 +61,25 @@ class PrivateFit:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
 
-        def text(entry: re.Match[str]) -> str:
-            documented = re.compile(rf"^{re.escape(entry[0])} : .*(\n .*)*", re.MULTILINE)
-            found = (documented.search(inspect.getdoc(base) or "") for base in cls.__mro__[1:])
-            return next((match[0] for match in found if match), entry[0])
+        bases = [inspect.getdoc(base) or "" for base in cls.__mro__[1:]]
+
+        def entry(names: str) -> str | None:
+            documented = re.compile(rf"^{re.escape(names)} : .*(\n .*)*", re.MULTILINE)
+            return next((match[0] for match in map(documented.search, bases) if match), None)
+
+        def entries(line: re.Match[str]) -> str:
+            """The texts of the names in a line, of several names the longest beginning that is one entry first."""
+            names, found = line[0].split(", "), []
+            while names:
+                starts = ((k, entry(", ".join(names[:k]))) for k in range(len(names), 0, -1))
+                k, text = next(((k, text) for k, text in starts if text), (1, names[0]))
+                found.append(text)
+                names = names[k:]
+            return "\n".join(found) if any(" : " in text for text in found) else line[0]
 
         if doc := cls.__dict__.get("__doc__"):
-            cls.__doc__ = re.sub(r"^[a-z_]+(, [a-z_]+)*$", text, inspect.cleandoc(doc), flags=re.MULTILINE)
+            alone = re.compile(r"^[a-z_]+(, [a-z_]+)*$(?!\n )", re.MULTILINE)
+            cls.__doc__ = alone.sub(entries, inspect.cleandoc(doc))
 
     def __post_init__(self) -> None:
         super().__init__()  # scikit-base's, of estimators whose constructors dataclass writes
