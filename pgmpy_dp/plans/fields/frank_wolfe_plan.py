@@ -105,7 +105,8 @@ class FrankWolfePlan:
         # noise and m the number of records that take part in it (n, or 2 n/k for k states). Its minimiser over T is
         # `(2 R m sqrt(2 rho/W)/log(2 q))**(2/3)` for rho and `sqrt(R m epsilon/(2 W log(2 q)))` for epsilon; the
         # constants in the bound are loose, and a share of it from 1/8 to 1/3 (but at least 10 iterations) is best on
-        # made-up models. T is at most 10,000 unless asked for.
+        # made-up models. T is at most 10,000 unless asked for. R is the radius of the l1 ball, q the number of columns
+        # of a regression, W the selection weight.
         if self.n_iter is not None:
             return self.n_iter
         layout, weight = self.layout, selection_weight(self.layout, self.adjacency, self.cost)
