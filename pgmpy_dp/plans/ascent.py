@@ -176,7 +176,7 @@ def largest_stable_rate(momentum: float, curvature: float) -> float:
     # are those of the symmetric `H^(1/2) M H^(1/2)`: real, at least 0 and at most L. Along an eigenvector of eigenvalue
     # l, steps of rate r are
     #
-    # d' = m d - (1 - m) l e, e' = e + r d',
+    #     d' = m d - (1 - m) l e,    e' = e + r d',
     #
     # with the characteristic polynomial `z^2 - (1 + m - r (1 - m) l) z + m`. Its roots are inside the unit circle
     # exactly where `|1 + m - r (1 - m) l| < 1 + m`, that is where `0 < r l < 2 (1 + m)/(1 - m)`. Noise moves the

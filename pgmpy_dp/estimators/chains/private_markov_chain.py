@@ -101,7 +101,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
     clip_norm : float, optional
         Bound on the l2 norm of one user's gradient, at most 2. Default: 0.6.
     learning_rate : float, optional
-        Default: from the public noise level, see :func:`pgmpy_dp.plans.chains.chain_gradient.run`.
+        Default: as high as the public noise level allows, and never above what steps are stable at.
     momentum : float
         In [0, 1).
     average_share : float

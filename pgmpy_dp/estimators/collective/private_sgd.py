@@ -51,8 +51,8 @@ class PrivateSGD(BaseMarginalsEstimator):
     clip_norm : float, optional
         Bound on the l2 norm of one record's gradient. Default: sqrt(number of tables).
     learning_rate : float, optional
-        Of all steps. Default: as high as the public noise level allows, and never above what steps are stable at,
-        see :func:`pgmpy_dp.plans.collective.gradient_ascent.run`. One that you name is not checked.
+        Of all steps. Default: as high as the public noise level allows, and never above what steps are stable at.
+        One that you name is not checked.
     momentum : float
         In [0, 1).
     average_share : float

@@ -51,6 +51,7 @@ _PMW_LIMIT = 20  # variables
 # Noise of a mean from which PMW has the smaller largest error, measured by benchmarks/query_release.py. Pure budgets
 # with Laplace noise have a smaller one, because the l1 sensitivity of all sums grows with their number, not with its
 # square root; with Wishart noise it is larger, for the rounds of PMW have Laplace noise in any case.
+#
 # Let s be the standard deviation of the noise of a mean if all sums get noise, in root mean square:
 # `sqrt(m/(2 rho))/N`, or by Wishart noise about `(p/2)**1.5/(epsilon N)` for order 2, under `add_remove`. That is the
 # most accurate, the fastest, unbiased and of known distribution while s < .03 (zCDP), s < .3 (pure, Wishart noise) or s
@@ -73,7 +74,7 @@ class ParitySettings(SeededSettings):
         all, which public numbers decide, Gaussian in a ledger that counts zCDP already
         (:func:`~pgmpy_dp.plans.least_noise.noise_for_ledger`); "gaussian", "laplace" and "wishart" insist. "pmw" are
         private multiplicative weights over all 2**p records, for up to 20 variables; "sepfem" the perturbed leader,
-        slower and rarely better. "auto" is "pmw" where noise on all sums would be large (see `_WEAK`), else "noise".
+        slower and rarely better. "auto" is "pmw" where noise on all sums would be large (the comment at `_WEAK` has from where on), else "noise".
     n_rounds : int, optional
         Of pmw and sepfem. Default: from the public or noisy number of records,
         :func:`~pgmpy_dp.plans.fields.parity_rounds.default_rounds`.
