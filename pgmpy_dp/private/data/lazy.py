@@ -35,9 +35,9 @@ class LazySource(Source):
     frame : narwhals.LazyFrame
     """
 
-    # Every block is a pass over the data for most engines, so blocks are as large as a table that an engine sends back
+    # A joint table is a pass over the data for most engines, so one is as large as a table that an engine sends back
     # without effort.
-    largest_block = 1 << 16
+    largest_table = 1 << 16
 
     def __init__(self, frame: nw.LazyFrame) -> None:
         self._frame = frame
@@ -47,17 +47,17 @@ class LazySource(Source):
         # A database may replace a comparison of a float by a constant, where statistics that leave NaN out allow it.
         self._decides_floats = not frame.implementation.is_ibis()
 
-    def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query (two where cells are left)."""
+    def joint_counts(self, schema: Schema, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.joint_counts`, by one query (two where cells are left)."""
         cardinalities = list(schema.cardinalities.values())
-        shapes = [tuple(cardinalities[j] for j in block) for block in blocks]
+        shapes = [tuple(cardinalities[j] for j in cover) for cover in covers]
         ends = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
         coded, left = self._coded(schema)
         kept = coded.filter(*(nw.col(f"c{j}") >= 0 for j in range(len(schema))))
         keyed = []
-        for block, shape, start in zip(blocks, shapes, ends, strict=False):
-            key = nw.col(f"c{block[0]}").cast(nw.Int64)
-            for j, cardinality in zip(block[1:], shape[1:], strict=True):
+        for cover, shape, start in zip(covers, shapes, ends, strict=False):
+            key = nw.col(f"c{cover[0]}").cast(nw.Int64)
+            for j, cardinality in zip(cover[1:], shape[1:], strict=True):
                 key = key * cardinality + nw.col(f"c{j}").cast(nw.Int64)
             keyed.append(kept.select(key=key + int(start)))
         found = _collected(nw.concat(keyed).group_by("key").agg(n=nw.len()))
@@ -66,7 +66,7 @@ class LazySource(Source):
         tables = [part.reshape(shape) for part, shape in zip(np.split(counted, ends[1:-1]), shapes, strict=True)]
         if left:
             resolved = self._resolved(coded.filter(_any_undecided(left)), schema, left)
-            add_counts(tables, resolved, cardinalities, blocks)
+            add_counts(tables, resolved, cardinalities, covers)
         return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
