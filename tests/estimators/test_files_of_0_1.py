@@ -75,9 +75,9 @@ def test_a_release_is_what_it_was_and_is_learned_from(name):
 
 def test_schemas_have_their_variables():
     schema = Schema.from_json(FILES / "schema.json")
-    assert {name: schema[name] for name in PATH} == {name: ("no", "yes") for name in PATH}
+    assert {name: schema[name] for name in PATH} == dict.fromkeys(PATH, ("no", "yes"))
     with_bounds = Schema.from_json(FILES / "schema-with-bounds.json")
-    assert [name for name in with_bounds] == [*PATH, "age"]
+    assert list(with_bounds) == [*PATH, "age"]
     assert with_bounds["age"] == Number(0, 100)
 
 

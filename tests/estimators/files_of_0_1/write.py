@@ -1,4 +1,4 @@
-"""Writes the files beside it, with version 0.1.0 of the package (commit c78a41f): models, releases, schemas and a ledger.
+"""Writes the files beside it, with version 0.1.0 of the package (commit c78a41f).
 
 git archive c78a41f pgmpy_dp | tar x -C OLD
 PYTHONPATH=OLD python tests/estimators/files_of_0_1/write.py
