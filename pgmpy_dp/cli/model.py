@@ -104,7 +104,7 @@ def query(
     A number or a date counts as the interval that it is in. Both ends belong to a range; an interval that it cuts
     through counts by the share of its values. Of one variable of numbers, mean and quartiles are told too.
     """
-    from pgmpy_dp.models.conditioning import ImpossibleEvidence
+    from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
 
     network = load_model(model)
@@ -230,8 +230,8 @@ def sample(
     """
     import numpy as np
 
-    from pgmpy_dp.estimators.columns import days_as_texts
-    from pgmpy_dp.models.conditioning import ImpossibleEvidence
+    from pgmpy_dp.estimators.decoded_columns import days_as_texts
+    from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.private.files import write_atomically
 
     kind = _kind(out)
