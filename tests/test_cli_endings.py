@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Ledger, MarkovNetwork, Release
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli import fit as fit_command
-from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.curator_base import Curator
 
 COLUMNS = '--variable "job=office,field" --variable "income=low,high" --variable "sex=F,M"'
 # In the words of Typer of today, and of Click 8.2.
