@@ -94,7 +94,7 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.randomised_response`). With a rho budget answers
         for the share s are ``sqrt(2 s rho)``-DP, hence s rho-zCDP, and the others have Gaussian noise.
 
-        *Source.* Warner 1965; for graphs: Karwa, Slavkovic and Krivitsky 2014; vote: Chen et al. 2023, Algorithm 5.13.
+        *Source.* Warner 1965; for graphs: Karwa, Slavković and Krivitsky 2014; vote: Chen et al. 2023, Algorithm 5.13.
 
         *Side channels.* Running time and memory depend on the number of vertices; those of the vote, on the edges.
 

@@ -282,7 +282,7 @@ class GraphCurator(SolutionCurator):
             *Guarantee.* A bit flipped with probability ``1/(1 + exp(epsilon'))``, rounded up to a multiple of 2**-16,
             is epsilon'-DP: the share of epsilon, or ``epsilon' = sqrt(2 s rho)``, hence the share of rho.
 
-            *Source.* Warner 1965; for graphs: Karwa, Slavkovic and Krivitsky 2014.
+            *Source.* Warner 1965; for graphs: Karwa, Slavković and Krivitsky 2014.
 
             *Side channels.* Time and memory grow with the square of the number of vertices.
         """
