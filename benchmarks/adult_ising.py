@@ -35,7 +35,7 @@ import pandas as pd
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateIsing
-from pgmpy_dp.models.random_fields import Ising
+from pgmpy_dp.models.fields.random_fields import Ising
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 

@@ -36,13 +36,13 @@ from benchmarks.data import find
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateGraph
-from pgmpy_dp.models.block_models import error_rate, planted_labels, sample_block_model
-from pgmpy_dp.plans import block_exponential, block_sdp, noisy_power, randomised_response
-from pgmpy_dp.plans.block_exponential import ExponentialSettings
-from pgmpy_dp.plans.block_sdp import ProjectionSettings
-from pgmpy_dp.plans.communities import communities
-from pgmpy_dp.plans.noisy_power import NoisyPowerSettings
-from pgmpy_dp.plans.randomised_response import ResponseSettings
+from pgmpy_dp.models.communities.planted_graphs import error_rate, planted_labels, sample_block_model
+from pgmpy_dp.plans.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
+from pgmpy_dp.plans.communities.communities_base import communities
+from pgmpy_dp.plans.communities.exponential_mechanism import ExponentialSettings
+from pgmpy_dp.plans.communities.noisy_power import NoisyPowerSettings
+from pgmpy_dp.plans.communities.noisy_projection import ProjectionSettings
+from pgmpy_dp.plans.communities.randomised_response import ResponseSettings
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA = 1e-6
@@ -84,13 +84,13 @@ METHODS: dict[str, Method] = {
     "auto": automatic,
     "RR": learner(randomised_response.run, ResponseSettings, 0.0, vote=False),
     "RR + vote": learner(randomised_response.run, ResponseSettings, 0.0, vote=True),
-    "W published": learner(block_sdp.run, ProjectionSettings, vote=False, analysis="published"),
-    "W tight": learner(block_sdp.run, ProjectionSettings, vote=False),
-    "W + vote": learner(block_sdp.run, ProjectionSettings),
-    "E (split)": learner(block_sdp.run, ProjectionSettings, split=True),
+    "W published": learner(noisy_projection.run, ProjectionSettings, vote=False, analysis="published"),
+    "W tight": learner(noisy_projection.run, ProjectionSettings, vote=False),
+    "W + vote": learner(noisy_projection.run, ProjectionSettings),
+    "E (split)": learner(noisy_projection.run, ProjectionSettings, split=True),
     "NPM Gaussian": learner(noisy_power.run, NoisyPowerSettings, noise="gaussian"),
     "NPM Laplace": learner(noisy_power.run, NoisyPowerSettings, 0.0, noise="laplace"),
-    "exponential": learner(block_exponential.run, ExponentialSettings, 0.0),
+    "exponential": learner(exponential_mechanism.run, ExponentialSettings, 0.0),
 }
 PROJECTIONS = ("W published", "W tight", "W + vote", "E (split)")
 FAST = ("RR", "RR + vote", "NPM Gaussian", "NPM Laplace")

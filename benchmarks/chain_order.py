@@ -30,7 +30,7 @@ import pandas as pd
 from benchmarks.mobility import read_msnbc
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateMarkovChain
-from pgmpy_dp.models.markov_chain import MarkovChain
+from pgmpy_dp.models.chains.chain_model import MarkovChain
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, read_sequences
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

@@ -43,7 +43,7 @@ from benchmarks.compare_tables import TABLES, Table
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateNetwork
-from pgmpy_dp.models.query_intervals import conditional, query_intervals
+from pgmpy_dp.models.posterior.query_intervals import conditional, query_intervals
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 KINDS = {"pairs": (2, 0), "triples": (3, 0), "P(a given b)": (2, 1), "P(a given b, c)": (3, 2)}

@@ -32,10 +32,10 @@ from benchmarks.field_sampling import sample_field
 from benchmarks.random_graphs import named_graph, random_ising, random_pairwise
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.plans import interactions, parities
-from pgmpy_dp.plans.interactions import InteractionSettings
-from pgmpy_dp.plans.parities import ParitySettings
+from pgmpy_dp.models.fields.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.plans.fields import noisy_interactions, noisy_parities
+from pgmpy_dp.plans.fields.noisy_interactions import InteractionSettings
+from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -79,10 +79,10 @@ def measure(family: str, p: int, n: int, seed: int) -> dict[str, float]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReproducibleNoiseWarning)
             if family == "pairwise":
-                release = interactions.run(table, InteractionSettings(noise, random_state=seed), budget)
+                release = noisy_interactions.run(table, InteractionSettings(noise, random_state=seed), budget)
             else:
                 order = 2 if family == "ising" else 3
-                release = parities.run(table, ParitySettings(order, noise, random_state=seed), budget)
+                release = noisy_parities.run(table, ParitySettings(order, noise, random_state=seed), budget)
         if family == "binary":
             options["order"] = 3
         found[noise] = _error(model, make(model.width, **options).fit_release(release).field_)

@@ -27,8 +27,8 @@ from benchmarks.data import find
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateGraphicalLasso
-from pgmpy_dp.models.gaussian import noise_aware_penalty, project_psd, refit_on_support
-from pgmpy_dp.models.gaussian_distribution import sample_gaussian
+from pgmpy_dp.models.gaussian.gaussian_distribution import sample_gaussian
+from pgmpy_dp.models.gaussian.graphical_models import noise_aware_penalty, project_psd, refit_on_support
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso

@@ -131,8 +131,8 @@ def newton(n: int) -> Callable[[str | None], Call]:
 
 def centred(n: int, degree: float = 40.0, bias: float = 0.8) -> tuple[Any, float]:
     """What the learner of block models projects, and to which distance."""
-    from pgmpy_dp.models.block_models import planted_labels, sample_block_model
-    from pgmpy_dp.plans.block_projection import projection as program_of
+    from pgmpy_dp.models.communities.planted_graphs import planted_labels, sample_block_model
+    from pgmpy_dp.plans.communities.projection_solvers import projection as program_of
     from pgmpy_dp.solvers.correlation_projection import SparseMinusConstant
 
     rng, program = np.random.default_rng(n), program_of(n, degree, bias)
@@ -160,7 +160,7 @@ def projection(n: int) -> Callable[[str | None], Call]:
 
 def blocks(m: int) -> Callable[[str | None], Call]:
     """Blocks of three clusters, as the learner of mixtures clusters them with ``block_solver="sdp"``."""
-    from pgmpy_dp.models.membership_clusters import block_centres
+    from pgmpy_dp.models.mixtures.membership_clusters import block_centres
 
     rng, b = np.random.default_rng(0), 27 if m <= 300 else 96
     points = 6.0 * np.eye(3, 8)[rng.integers(3, size=(m, b))] + rng.normal(size=(m, b, 8))
@@ -173,8 +173,8 @@ def blocks(m: int) -> Callable[[str | None], Call]:
 
 def calibration(p: int = 60, states: int = 12) -> Callable[[str | None], Call]:
     """A tree's marginals from its potentials, as every step of CollectiveMAP computes them."""
-    from pgmpy_dp.models.belief_propagation import SumProduct
     from pgmpy_dp.models.cliques import Cliques
+    from pgmpy_dp.models.inference.belief_propagation import SumProduct
 
     names = tuple(f"x{j}" for j in range(p))
     edges = tuple((names[(j - 1) // 2], names[j]) for j in range(1, p))

@@ -86,7 +86,7 @@ def measure(d: int, method: str) -> dict | None:
     import numpy as np
 
     from benchmarks.random_graphs import named_graph
-    from pgmpy_dp.models.gaussian_distribution import sample_gaussian
+    from pgmpy_dp.models.gaussian.gaussian_distribution import sample_gaussian
     from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
     rng = np.random.default_rng(20261205)

@@ -56,11 +56,11 @@ def measure(p: int, n: int, seed: int) -> dict:
     """Learn once, and say what it took."""
     from pgmpy_dp import Budget, PrivateTable
     from pgmpy_dp.estimators import PrivateNetwork
-    from pgmpy_dp.models import network_estimate
     from pgmpy_dp.models.cliques import Cliques
+    from pgmpy_dp.models.inference.scope_marginals import ScopeMarginals
     from pgmpy_dp.models.log_linear import LogLinearModel
-    from pgmpy_dp.models.scope_marginals import ScopeMarginals
-    from pgmpy_dp.plans import network
+    from pgmpy_dp.models.networks import network_estimate
+    from pgmpy_dp.plans.networks import adaptive_search
 
     warnings.simplefilter("ignore")  # of seeded noise
     frame = made_up(p, n, seed)
@@ -73,7 +73,7 @@ def measure(p: int, n: int, seed: int) -> dict:
 
     budget, start = Budget(epsilon=1.0, delta=1e-9), time.process_time()
     table = PrivateTable(frame, states, ledger=budget)
-    release = network.run(table, network.NetworkSettings(random_state=seed), budget, None, refit)
+    release = adaptive_search.run(table, adaptive_search.NetworkSettings(random_state=seed), budget, None, refit)
     searched = time.process_time() - start
     found = {
         "columns": p,

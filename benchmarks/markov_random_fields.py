@@ -43,10 +43,10 @@ from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.models.nodewise import ising_from_regressions
-from pgmpy_dp.models.random_fields import BinaryField, Ising, Pairwise, RandomField
-from pgmpy_dp.plans import frank_wolfe
-from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.models.fields.nodewise_regressions import ising_from_regressions
+from pgmpy_dp.models.fields.random_fields import BinaryField, Ising, Pairwise, RandomField
+from pgmpy_dp.plans.fields import frank_wolfe_steps
+from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 SEED = 20261203
@@ -281,7 +281,7 @@ def published_step(codes: np.ndarray, case: Case, truth: RandomField, rho: float
     states, budget = {f"x{j}": list(range(case.states)) for j in range(case.p)}, Budget(rho=rho)
     table = PrivateTable(pd.DataFrame(codes, columns=list(states)), states, ledger=budget, n_records=case.n)
     given = {"family": case.family, "order": case.order, "width": truth.width, "random_state": seed}
-    release = frank_wolfe.run(table, FrankWolfeSettings(**given, step="2/(t+2)"), budget)
+    release = frank_wolfe_steps.run(table, FrankWolfeSettings(**given, step="2/(t+2)"), budget)
     kind = {"ising": PrivateIsing, "pairwise": PrivatePairwise, "binary": partial(PrivateBinaryMRF, order=case.order)}
     return kind[case.family](width=truth.width).fit_release(release).field_
 

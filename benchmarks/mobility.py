@@ -38,19 +38,19 @@ from scipy.special import log_softmax
 
 from benchmarks.data import find
 from benchmarks.folders import raw_folder
-from pgmpy_dp.models.collective_em import collective_em
-from pgmpy_dp.models.markov_chain import (
+from pgmpy_dp.models.chains.chain_model import (
     MarkovChain,
     fit_chain,
     map_chain,
     noisy_chain_tables,
     segment_units,
 )
-from pgmpy_dp.models.maximum_likelihood import naive_mle
+from pgmpy_dp.models.collective.expectation_maximisation import collective_em
+from pgmpy_dp.models.collective.maximum_likelihood import naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.plans import chain_gradient
-from pgmpy_dp.plans.chain import ChainSettings, run
-from pgmpy_dp.plans.chain_gradient import ChainGradientSettings
+from pgmpy_dp.plans.chains import chain_gradient
+from pgmpy_dp.plans.chains.chain_counts import ChainSettings, run
+from pgmpy_dp.plans.chains.chain_gradient import ChainGradientSettings
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, read_sequences

@@ -35,10 +35,10 @@ from benchmarks.collective import SEEDS
 from benchmarks.folders import raw_folder
 from benchmarks.populations import Population, make_population, noisy_tables, sample_counts
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.collective_em import collective_em
-from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.models.collective.expectation_maximisation import collective_em
+from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
+from pgmpy_dp.models.collective.maximum_likelihood import maximum_likelihood, naive_mle
 from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.models.maximum_likelihood import maximum_likelihood, naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.private.accounting import approx_to_zcdp
 

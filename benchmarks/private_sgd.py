@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.plans.gradient import GradientSettings, parameters, run
+from pgmpy_dp.plans.collective.gradient_ascent import GradientSettings, parameters, run
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

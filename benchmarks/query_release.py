@@ -35,7 +35,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from benchmarks.report import markdown_table
-from pgmpy_dp.plans.parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.plans.fields.noisy_parities import ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.field_moments import parity_noise
 from pgmpy_dp.private.curator.tables import TableCurator

@@ -34,8 +34,8 @@ from benchmarks.methods import LABELS, MBI_ALL, METHODS, Problem
 from benchmarks.populations import noisy_tables, sample_counts
 from benchmarks.report import markdown_table
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective_map import collective_map
-from pgmpy_dp.models.collective_prior import collective_map_with_prior
+from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
+from pgmpy_dp.models.collective.prior_model import collective_map_with_prior
 from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals

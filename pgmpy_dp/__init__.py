@@ -29,7 +29,7 @@ _HOME = {
     "check_schema": "pgmpy_dp.estimators.schema_check",
     "discover": "pgmpy_dp.estimators.discovery",
     "fit_in_place": "pgmpy_dp.estimators.in_place",
-    "learn": "pgmpy_dp.estimators.private_network",
+    "learn": "pgmpy_dp.estimators.networks.private_network",
     "list_estimators": "pgmpy_dp.estimators.registry",
     "list_metrics": "pgmpy_dp.metrics",
     "preview": "pgmpy_dp.estimators.preview",
@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from pgmpy_dp.estimators.in_place import fit_in_place
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.model_score import preview_score, score_model
+    from pgmpy_dp.estimators.networks.private_network import learn
     from pgmpy_dp.estimators.preview import preview
-    from pgmpy_dp.estimators.private_network import learn
     from pgmpy_dp.estimators.registry import list_estimators
     from pgmpy_dp.estimators.schema_check import check_schema
     from pgmpy_dp.metrics import list_metrics

@@ -15,8 +15,8 @@ from matplotlib.colors import to_hex
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, plotting
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.plans.marginals import MarginalSettings
-from pgmpy_dp.plans.marginals import run as release_marginals
+from pgmpy_dp.plans.collective.noisy_tables import MarginalSettings
+from pgmpy_dp.plans.collective.noisy_tables import run as release_marginals
 from pgmpy_dp.plotting import (
     plot_communities,
     plot_error,

@@ -33,7 +33,7 @@ from pgmpy.inference import BeliefPropagation, VariableElimination
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, learn, preview
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.maximum_likelihood import maximum_likelihood
+from pgmpy_dp.models.collective.maximum_likelihood import maximum_likelihood
 from pgmpy_dp.plotting import plot_graph, plot_marginals
 from pgmpy_dp.private.ledger import BudgetExceeded
 

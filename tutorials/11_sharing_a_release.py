@@ -35,7 +35,7 @@ config.set_show_progress(False)
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, preview
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
-from pgmpy_dp.models.multiple_imputation import combine_synthetic
+from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
 from pgmpy_dp.plotting import plot_ledger, plot_marginals
 from pgmpy_dp.private.ledger import BudgetExceeded
 

@@ -28,7 +28,7 @@ warnings.filterwarnings("ignore", message="IProgress not found")
 from pgmpy import config
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Schema, learn, preview, preview_score, score_model
-from pgmpy_dp.models.multiple_imputation import combine_synthetic
+from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
 
 config.set_show_progress(False)
 here = Path(globals().get("__file__", ".")).resolve()

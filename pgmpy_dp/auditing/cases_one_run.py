@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.auditing.cases import OneRunCase, fitted
-from pgmpy_dp.plans import covariance
+from pgmpy_dp.plans.gaussian import noisy_moments
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP
@@ -44,7 +44,7 @@ def noisy_diagonal(rows: Any) -> np.ndarray:
     """The noisy second moment along each canary's axis, from the learner alone: the lasso after it takes long."""
     budget = Budget(epsilon=2.0, delta=1e-12)
     data = PrivateVectors(rows, ledger=budget)
-    return covariance.run(data, covariance.CovarianceSettings(row_norm=1.0), budget).values[0].astype(float)
+    return noisy_moments.run(data, noisy_moments.CovarianceSettings(row_norm=1.0), budget).values[0].astype(float)
 
 
 CASES = [

@@ -39,11 +39,11 @@ def _block_case(budget: str, trials: tuple[int, int], **arguments: Any) -> Audit
 
 def released_projection(graph: Any) -> Any:
     """The projection of the block model on correlation matrices, released alone."""
-    from pgmpy_dp.plans import block_projection
+    from pgmpy_dp.plans.communities import projection_solvers
 
     budget = Budget(rho=0.5)
-    program = block_projection.projection(2, 1.0, 1.0)
-    return block_projection.release(program, PrivateGraph(graph, ledger=budget), budget)
+    program = projection_solvers.projection(2, 1.0, 1.0)
+    return projection_solvers.release(program, PrivateGraph(graph, ledger=budget), budget)
 
 
 # -- records of numbers -----------------------------------------------------------------------------------------------

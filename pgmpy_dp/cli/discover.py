@@ -85,8 +85,8 @@ def discover(
     cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
     """
     from pgmpy_dp.estimators.discovery import discover as found_in
-    from pgmpy_dp.estimators.privacy import handed_over
-    from pgmpy_dp.plans.discover import CATEGORIES
+    from pgmpy_dp.estimators.privacy_record import handed_over
+    from pgmpy_dp.plans.category_search import CATEGORIES
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.ledger import Ledger

@@ -199,7 +199,7 @@ def refit(
     import networkx as nx
 
     from pgmpy_dp.estimators import PrivateNetwork
-    from pgmpy_dp.plans.probes import probe_tables
+    from pgmpy_dp.plans.networks.probes import probe_tables
 
     require_writable(overwrite, (release, prior), out=out)
     tables = load_release(release)

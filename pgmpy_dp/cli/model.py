@@ -105,7 +105,7 @@ def query(
     A number or a date counts as the interval that it is in. Both ends belong to a range. An interval that a range cuts
     counts by the share of its values. For a single variable of numbers there are mean and quartiles too.
     """
-    from pgmpy_dp.models.conditioning import ImpossibleEvidence
+    from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
 
     network = load_model(model)
@@ -233,8 +233,8 @@ def sample(
     """
     import numpy as np
 
-    from pgmpy_dp.estimators.columns import days_as_texts
-    from pgmpy_dp.models.conditioning import ImpossibleEvidence
+    from pgmpy_dp.estimators.decoded_columns import days_as_texts
+    from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.private.files import write_atomically
 
     kind = _kind(out)

@@ -15,7 +15,7 @@ from pgmpy_dp.cli.files import load_schema
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.preview import Preview
-    from pgmpy_dp.plans.network_size import NetworkSize
+    from pgmpy_dp.plans.networks.search_size import NetworkSize
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Noise
     from pgmpy_dp.schema import Schema
@@ -83,7 +83,7 @@ def plan(
     With --width and --min-weight or --alpha it adds theory's bounds on the number of records. They are orders of
     magnitude.
     """
-    from pgmpy_dp.plans.fine_grids import undivided
+    from pgmpy_dp.plans.collective.fine_grids import undivided
     from pgmpy_dp.private.budget import Budget, unit_budget
 
     budget = unit_budget(Budget(epsilon=epsilon, delta=delta, rho=rho), whose(None, rows_per_unit)["rows_per_unit"])
@@ -188,9 +188,9 @@ def _previewed(found: Preview) -> list[_Table]:
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> list[_Table]:
     """The tree of an empty table is a random one; its largest tables stand for those of pairs not known yet."""
-    from pgmpy_dp.plans import tree
+    from pgmpy_dp.plans.networks import spanning_tree
 
-    tables = _tables(tree.run(_empty(schema, budget, adjacency, n), tree.TreeSettings(), budget))
+    tables = _tables(spanning_tree.run(_empty(schema, budget, adjacency, n), spanning_tree.TreeSettings(), budget))
     sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
     single = [table for table in tables if " - " not in table.what]
     pairs = [table for table in tables if " - " in table.what]
@@ -207,8 +207,8 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n
 def _of_network(
     schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int
 ) -> tuple[list[_Table], NetworkSize]:
-    from pgmpy_dp.plans.network_shares import NetworkSettings, network_shares
-    from pgmpy_dp.plans.network_size import network_size
+    from pgmpy_dp.plans.networks.budget_shares import NetworkSettings, network_shares
+    from pgmpy_dp.plans.networks.search_size import network_size
     from pgmpy_dp.private.adjacency import Adjacency
 
     shares = network_shares(schema, Adjacency(str(adjacency)), NetworkSettings(), budget)

@@ -9,7 +9,7 @@ factors for one. What is handed over here is chosen for that:
   factors. So partial products stay near 1, and the product sums to 1 on each component by itself:
   pgmpy's variable elimination forgets the mass of a component that the query does not touch.
   Where potentials are so large that this would overflow, the factors are conditional distributions
-  or balanced against one another (`pgmpy_dp.models.bounded_tables`): always finite, never a warning;
+  or balanced against one another (`pgmpy_dp.models.inference.bounded_tables`): always finite, never a warning;
 * junction trees: the conditional distributions p(clique minus separator | separator) from the root
   outwards, so that pgmpy's belief propagation is exact after its first sweep, on chains of any length.
 """
@@ -24,10 +24,10 @@ import numpy as np
 from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
 from pgmpy.models import DiscreteBayesianNetwork, JunctionTree
 
-from pgmpy_dp.models.belief_propagation import SumProduct
-from pgmpy_dp.models.bounded_tables import bounded_tables
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference import Inference
+from pgmpy_dp.models.inference.belief_propagation import SumProduct
+from pgmpy_dp.models.inference.bounded_tables import bounded_tables
+from pgmpy_dp.models.inference.exact_or_loopy import Inference
 from pgmpy_dp.models.log_linear import LogLinearModel
 
 __all__ = ["factors_to_log_linear", "log_linear_to_factors", "to_pgmpy_bayesian_network", "to_pgmpy_junction_tree"]
@@ -64,7 +64,7 @@ def log_linear_to_factors(
     as the smallest of them. The distribution is right to within rounding for potentials of any size, but for one case:
     where interactions of several hundred contradict one another around a cycle of a graph that is not chordal, no
     product of floats over its cliques has it, and the factors are of a model whose marginals are the same to 1e-7.
-    Under loopy inference they are then of a less extreme model. See `pgmpy_dp.models.bounded_tables`.
+    Under loopy inference they are then of a less extreme model. See `pgmpy_dp.models.inference.bounded_tables`.
     """
     cliques = model.cliques
     cardinality = dict(zip(cliques.variables, cliques.cardinalities, strict=True))

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators.few_records import FEW, FewRecordsWarning
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
-from pgmpy_dp.plans import discover as plan
+from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.plans import category_search as plan
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.columns import PrivateColumns
@@ -232,9 +232,9 @@ def discover(
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.discover`, which has the proof. The
-    label of a category is the one text of its key (``7`` for ``"7.0"``), however the records spell it. What is made of
-    noisy counts, cuts among it, is post-processing.
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.category_search`, which has the
+    proof. The label of a category is the one text of its key (``7`` for ``"7.0"``), however the records spell it. What
+    is made of noisy counts, cuts among it, is post-processing.
 
     The schema is no public fact any more: whoever uses it owes what it cost. In one ledger the two add up.
 

@@ -10,7 +10,7 @@ import numpy as np
 from pgmpy.factors.discrete import DiscreteFactor
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.models.conditioning import ImpossibleEvidence
+from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
 
 with warnings.catch_warnings():
     # pgmpy warns of its own modules, which are not used here.

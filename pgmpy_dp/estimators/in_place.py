@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import networkx as nx
 from pgmpy.models import DiscreteMarkovNetwork
 
-from pgmpy_dp.estimators.base import schema_and_table
+from pgmpy_dp.estimators.collective.collective_base import schema_and_table
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator

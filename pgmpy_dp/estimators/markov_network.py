@@ -15,24 +15,24 @@ import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, JunctionTree
 
-from pgmpy_dp.estimators.columns import as_column, states_of, values_of
 from pgmpy_dp.estimators.conversion import (
     factors_to_log_linear,
     log_linear_to_factors,
     to_pgmpy_bayesian_network,
     to_pgmpy_junction_tree,
 )
+from pgmpy_dp.estimators.decoded_columns import as_column, states_of, values_of
 from pgmpy_dp.estimators.display import as_table, states_text
 from pgmpy_dp.estimators.model_file import FORMAT, VERSION, VERSION_WITH_PRIOR, own_schema, read_model_file
-from pgmpy_dp.estimators.privacy import Privacy
-from pgmpy_dp.models.belief_propagation import LOG_ZERO
-from pgmpy_dp.models.conditioning import ImpossibleEvidence, conditioned
+from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.models.decoding import EVERYTHING, Values
 from pgmpy_dp.models.evidence import likelihood, range_of
-from pgmpy_dp.models.inference import Inference, inference_from_dict, inference_to_dict
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.belief_propagation import LOG_ZERO
+from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence, conditioned
+from pgmpy_dp.models.inference.exact_or_loopy import Inference, inference_from_dict, inference_to_dict
+from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.sampling import SamplingMethod, check_method
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.sampling import SamplingMethod, check_method
 from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.data.frame import encode, n_rows
 from pgmpy_dp.private.files import write_atomically
@@ -40,7 +40,7 @@ from pgmpy_dp.schema import Number, Schema, encode_label
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.model_score import ModelScore
-    from pgmpy_dp.estimators.posterior import ParameterPosterior
+    from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
     from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["MarkovNetwork"]
@@ -793,7 +793,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
         if self.posterior is not None:
-            from pgmpy_dp.estimators.posterior_file import posterior_to_parts
+            from pgmpy_dp.estimators.posterior.posterior_file import posterior_to_parts
 
             header["posterior"], parts = posterior_to_parts(self.posterior)
             arrays |= parts
@@ -827,7 +827,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             model.factors.append(DiscreteFactor(names, list(array.shape), array, state_names=states))
         model.privacy, model.schema, model.within = found.privacy, found.schema, found.within
         if found.posterior is not None and model.privacy is not None:
-            from pgmpy_dp.estimators.posterior_file import posterior_from_parts
+            from pgmpy_dp.estimators.posterior.posterior_file import posterior_from_parts
 
             schema, graph = model._readable(), nx.Graph(model.edges)
             graph.add_nodes_from(model.nodes)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.schema import Schema, decode_label
 
@@ -36,12 +36,12 @@ class ModelFile:
         The variables of each factor.
     factors : list of ndarray
     inference : str or dict
-        As `pgmpy_dp.models.inference.inference_to_dict` wrote it.
+        As `pgmpy_dp.models.inference.exact_or_loopy.inference_to_dict` wrote it.
     privacy : Privacy or None
     schema : Schema or None
     within : dict of node to Values
     posterior : dict or None
-        As `pgmpy_dp.estimators.posterior_file` wrote it, beside `posterior_arrays`.
+        As `pgmpy_dp.estimators.posterior.posterior_file` wrote it, beside `posterior_arrays`.
     posterior_arrays : dict of str to ndarray
     """
 

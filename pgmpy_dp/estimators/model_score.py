@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.checks import checked_integer, checked_number, require_flag
-from pgmpy_dp.estimators.base import given_table
+from pgmpy_dp.estimators.collective.collective_base import given_table
 from pgmpy_dp.estimators.display import as_text
 from pgmpy_dp.estimators.few_records import FewRecordsWarning, few_records
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
+from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.estimators.scored_model import Scope, ScoredModel
-from pgmpy_dp.models.noisy_ratio import difference_quantile, ratio_interval, sampling_distance
-from pgmpy_dp.plans import model_score as plan
+from pgmpy_dp.models.posterior.noisy_ratio import difference_quantile, ratio_interval, sampling_distance
+from pgmpy_dp.plans import model_distances as plan
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -56,9 +56,9 @@ class ModelScore:
     The distance is to these records, not to the population that they were drawn from, and noise is all that is
     uncertain in it: the exact distance is computed inside the boundary, where noise of a known law is added. So
     estimates have no bias but for being clipped to [0, 1], and intervals hold for every table and every model
-    (:func:`~pgmpy_dp.models.noisy_ratio.ratio_interval`). They hold one by one: of a hundred intervals ten miss at .9.
-    A model's probabilities are rounded to multiples of 2**-30, which moves the distance of a table of k cells by at
-    most k 2**-31.
+    (:func:`~pgmpy_dp.models.posterior.noisy_ratio.ratio_interval`). They hold one by one: of a hundred intervals ten
+    miss at .9. A model's probabilities are rounded to multiples of 2**-30, which moves the distance of a table of k
+    cells by at most k 2**-31.
     """
 
     table: pd.DataFrame
@@ -239,8 +239,8 @@ def score_model(
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.model_score`, which has the proof. A
-    model that was learned from the same records has a guarantee of its own, and both costs add up: pass the
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.model_distances`, which has the
+    proof. A model that was learned from the same records has a guarantee of its own, and both costs add up: pass the
     `PrivateTable` that it was learned from, or its ledger. Whoever picks the better of two models by their scores owes
     what both scores cost.
 

@@ -13,17 +13,17 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.estimators.base import BaseMarginalsEstimator, checked_graph, progress_bar
-from pgmpy_dp.estimators.collective_map import CollectiveMAP
+from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, checked_graph, progress_bar
+from pgmpy_dp.estimators.collective.collective_map import CollectiveMAP
 from pgmpy_dp.estimators.display import as_text
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.junction_tree import InferenceSize, InferenceTooLarge
+from pgmpy_dp.models.inference.junction_tree import InferenceSize, InferenceTooLarge
+from pgmpy_dp.models.inference.sum_product import inference_size
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.public_models import drawn_tables, random_log_linear
 from pgmpy_dp.models.structural_zeros import obeying, with_zeros
-from pgmpy_dp.models.sum_product import inference_size
-from pgmpy_dp.plans import marginals
+from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
@@ -238,14 +238,14 @@ def preview(
     schema = schema.subset(graph.nodes)
     learner.set_params(cliques=list(tables.scopes), state_names=schema)
     settings = learner._settings(tables)
-    cost, noises = marginals.planned_noise(schema, settings, budget, adjacency)
+    cost, noises = noisy_tables.planned_noise(schema, settings, budget, adjacency)
     source = None if model is None else _public_model(model, schema, tables)
     size = inference_size(with_zeros(tables, schema.zeros))
 
     def rehearsed(rng: np.random.Generator) -> list[tuple[float, float]]:
         truth = random_log_linear(tables, rng, memory_limit=learner.memory_limit) if source is None else source
         counts = drawn_tables(obeying(truth, schema.zeros), tables, n, rng)
-        release = marginals.rehearse(
+        release = noisy_tables.rehearse(
             counts, schema, settings, budget, rng, adjacency=adjacency, n_records=learner.n_records
         )
         fitted = learner.fit_release(graph, release).model_.to_log_linear().marginals_of(tables.scopes)
@@ -318,7 +318,7 @@ def _graph_and_tables(schema: Schema, cliques: Any, learner: BaseMarginalsEstima
             raise TypeError(
                 f"cliques={cliques!r} is a {type(cliques).__name__}; pass a graph, or a list of tuples of variables"
             )
-        scopes = list(marginals.MarginalSettings(list(cliques)).scopes)  # type: ignore[arg-type]  # checks their form
+        scopes = list(noisy_tables.MarginalSettings(list(cliques)).scopes)  # type: ignore[arg-type]  # checks their form
         named = set(itertools.chain.from_iterable(scopes))
         graph = nx.Graph()
         graph.add_nodes_from([*(name for name in schema if name in named), *(s for t in scopes for s in t)])

@@ -14,16 +14,16 @@ from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 
 from pgmpy_dp.estimators.conversion import factors_to_log_linear
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective_map import collective_map
-from pgmpy_dp.models.collective_prior import prior_potentials, tables_of_prior
+from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
+from pgmpy_dp.models.collective.prior_model import prior_potentials, tables_of_prior
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.scope_marginals import largest_clique
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.scope_marginals import largest_clique
-from pgmpy_dp.plans.fine_grids import fine_states
-from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.plans.collective.fine_grids import fine_states
+from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from pgmpy_dp.estimators.base import given_table
+from pgmpy_dp.estimators.collective.collective_base import given_table
 from pgmpy_dp.estimators.few_records import FEW
-from pgmpy_dp.estimators.privacy import Privacy, handed_over, require_release
-from pgmpy_dp.plans import check
+from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.plans import matched_counts
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -163,8 +163,8 @@ def check_schema(
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.check`, which has the proof. What is
-    said of the noisy counts is post-processing.
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.plans.matched_counts`, which has the proof.
+    What is said of the noisy counts is post-processing.
 
     Examples
     --------
@@ -174,10 +174,10 @@ def check_schema(
     ({'sex': 'all', 'age': 'nothing'}, ['age'])
     """
     require_budget(budget, "Budget(epsilon=0.05)")
-    settings = check.CheckSettings(random_state)
+    settings = matched_counts.CheckSettings(random_state)
     known: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
     table = given_table(df, schema, budget, **known, unit=unit, rows_per_unit=rows_per_unit)
-    release = check.run(table, settings, budget)
+    release = matched_counts.run(table, settings, budget)
     with handed_over(release):
         return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))
 

@@ -17,13 +17,13 @@ from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.estimators.conversion import factors_to_log_linear
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.models.belief_propagation import SumProduct
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.belief_propagation import SumProduct
+from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.scope_marginals import ScopeMarginals
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.scope_marginals import ScopeMarginals
-from pgmpy_dp.plans import model_score as plan
-from pgmpy_dp.plans.public_graph import checked_graph
+from pgmpy_dp.plans import model_distances as plan
+from pgmpy_dp.plans.networks.public_graph import checked_graph
 from pgmpy_dp.schema import Number, Schema, encode_label
 
 __all__ = ["Scope", "ScoredModel", "model_digest", "schema_of_model"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar, Self
 
-from pgmpy_dp.estimators.base import private_table
+from pgmpy_dp.estimators.collective.collective_base import private_table
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable

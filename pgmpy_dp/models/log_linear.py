@@ -9,10 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pgmpy_dp.models.belief_propagation import LOG_ZERO, SumProduct
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.gibbs_sampling import gibbs_sample
-from pgmpy_dp.models.inference import (
+from pgmpy_dp.models.inference.belief_propagation import LOG_ZERO, SumProduct
+from pgmpy_dp.models.inference.exact_or_loopy import (
     Inference,
     InferenceStatus,
     InferenceUnavailable,
@@ -20,9 +19,10 @@ from pgmpy_dp.models.inference import (
     engine_status,
     make_engine,
 )
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
-from pgmpy_dp.models.loopy_belief_propagation import LoopyBeliefPropagation
-from pgmpy_dp.models.sampling import SamplingMethod, forward_sample
+from pgmpy_dp.models.inference.gibbs_sampling import gibbs_sample
+from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
+from pgmpy_dp.models.inference.loopy_belief_propagation import LoopyBeliefPropagation
+from pgmpy_dp.models.inference.sampling import SamplingMethod, forward_sample
 
 __all__ = ["LogLinearModel"]
 
@@ -43,8 +43,8 @@ class LogLinearModel:
     memory_limit : int
         Bytes that inference may allocate.
     inference : {"exact", "loopy", "auto"} or LoopySettings
-        What `marginals` and `marginals_of` are computed by; see `pgmpy_dp.models.inference`. Under loopy inference
-        they are approximate, `sample` too, and what only exact inference gives raises `InferenceUnavailable`:
+        What `marginals` and `marginals_of` are computed by; see `pgmpy_dp.models.inference.exact_or_loopy`. Under loopy
+        inference they are approximate, `sample` too, and what only exact inference gives raises `InferenceUnavailable`:
         `log_partition`, `log_probability` and marginals of sets of variables that are in no table together.
         ``dataclasses.replace(model, inference="exact")`` is the same model with exact inference.
 
@@ -203,9 +203,9 @@ class LogLinearModel:
     def sample(self, n: int, rng: np.random.Generator, method: SamplingMethod = "independent") -> np.ndarray:
         """Draw n records; shape (n, n_variables), columns as ``cliques.variables``.
 
-        They are independent, or "stratified" as `pgmpy_dp.models.sampling` describes; each has the model's law. Under
-        loopy inference they are independent, and approximate
-        (:func:`~pgmpy_dp.models.gibbs_sampling.gibbs_sample`).
+        They are independent, or "stratified" as `pgmpy_dp.models.inference.sampling` describes; each has the model's
+        law. Under loopy inference they are independent, and approximate
+        (:func:`~pgmpy_dp.models.inference.gibbs_sampling.gibbs_sample`).
         """
         with self._lock:
             if self.inference != "exact":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 
 __all__ = ["LARGEST_SAMPLE", "drawn_tables", "random_log_linear"]

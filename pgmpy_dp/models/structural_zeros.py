@@ -13,8 +13,14 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference import Inference, InferenceEngine, inference_of, make_engine, require_inference
-from pgmpy_dp.models.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.exact_or_loopy import (
+    Inference,
+    InferenceEngine,
+    inference_of,
+    make_engine,
+    require_inference,
+)
+from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.log_linear import LogLinearModel
 
 __all__ = ["ObeyingEngine", "engine_within", "forbidden_cells", "obeying", "with_zeros"]
@@ -133,7 +139,7 @@ def engine_within(
         The tables that are learned from.
     boxes : sequence of mapping of variable to set of int
     inference, memory_limit
-        See `pgmpy_dp.models.inference.make_engine`.
+        See `pgmpy_dp.models.inference.exact_or_loopy.make_engine`.
     make : callable, optional
         Makes the engine of a layout in another way.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.models.block_models import misplaced
+from pgmpy_dp.models.communities.planted_graphs import misplaced
 from pgmpy_dp.plotting.style import COLOURS, GREY, MARKERS, PALE, bare_axes, legend
 
 if TYPE_CHECKING:

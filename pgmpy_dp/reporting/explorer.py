@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.posterior import ParameterPosterior
-from pgmpy_dp.models.discrepancy import TAU_GRID
-from pgmpy_dp.models.junction_tree import build_junction_tree
+from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
+from pgmpy_dp.models.inference.junction_tree import build_junction_tree
+from pgmpy_dp.models.posterior.discrepancy import TAU_GRID
 from pgmpy_dp.reporting.marginals import state_text
 from pgmpy_dp.reporting.page import render
 from pgmpy_dp.reporting.report import require_exact

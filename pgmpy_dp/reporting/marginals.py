@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.posterior import ParameterPosterior
+from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.posterior import Interval
-from pgmpy_dp.models.query_intervals import query_intervals
-from pgmpy_dp.models.scope_marginals import tables_of_draws
+from pgmpy_dp.models.inference.scope_marginals import tables_of_draws
+from pgmpy_dp.models.posterior.posterior_draws import Interval
+from pgmpy_dp.models.posterior.query_intervals import query_intervals
 
 __all__ = ["state_text", "variable_rows"]
 

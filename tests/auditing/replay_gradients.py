@@ -13,7 +13,8 @@ import pandas as pd
 
 from pgmpy_dp.auditing.replay import INVENTED
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, PrivateSGD
-from pgmpy_dp.plans import frank_wolfe, gradient, pseudo_likelihood
+from pgmpy_dp.plans.collective import gradient_ascent
+from pgmpy_dp.plans.fields import frank_wolfe_steps, pseudo_likelihood_ascent
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from tests.auditing.replay_cases import ReplayCase
@@ -100,8 +101,8 @@ def _sgd(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
 
 def _one_table(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
     """Gradients of two records that differ in the only variable are opposite, and longer than the clip norm."""
-    settings = gradient.GradientSettings((("a",),), clip_norm=0.3, n_steps=3, batch_rate=0.3)
-    return gradient.run(_table(data, TWO, budget, adjacency), settings, budget)
+    settings = gradient_ascent.GradientSettings((("a",),), clip_norm=0.3, n_steps=3, batch_rate=0.3)
+    return gradient_ascent.run(_table(data, TWO, budget, adjacency), settings, budget)
 
 
 def _field(estimator: type, states: States, **more: Any) -> Fit:
@@ -117,8 +118,8 @@ def walk(
     """Frank-Wolfe: regressions with large weights, whose residuals are whole."""
 
     def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
-        settings = frank_wolfe.FrankWolfeSettings(width, family, order, graph, n_iter)
-        return frank_wolfe.run(_table(data, states, budget, adjacency), settings, budget)
+        settings = frank_wolfe_steps.FrankWolfeSettings(width, family, order, graph, n_iter)
+        return frank_wolfe_steps.run(_table(data, states, budget, adjacency), settings, budget)
 
     return fit
 
@@ -127,8 +128,8 @@ def ascent(family: str, states: States, order: int = 2, graph: Any = None, **mor
     """Steps on the pseudo-likelihood."""
 
     def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
-        settings = pseudo_likelihood.PseudoLikelihoodSettings(family, 2.0, order, graph, n_steps=6, **more)
-        return pseudo_likelihood.run(_table(data, states, budget, adjacency), settings, budget)
+        settings = pseudo_likelihood_ascent.PseudoLikelihoodSettings(family, 2.0, order, graph, n_steps=6, **more)
+        return pseudo_likelihood_ascent.run(_table(data, states, budget, adjacency), settings, budget)
 
     return fit
 

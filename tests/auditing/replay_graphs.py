@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pgmpy_dp.estimators import PrivateBlockModel
-from pgmpy_dp.plans import block_projection
+from pgmpy_dp.plans.communities import projection_solvers
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph
 from tests.auditing.replay_cases import ReplayCase
@@ -113,8 +113,8 @@ def _case(name: str, fit: Any, n: int, method: str, options: dict[str, Any], bud
 
 
 def _project(data: sp.csr_array, *, n: int, budget: Budget, **options: Any) -> Any:
-    program = block_projection.projection(n, **options)
-    return block_projection.release(program, PrivateGraph(data, ledger=budget), budget)
+    program = projection_solvers.projection(n, **options)
+    return projection_solvers.release(program, PrivateGraph(data, ledger=budget), budget)
 
 
 def _fit(data: sp.csr_array, *, method: str, budget: Budget, **options: Any) -> Any:

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.plans import halves, interactions, parities
-from pgmpy_dp.plans.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.plans.halves import HalvesSettings
-from pgmpy_dp.plans.interactions import InteractionSettings
-from pgmpy_dp.plans.parities import ParitySettings
+from pgmpy_dp.plans.fields import noisy_interactions, noisy_parities, random_halves
+from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.plans.fields.noisy_interactions import InteractionSettings
+from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
+from pgmpy_dp.plans.fields.random_halves import HalvesSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from tests.auditing.replay_cases import ReplayCase
@@ -110,17 +110,17 @@ def _additive(budget: Budget) -> str:
 
 def _parities(data: pd.DataFrame, *, budget: Budget, adjacency: str, states: Any = BINARY, **settings: Any) -> Any:
     settings.setdefault("method", _additive(budget))
-    return parities.run(_table(data, states, budget, adjacency), ParitySettings(**settings), budget)
+    return noisy_parities.run(_table(data, states, budget, adjacency), ParitySettings(**settings), budget)
 
 
 def _interactions(data: pd.DataFrame, *, budget: Budget, adjacency: str, states: Any, **settings: Any) -> Any:
     settings.setdefault("noise", _additive(budget))
-    return interactions.run(_table(data, states, budget, adjacency), InteractionSettings(**settings), budget)
+    return noisy_interactions.run(_table(data, states, budget, adjacency), InteractionSettings(**settings), budget)
 
 
 def _halves(data: pd.DataFrame, *, budget: Budget, adjacency: str, method: str) -> Any:
     settings = HalvesSettings(FrankWolfeSettings(1.0, "binary", n_iter=2), ParitySettings(method=method, n_rounds=2))
-    return halves.run(_table(data, BINARY, budget, adjacency), settings, budget)
+    return random_halves.run(_table(data, BINARY, budget, adjacency), settings, budget)
 
 
 def _estimator(estimator: type, data: pd.DataFrame, *, budget: Budget, adjacency: str, **options: Any) -> Any:

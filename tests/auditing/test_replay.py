@@ -16,7 +16,7 @@ import pytest
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, movement, replay
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
-from pgmpy_dp.plans import network
+from pgmpy_dp.plans.networks import adaptive_search
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import base, tables
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax
@@ -160,18 +160,18 @@ class TestMutantsOfPlans:
         return len(curator._data._codes)
 
     def test_one_that_stops_early(self, monkeypatch):
-        true = network._Search.measure_worst
+        true = adaptive_search._Search.measure_worst
 
         def measure(search, number, share):
             if self.number(search.curator) > 40:
                 share = search.curator.left
             return true(search, number, share)
 
-        monkeypatch.setattr(network._Search, "measure_worst", measure)
+        monkeypatch.setattr(adaptive_search._Search, "measure_worst", measure)
         assert "its share differ" in found()
 
     def test_one_that_asks_once_more(self, monkeypatch):
-        true = network._Search.measure_worst
+        true = adaptive_search._Search.measure_worst
 
         def measure(search, number, share):
             if self.number(search.curator) > 40 and number == 1:
@@ -179,7 +179,7 @@ class TestMutantsOfPlans:
                 share = share * 99 / 100
             return true(search, number, share)
 
-        monkeypatch.setattr(network._Search, "measure_worst", measure)
+        monkeypatch.setattr(adaptive_search._Search, "measure_worst", measure)
         assert "tables was asked in the place of worst_fit" in found()
         assert "worst_fit was asked in the place of tables" in found(data=ODD, neighbour=FIRST)
 

@@ -13,7 +13,7 @@ from pgmpy_dp.auditing.movements import invented_marks, marks_moved
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
 from pgmpy_dp.estimators.discovery import discover
 from pgmpy_dp.estimators.few_records import FewRecordsWarning
-from pgmpy_dp.plans import discover as plan
+from pgmpy_dp.plans import category_search as plan
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import base, columns
 from pgmpy_dp.private.curator.columns import StableMarks, category_histogram

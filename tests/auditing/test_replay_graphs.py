@@ -15,7 +15,13 @@ import scipy.sparse as sp
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.estimators import PrivateBlockModel
-from pgmpy_dp.plans import block_projection, block_sdp, communities, noisy_power, randomised_response
+from pgmpy_dp.plans.communities import (
+    communities_base,
+    noisy_power,
+    noisy_projection,
+    projection_solvers,
+    randomised_response,
+)
 from pgmpy_dp.private.curator import graphs, solutions
 from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.curator.graphs import CommunityChoice, GraphCurator, RandomisedResponse, community_law
@@ -46,8 +52,8 @@ def project(n: int = 2, degree: float = 1.0, bias: float = 1.0, **options):
 
     def released(graph):
         ledger = Budget(rho=0.5)
-        program = block_projection.projection(n, degree, bias, **options)
-        return block_projection.release(program, PrivateGraph(graph, ledger=ledger), ledger)
+        program = projection_solvers.projection(n, degree, bias, **options)
+        return projection_solvers.release(program, PrivateGraph(graph, ledger=ledger), ledger)
 
     return released
 
@@ -64,8 +70,8 @@ def found(learner, data=None, **options) -> str:
 @pytest.mark.parametrize("turns", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_catalogue_holds_and_attains_every_bound(monkeypatch, turns):
     best: dict[tuple, float] = {}
-    true, behind = block_projection.central_path, []
-    monkeypatch.setattr(block_projection, "central_path", lambda *a: behind.append(len(a[0])) or true(*a))
+    true, behind = projection_solvers.central_path, []
+    monkeypatch.setattr(projection_solvers, "central_path", lambda *a: behind.append(len(a[0])) or true(*a))
     for item in run_replays(graph_cases(), turns=turns):
         assert item.report.holds, item
         for operator, ratio in item.report.movement.items():
@@ -107,7 +113,7 @@ class TestMutantsOfTheBoundary:
         """Every vertex in two communities at once: an edge counts four times."""
         monkeypatch.setattr(graphs, "checked_marks", lambda marks, n: marks)
         monkeypatch.setattr(data, "checked_marks", lambda marks, n: marks)
-        monkeypatch.setattr(communities, "marks_of", lambda labels, k: np.ones((len(labels), 2), dtype=np.int32))
+        monkeypatch.setattr(communities_base, "marks_of", lambda labels, k: np.ones((len(labels), 2), dtype=np.int32))
         monkeypatch.setattr(noisy_power, "combined", lambda marks, sums, labels, k: sums[-1])
         assert "neighbour_sums: exact statistics moved by 2 " in found(fit("noisy-power"), pairs()[:2])
 
@@ -187,17 +193,17 @@ class TestMutantsOfPlans:
 
     @pytest.mark.parametrize("method", BUDGETS)
     def test_a_look_at_the_edges_after_the_last_request(self, method, monkeypatch):
-        true = communities.communities_release
+        true = communities_base.communities_release
 
         def peeking(curator, settings, budget, sums, degree, **public):
             exact = curator._data._matrix.sum(axis=1)[:, np.newaxis]
             return true(curator, settings, budget, sums + 1e-3 * exact, degree, **public)
 
-        for module in (noisy_power, randomised_response, block_sdp, communities):
+        for module in (noisy_power, randomised_response, noisy_projection, communities_base):
             monkeypatch.setattr(module, "communities_release", peeking)
-        from pgmpy_dp.plans import block_exponential
+        from pgmpy_dp.plans.communities import exponential_mechanism
 
-        monkeypatch.setattr(block_exponential, "communities_release", peeking)
+        monkeypatch.setattr(exponential_mechanism, "communities_release", peeking)
         assert "result differs" in found(fit(method), pairs()[:2])
 
     def test_a_warning_that_depends_on_an_edge(self, monkeypatch):
@@ -278,14 +284,14 @@ class TestCertificates:
 
         monkeypatch.setattr(BlockProjection, "certified", certified)
         monkeypatch.setattr(
-            block_sdp, "spectral_labels", lambda noisy, k: np.full(len(noisy), SEEN[-1].distance > 1e-7) * 1
+            noisy_projection, "spectral_labels", lambda noisy, k: np.full(len(noisy), SEEN[-1].distance > 1e-7) * 1
         )
-        truth = communities.communities_release
+        truth = communities_base.communities_release
 
         def telling(*arguments, **public):
             return truth(*arguments, **public, certificate=SEEN[-1].distance)
 
-        monkeypatch.setattr(block_sdp, "communities_release", telling)
+        monkeypatch.setattr(noisy_projection, "communities_release", telling)
         assert "result differs" in found(fit("sdp", degree=4.0, vote=False))
 
     def test_a_solver_that_keeps_what_it_saw(self, monkeypatch):
@@ -295,9 +301,11 @@ class TestCertificates:
             SEEN.append(target.toarray())
             return project_correlation(target, **options)
 
-        monkeypatch.setattr(block_projection, "project_correlation", keeps)
+        monkeypatch.setattr(projection_solvers, "project_correlation", keeps)
         assert not found(fit("sdp", degree=4.0))
-        monkeypatch.setattr(block_sdp, "spectral_labels", lambda noisy, k: (SEEN[-1].sum(axis=1) > 0).astype(int))
+        monkeypatch.setattr(
+            noisy_projection, "spectral_labels", lambda noisy, k: (SEEN[-1].sum(axis=1) > 0).astype(int)
+        )
         assert "differ" in found(fit("sdp", degree=4.0))
 
     def test_a_solver_that_asks_the_curator(self, monkeypatch):
@@ -312,7 +320,7 @@ class TestCertificates:
         monkeypatch.setattr(
             GraphCurator, "__init__", lambda self, *a, **facts: CURATORS.append(self) or truth(self, *a, **facts)
         )
-        monkeypatch.setattr(block_projection, "project_correlation", asks)
+        monkeypatch.setattr(projection_solvers, "project_correlation", asks)
         report = replay(fit("sdp", degree=4.0), *pairs()[4])
         assert asked and report.holds and set(report.movement) == {"solution", "neighbour_sums"}
 

@@ -10,7 +10,7 @@ import pytest
 
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.plans import halves, parity_rounds
+from pgmpy_dp.plans.fields import parity_rounds, random_halves
 from pgmpy_dp.private.curator import field_moments, fields
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data import parities as data
@@ -146,13 +146,13 @@ class TestMutantsOfTheBoundary:
 
 class TestMutantsOfPlans:
     def test_a_half_whose_records_are_looked_at(self, monkeypatch):
-        true = halves.ask_parities
+        true = random_halves.ask_parities
 
         def ask(curator, plan):
             arrays, method = true(curator, plan)
             return arrays, method + "!" * (len(curator._data._codes) % 2)
 
-        monkeypatch.setattr(halves, "ask_parities", ask)
+        monkeypatch.setattr(random_halves, "ask_parities", ask)
         assert "result differs" in found("halves")
 
     def test_rounds_by_the_number_of_records(self, monkeypatch):
@@ -175,5 +175,5 @@ class TestMutantsOfPlans:
         def answers(curator, family, records, rounds, share):
             return true(curator, family, records, rounds - len(curator._data._codes) % 2, share)
 
-        monkeypatch.setattr("pgmpy_dp.plans.parities.pmw_answers", answers)
+        monkeypatch.setattr("pgmpy_dp.plans.fields.noisy_parities.pmw_answers", answers)
         assert "its share differ" in found("pmw")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.auditing.replay import invented, replay
-from pgmpy_dp.plans import chain
+from pgmpy_dp.plans.chains import chain_counts
 from pgmpy_dp.private.curator import gradients as curators
 from pgmpy_dp.private.curator import sequences as tables
 from pgmpy_dp.private.data import chain_gradients, contributions, sequences
@@ -127,13 +127,13 @@ class TestMutants:
         assert "moved by" in found("sgd", DELTA, frame([]), frame([LONG]))
 
     def test_a_plan_that_peeks(self, monkeypatch):
-        true = chain.SequenceCurator.ngram_tables
+        true = chain_counts.SequenceCurator.ngram_tables
 
         def peeking(self, share, weights=None, *rest, **lengths):
             length = 3 if len(sequences.sequence_owners(self._data)) % 2 else 2
             return true(self, share, weights, length, None)
 
-        monkeypatch.setattr(chain.SequenceCurator, "ngram_tables", peeking)
+        monkeypatch.setattr(chain_counts.SequenceCurator, "ngram_tables", peeking)
         assert "ngram_tables: its arguments differ" in found()
 
     def test_a_plan_that_peeks_after_its_last_request(self, monkeypatch):

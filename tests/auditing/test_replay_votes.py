@@ -14,7 +14,8 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.plans import block_graphs, edge_voting, stable_structure
+from pgmpy_dp.plans.votes import block_graphs, graph_votes
+from pgmpy_dp.plans.votes import edge_votes as edge_voting
 from pgmpy_dp.private.curator import base, blocks, mechanism, votes
 from pgmpy_dp.private.curator.mechanism import StableMode
 from pgmpy_dp.private.curator.tables import TableCurator
@@ -39,7 +40,7 @@ def edges(frame, n_blocks=1, learner=LEARNER):
 
 def graph(frame, n_blocks=2, learner=LEARNER):
     table = PrivateTable(frame, VOTERS, ledger=DELTA)
-    return stable_structure.run(table, stable_structure.StableSettings(learner, n_blocks), DELTA)
+    return graph_votes.run(table, graph_votes.StableSettings(learner, n_blocks), DELTA)
 
 
 def found(fit, data=None) -> str:

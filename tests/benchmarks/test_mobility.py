@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import mobility
 from benchmarks.mobility import chain_maximum_likelihood
-from pgmpy_dp.plans.chain_gradient import ChainGradientSettings
+from pgmpy_dp.plans.chains.chain_gradient import ChainGradientSettings
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, read_sequences
 from pgmpy_dp.private.ledger import Budget

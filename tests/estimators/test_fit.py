@@ -10,10 +10,11 @@ from pgmpy import config
 from pgmpy.inference import BeliefPropagation, VariableElimination
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, list_estimators
-from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, base
-from pgmpy_dp.models.collective_map import collective_map
+from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
+from pgmpy_dp.estimators.collective import collective_base
+from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
 from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.plans.marginals import noisy_marginals
+from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators.shapes import make_network
@@ -26,7 +27,7 @@ STATES = TRUTH.states
 DATA = TRUTH.sample(20_000, random_state=0, method="independent")
 
 
-# Those that learn from tables; test_private_sgd.py and test_markov_chain.py have the others.
+# Those that learn from tables; test_private_sgd.py and test_private_markov_chain.py have the others.
 @pytest.fixture(params=list_estimators(guarantees="pure", task="parameters"), ids=lambda estimator: estimator.__name__)
 def estimator_class(request):
     return request.param
@@ -264,7 +265,7 @@ def test_the_noise_of_unseeded_fits_differs():
 def test_progress_bars_obey_pgmpy_s_switch(switch, monkeypatch):
     bars = []
 
-    class Bar(base.tqdm):
+    class Bar(collective_base.tqdm):
         def __init__(self, **options):
             super().__init__(**options)
             self.steps, self.shown = 0, not self.disable  # closing a bar disables it
@@ -273,7 +274,7 @@ def test_progress_bars_obey_pgmpy_s_switch(switch, monkeypatch):
         def update(self, n=1):
             self.steps += n
 
-    monkeypatch.setattr(base, "tqdm", Bar)
+    monkeypatch.setattr(collective_base, "tqdm", Bar)
     config.set_show_progress(switch)
     estimator = CollectiveEM(epsilon=1.0, state_names=STATES, stop=None, n_iter=7).fit(GRAPH, DATA)
     (bar,) = bars

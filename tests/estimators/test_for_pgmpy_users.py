@@ -24,9 +24,9 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     StableStructure,
 )
-from pgmpy_dp.models.block_models import planted_labels, sample_block_model
-from pgmpy_dp.models.conditioning import ImpossibleEvidence
-from pgmpy_dp.models.inference import InferenceUnavailable
+from pgmpy_dp.models.communities.planted_graphs import planted_labels, sample_block_model
+from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
+from pgmpy_dp.models.inference.exact_or_loopy import InferenceUnavailable
 from tests.estimators.shapes import make_network
 
 GRAPHS = {

@@ -17,9 +17,9 @@ from pgmpy.readwrite import UAIReader, UAIWriter
 
 from pgmpy_dp import MarkovNetwork, Schema
 from pgmpy_dp.estimators import conversion
-from pgmpy_dp.estimators.privacy import Privacy
+from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP

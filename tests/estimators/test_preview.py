@@ -15,10 +15,10 @@ from pgmpy_dp import Budget, MarkovNetwork, Number, PrivateTable, Schema, previe
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
 from pgmpy_dp.estimators.preview import mean_absolute
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.public_models import drawn_tables, random_log_linear
-from pgmpy_dp.plans.marginals import MarginalSettings, planned_noise, rehearse, run
+from pgmpy_dp.plans.collective.noisy_tables import MarginalSettings, planned_noise, rehearse, run
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise
 

@@ -14,7 +14,7 @@ from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from pgmpy_dp import MarkovNetwork, Number, PrivateTable, Schema
 from pgmpy_dp.estimators import CollectiveMAP, PrivateNetwork
 from pgmpy_dp.estimators.prior import Prior
-from pgmpy_dp.estimators.privacy import Privacy, composed
+from pgmpy_dp.estimators.privacy_record import Privacy, composed
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.sensitive import Release

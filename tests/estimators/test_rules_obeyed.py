@@ -25,12 +25,12 @@ from pgmpy_dp.estimators import (
 )
 from pgmpy_dp.models import structural_zeros
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.conditioning import ImpossibleEvidence
-from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
+from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.inference.sum_product import inference_size
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.posterior import sample_posterior
+from pgmpy_dp.models.posterior.posterior_draws import sample_posterior
 from pgmpy_dp.models.structural_zeros import with_zeros
-from pgmpy_dp.models.sum_product import inference_size
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number
 

@@ -12,8 +12,7 @@ from pgmpy_dp.models import log_linear
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.log_linear import LogLinearModel
-
-from .conftest import BruteForce, chain
+from tests.models.conftest import BruteForce, chain
 
 
 def model_on(cliques: Cliques, seed: int, scale: float = 1.0) -> LogLinearModel:

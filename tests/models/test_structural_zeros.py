@@ -14,11 +14,11 @@ from pgmpy.inference import BeliefPropagation, VariableElimination
 
 from pgmpy_dp import MarkovNetwork
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.conditioning import ImpossibleEvidence, conditioned
-from pgmpy_dp.models.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.collective.maximum_likelihood import naive_mle
+from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence, conditioned
+from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.models.inference.loopy_belief_propagation import LoopySettings
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.loopy_belief_propagation import LoopySettings
-from pgmpy_dp.models.maximum_likelihood import naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.structural_zeros import engine_within, obeying, with_zeros
 

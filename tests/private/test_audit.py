@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.plans import marginals
+from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.private.curator.base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
@@ -58,7 +58,7 @@ def flat(tables) -> np.ndarray:
 
 def audit_learner(adjacency: str, noise: str, budget: Budget, releases: int) -> float:
     """Audit of `marginals.run` itself, ledger and all, through its public face."""
-    settings = marginals.MarginalSettings([("a", "b")], noise=noise)
+    settings = noisy_tables.MarginalSettings([("a", "b")], noise=noise)
     seen = []
 
     def draw(dataset: int, count: int) -> np.ndarray:
@@ -66,7 +66,7 @@ def audit_learner(adjacency: str, noise: str, budget: Budget, releases: int) -> 
         for start in range(0, count, 100):  # a ledger of its own for each hundred keeps the sums short
             hundred = table(adjacency, dataset, Budget(epsilon=1e6, delta=0.5))
             for _ in range(min(100, count - start)):
-                release = marginals.run(hundred, settings, budget)
+                release = noisy_tables.run(hundred, settings, budget)
                 seen.append(release)
                 outputs.append(flat(release.values))
         return np.array(outputs)

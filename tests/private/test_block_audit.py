@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.plans import block_exponential, block_sdp, noisy_power, randomised_response
-from pgmpy_dp.plans.block_exponential import ExponentialSettings
-from pgmpy_dp.plans.block_sdp import ProjectionSettings
-from pgmpy_dp.plans.noisy_power import NoisyPowerSettings
-from pgmpy_dp.plans.randomised_response import ResponseSettings
+from pgmpy_dp.plans.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
+from pgmpy_dp.plans.communities.exponential_mechanism import ExponentialSettings
+from pgmpy_dp.plans.communities.noisy_power import NoisyPowerSettings
+from pgmpy_dp.plans.communities.noisy_projection import ProjectionSettings
+from pgmpy_dp.plans.communities.randomised_response import ResponseSettings
 from pgmpy_dp.private.curator import graphs
 from pgmpy_dp.private.curator.graphs import response_rate
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -126,14 +126,14 @@ class TestWholeReleases:
         assert whole(randomised_response.run, settings, Budget(epsilon=1.5), 500) > 1.5
 
     def test_exponential(self):
-        bound = whole(block_exponential.run, ExponentialSettings(degree=1.0), Budget(epsilon=3.0), 500)
+        bound = whole(exponential_mechanism.run, ExponentialSettings(degree=1.0), Budget(epsilon=3.0), 500)
         # Two vertices have one degree of freedom, where the ratio is about exp(epsilon/2). That the law is not far
         # below its claim on larger graphs, and that broken weights exceed it, is in test_block_sensitivity.py, exactly.
         assert 0.3 <= bound <= 3.0
 
     def test_projection(self):
         settings = ProjectionSettings(degree=1.0, bias=1.0)
-        assert whole(block_sdp.run, settings, Budget(rho=2.0), 150, audit.rho_bound) <= 2.0
+        assert whole(noisy_projection.run, settings, Budget(rho=2.0), 150, audit.rho_bound) <= 2.0
 
 
 class TestShares:
@@ -159,7 +159,7 @@ class TestShares:
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-6)], ids=str)
     def test_projection_and_vote(self, degree, vote, split, budget):
         settings = ProjectionSettings(degree=degree, vote=vote, split=split)
-        projecting, voting, eta = block_sdp._shares(6, settings, budget)
+        projecting, voting, eta = noisy_projection._shares(6, settings, budget)
         counted = Fraction(1, 50) if degree is None else 0
         assert projecting + counted + (0 if split else voting) == 1  # of all edges, or of the first half
         assert voting == (1 if split else Fraction(15, 100) * vote)
@@ -171,9 +171,9 @@ class TestShares:
         for run, settings in [
             (noisy_power.run, NoisyPowerSettings()),
             (randomised_response.run, ResponseSettings()),
-            (block_exponential.run, ExponentialSettings()),
-            (block_sdp.run, ProjectionSettings()),
-            (block_sdp.run, ProjectionSettings(split=True)),
+            (exponential_mechanism.run, ExponentialSettings()),
+            (noisy_projection.run, ProjectionSettings()),
+            (noisy_projection.run, ProjectionSettings(split=True)),
         ]:
             ledger = Ledger(Budget(rho=1.0), adjacency="edge")
             graph = PrivateGraph(nx.karate_club_graph(), ledger=ledger)

@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.plans import block_projection
-from pgmpy_dp.plans.block_projection import projection, release, released_matrix, solvers
+from pgmpy_dp.plans.communities import projection_solvers
+from pgmpy_dp.plans.communities.projection_solvers import projection, release, released_matrix, solvers
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import solutions
@@ -205,7 +205,7 @@ def test_a_solver_that_fails_leaves_it_to_the_path(monkeypatch):
     graph = threshold(60, 60)
     program = projection(60, degree=20.0, bias=0.5)
     nothing = Projection(np.zeros(60), np.zeros((60, 0)), 0.0, True, "made up", 1)
-    monkeypatch.setattr(block_projection, "project_correlation", lambda *_, **__: nothing)
+    monkeypatch.setattr(projection_solvers, "project_correlation", lambda *_, **__: nothing)
     assert solve(program, graph).distance > program.distance
     behind = fallback(program, graph)
     assert behind.distance <= program.distance
@@ -218,9 +218,9 @@ def test_where_lapack_gives_up_nothing_is_released(monkeypatch):
 
     program = projection(40, degree=8.0, bias=0.6)
     monkeypatch.setattr(
-        block_projection, "project_correlation", lambda *_, **__: Projection(*UNKNOWN, 0.0, True, "", 1)
+        projection_solvers, "project_correlation", lambda *_, **__: Projection(*UNKNOWN, 0.0, True, "", 1)
     )
-    monkeypatch.setattr(block_projection, "central_path", fails)
+    monkeypatch.setattr(projection_solvers, "central_path", fails)
     subject = PrivateGraph(AWKWARD["path"], ledger=BUDGET)
     with pytest.raises(solutions.UncertifiedSolution):
         release(program, subject, BUDGET)
@@ -232,7 +232,7 @@ UNKNOWN = np.full(40, np.nan), np.full((40, 1), np.nan)
 
 def test_settings_that_bury_any_graph_need_no_solver(monkeypatch):
     """Where even I/n is near enough: it is within 1 of every feasible point."""
-    monkeypatch.setattr(block_projection, "central_path", None)
+    monkeypatch.setattr(projection_solvers, "central_path", None)
     program = projection(10, degree=1e-15, bias=1.0)
     assert program.distance * np.sqrt(2) >= 1
     found = fallback(program, nx.path_graph(10))
@@ -245,7 +245,7 @@ def test_an_uncertified_solution_is_replaced_in_silence(monkeypatch, recwarn, ca
     exact = certified(program, graph)
     for made_up in (np.full(40, np.nan), np.zeros(40), np.zeros(7)):
         wrong = Projection(made_up, np.full((40, 1), 0.01), 0.0, True, "", 1)
-        monkeypatch.setattr(block_projection, "project_correlation", lambda *_, wrong=wrong, **__: wrong)
+        monkeypatch.setattr(projection_solvers, "project_correlation", lambda *_, wrong=wrong, **__: wrong)
         assert np.linalg.norm(certified(program, graph) - exact) <= 2 * program.distance
     found = release(program, PrivateGraph(graph, ledger=Budget(epsilon=40.0, delta=1e-5)), BUDGET)
     assert not recwarn.list and not caplog.records
@@ -352,7 +352,7 @@ def test_without_torch_nothing_begins(monkeypatch):
     def missing(what):
         raise ImportError(f"{what}: pip install torch")
 
-    monkeypatch.setattr(block_projection, "require_torch", missing)
+    monkeypatch.setattr(projection_solvers, "require_torch", missing)
     with pytest.raises(ImportError, match="pip install"):
         projection(10, degree=3.0, bias=0.5)
 
@@ -363,6 +363,6 @@ def test_a_solver_that_raises_leads_to_the_fallback(monkeypatch):
     def broken(*_arguments, **_options):
         raise np.linalg.LinAlgError("did not converge")
 
-    monkeypatch.setattr(block_projection, "project_correlation", broken)
+    monkeypatch.setattr(projection_solvers, "project_correlation", broken)
     program, graph = projection(12, 3.0, 0.7), nx.path_graph(12)
     assert np.array_equal(certified(program, graph), fallback(program, graph).value)

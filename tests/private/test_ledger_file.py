@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock
 
 from pgmpy_dp import Budget, Ledger, PrivateTable
-from pgmpy_dp.plans import marginals
+from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
@@ -178,10 +178,10 @@ class TestCharging:
 
     def test_learners_charge_it(self, path, ledger):
         table = PrivateTable(pd.DataFrame({"a": [0, 1, 1]}), {"a": [0, 1]}, ledger=ledger)
-        release = marginals.run(table, marginals.MarginalSettings((("a",),)), Budget(epsilon=0.75))
+        release = noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=0.75))
         assert [entry.cost for entry in Ledger.load(path).entries] == [release.guarantee]
         with pytest.raises(BudgetExceeded):
-            marginals.run(table, marginals.MarginalSettings((("a",),)), Budget(epsilon=0.75))
+            noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=0.75))
 
     def test_a_lock_that_is_held_is_named(self, path):
         ledger = Ledger.open(path, ONE, timeout=0.05)
@@ -356,7 +356,7 @@ class TestForks:
                 samplers.discrete_laplace = told  # in the child only
                 table = PrivateTable(frame, {"a": [0, 1]}, ledger=ledger)
                 while True:
-                    marginals.run(table, marginals.MarginalSettings((("a",),)), Budget(epsilon=1e-4))
+                    noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=1e-4))
 
             with forked(release) as (pid, reading):
                 drawn = os.read(reading, 1) + os.read(reading, 1)  # it is at work

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
-from pgmpy_dp.plans import check
+from pgmpy_dp.plans import matched_counts
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.data import pushdown
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
@@ -183,12 +183,12 @@ class TestOperator:
     def test_noise_that_buries_all_is_refused_before_the_charge(self):
         table = PrivateTable(pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, ledger=Ledger(Budget(epsilon=1.0)))
         with pytest.raises(ValueError, match="1e-300"):
-            check.run(table, check.CheckSettings(), Budget(epsilon=1e-300))
+            matched_counts.run(table, matched_counts.CheckSettings(), Budget(epsilon=1e-300))
         assert table.ledger.entries == ()
 
     def test_the_ledger_says_what_was_asked(self):
         table = PrivateTable(pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, ledger=Budget(epsilon=1.0))
-        release = check.run(table, check.CheckSettings(), Budget(epsilon=0.25))
+        release = matched_counts.run(table, matched_counts.CheckSettings(), Budget(epsilon=0.25))
         (entry,) = table.ledger.entries
         assert entry.cost == PureDP(0.25) == release.guarantee and entry.columns == ("x",)
         assert release.kind == "schema_check" and release.values[0].shape == (3,)
@@ -199,5 +199,5 @@ class TestOperator:
         names = [f"x{k}" for k in range(40 if delta > 1e-3 else 1)]
         frame = pd.DataFrame({name: ["a"] for name in names})
         table = PrivateTable(frame, {name: ["a", "b"] for name in names}, ledger=Budget(epsilon=1.0, delta=delta))
-        release = check.run(table, check.CheckSettings(), Budget(epsilon=1.0, delta=delta))
+        release = matched_counts.run(table, matched_counts.CheckSettings(), Budget(epsilon=1.0, delta=delta))
         assert release.noise[0].distribution == noise == release.mechanism

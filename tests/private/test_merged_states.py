@@ -21,10 +21,11 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
 )
 from pgmpy_dp.models import merging
-from pgmpy_dp.models.junction_tree import InferenceTooLarge
-from pgmpy_dp.plans import fine_grids, network
-from pgmpy_dp.plans.marginals import noisy_marginals
-from pgmpy_dp.plans.network import NetworkSettings
+from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.plans.collective import fine_grids
+from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
+from pgmpy_dp.plans.networks import adaptive_search
+from pgmpy_dp.plans.networks.adaptive_search import NetworkSettings
 from pgmpy_dp.private.curator.tables import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 
@@ -263,7 +264,9 @@ def test_rules_about_numbers_that_merge_are_known_to_be_too_large_before_anythin
     table = PrivateTable(frame, RULED, ledger=Budget(rho=1.0))
     forbidden = [("x", "y"), ("x", "z"), ("y", "z")]
     with pytest.raises(ValueError, match=r"rules.*max_clique_cells=100"):
-        network.run(table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0))
+        adaptive_search.run(
+            table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0)
+        )
     graph = nx.Graph([("x", "y"), ("w", "z")])
     with pytest.raises(InferenceTooLarge):
         CollectiveMAP(rho=1.0, memory_limit=8000).fit(graph, table)

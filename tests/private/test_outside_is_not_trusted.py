@@ -16,8 +16,8 @@ import pytest
 
 import pgmpy_dp.models
 import pgmpy_dp.solvers
-from pgmpy_dp.plans import precision
-from pgmpy_dp.plans.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.plans.gaussian import output_perturbation
+from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.blocks import named_function
 from pgmpy_dp.private.curator.clusters import ClusterCurator
@@ -49,7 +49,7 @@ def outside() -> dict[int, types.FunctionType]:
     """Every public function of `models` and `solvers`, by its identity."""
     found = {}
     for package in (pgmpy_dp.models, pgmpy_dp.solvers):
-        for info in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             module = importlib.import_module(info.name)
             for name in getattr(module, "__all__", ()):
                 function = getattr(module, name)
@@ -100,7 +100,7 @@ def statistics() -> dict[str, Sensitive | int]:
 
 
 def regressions_layout():
-    from pgmpy_dp.models.regression_layout import regression_layout
+    from pgmpy_dp.models.fields.regression_layout import regression_layout
 
     return regression_layout("pairwise", [2, 3, 4])
 
@@ -156,7 +156,7 @@ class TestPrecision:
         return program, data
 
     def solve(self, program, data):
-        name, arguments = precision.lasso_solvers(program)[0]
+        name, arguments = output_perturbation.lasso_solvers(program)[0]
         exact = program.exact(data)
         return program.certified(exact, named_function(name)(exact.copy(), **arguments))
 
@@ -173,7 +173,7 @@ class TestPrecision:
         exact = self.optimum(program, data)
         found, dual = lasso_results()[name]
         said = Solution(precision=found, dual=dual, duality_gap=0.0, converged=True)
-        monkeypatch.setattr(precision, "graphical_lasso", lambda *a, **k: said)
+        monkeypatch.setattr(output_perturbation, "graphical_lasso", lambda *a, **k: said)
         with np.errstate(all="ignore"):
             point = self.solve(program, data)
             away = np.linalg.norm(point.value - exact)
@@ -193,8 +193,8 @@ class TestPrecision:
             found, dual = results.pop()
             return Solution(precision=found, dual=dual, duality_gap=0.0, converged=True)
 
-        monkeypatch.setattr(precision, "graphical_lasso", solver)
-        released = certified_solution(program, data, precision.lasso_solvers(program))
+        monkeypatch.setattr(output_perturbation, "graphical_lasso", solver)
+        released = certified_solution(program, data, output_perturbation.lasso_solvers(program))
         assert not results and np.linalg.norm(released - exact) <= program.distance
 
     @pytest.mark.parametrize("odd", ["too large", "raises", "numpy's errors"])
@@ -217,8 +217,8 @@ class TestPrecision:
             numbers = [[10**400] * 3] * 3 if odd == "too large" else Raises()
             return Solution(precision=numbers, dual=found.dual, duality_gap=0.0, converged=True)
 
-        monkeypatch.setattr(precision, "graphical_lasso", solver)
-        released = certified_solution(program, data, precision.lasso_solvers(program))
+        monkeypatch.setattr(output_perturbation, "graphical_lasso", solver)
+        released = certified_solution(program, data, output_perturbation.lasso_solvers(program))
         assert len(calls) == 2 and np.linalg.norm(released - self.optimum(program, data)) <= program.distance
 
     def test_a_solver_that_changes_its_arguments_changes_nothing(self, monkeypatch):
@@ -228,9 +228,9 @@ class TestPrecision:
             moments *= 3
             return graphical_lasso(moments, penalty, **options)
 
-        monkeypatch.setattr(precision, "graphical_lasso", solver)
+        monkeypatch.setattr(output_perturbation, "graphical_lasso", solver)
         with pytest.raises(UncertifiedSolution):  # what it solved is not what is certified
-            certified_solution(program, data, precision.lasso_solvers(program))
+            certified_solution(program, data, output_perturbation.lasso_solvers(program))
 
 
 class TestPublicNumbers:

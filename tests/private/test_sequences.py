@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pgmpy_dp.plans.chain import ChainSettings
+from pgmpy_dp.plans.chains.chain_counts import ChainSettings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import contributions
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments, contribution_sensitivity, share_table

@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import PrivateSequences, PrivateTable, preview
-from pgmpy_dp.plans import chain, interactions, marginals, parities
-from pgmpy_dp.plans.chain import ChainSettings
-from pgmpy_dp.plans.interactions import InteractionSettings
-from pgmpy_dp.plans.marginals import MarginalSettings
-from pgmpy_dp.plans.parities import ParitySettings
+from pgmpy_dp.plans.chains import chain_counts
+from pgmpy_dp.plans.chains.chain_counts import ChainSettings
+from pgmpy_dp.plans.collective import noisy_tables
+from pgmpy_dp.plans.collective.noisy_tables import MarginalSettings
+from pgmpy_dp.plans.fields import noisy_interactions, noisy_parities
+from pgmpy_dp.plans.fields.noisy_interactions import InteractionSettings
+from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
@@ -25,15 +27,15 @@ VISITS = pd.DataFrame({"user": range(50), "sequence": ["x y x"] * 50})
 def spend(plan: str, ledger: Ledger, noise: str = "auto") -> None:
     if plan == "chain":
         users = PrivateSequences(VISITS, {"page": ["x", "y"]}, ledger=ledger)
-        chain.run(users, ChainSettings(noise=noise), ONE)
+        chain_counts.run(users, ChainSettings(noise=noise), ONE)
         return
     table = PrivateTable(BITS, SCHEMA, ledger=ledger)
     if plan == "marginals":
-        marginals.run(table, MarginalSettings([("a",)], noise=noise), ONE)
+        noisy_tables.run(table, MarginalSettings([("a",)], noise=noise), ONE)
     elif plan == "parities":
-        parities.run(table, ParitySettings(method="noise" if noise == "auto" else noise), ONE)
+        noisy_parities.run(table, ParitySettings(method="noise" if noise == "auto" else noise), ONE)
     else:
-        interactions.run(table, InteractionSettings(noise), ONE)
+        noisy_interactions.run(table, InteractionSettings(noise), ONE)
 
 
 @pytest.mark.parametrize("plan", ["marginals", "chain", "parities", "interactions"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, PrivateVectors
-from pgmpy_dp.plans.precision import lasso_solvers
+from pgmpy_dp.plans.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import blocks
 from pgmpy_dp.private.curator.precision import PrecisionProgram
@@ -20,7 +20,7 @@ from pgmpy_dp.private.curator.vectors import VectorCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
-from tests.private.test_convex_program import ClippedMean
+from tests.plans.test_convex_program import ClippedMean
 
 RHO, PURE, BOTH = Budget(rho=0.5), Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6)
 ROWS = np.random.default_rng(0).normal(size=(200, 2))

@@ -8,7 +8,7 @@ import cvxpy
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.membership_clusters import block_centres, membership_clusters
+from pgmpy_dp.models.mixtures.membership_clusters import block_centres, membership_clusters
 from pgmpy_dp.private.mathematics import membership
 from pgmpy_dp.solvers.membership_program import membership_program
 

@@ -11,10 +11,10 @@ from scipy.sparse.linalg import eigsh
 from scipy.stats import wishart
 
 from pgmpy_dp import Budget, PrivateGraph
-from pgmpy_dp.models.block_models import planted_labels, sample_block_model
 from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.communities.planted_graphs import planted_labels, sample_block_model
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.plans.block_projection import projection, solvers
+from pgmpy_dp.plans.communities.projection_solvers import projection, solvers
 from pgmpy_dp.private.accounting import gaussian_multiplier
 from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.curator.blocks import named_function

@@ -1,0 +1,1 @@
+"""Models on a given graph: NaiveMLE, CollectiveEM, CollectiveMAP, PrivateSGD."""

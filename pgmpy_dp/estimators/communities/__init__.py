@@ -1,0 +1,1 @@
+"""Communities of a graph with private edges: PrivateBlockModel."""

@@ -1,0 +1,1 @@
+"""Models whose graph is learned from noisy tables: PrivateNetwork, PrivateChowLiu."""

@@ -1,0 +1,1 @@
+"""Graphs by votes of disjoint blocks: StableStructure, EdgeVoting."""

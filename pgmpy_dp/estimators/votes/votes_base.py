@@ -1,0 +1,38 @@
+"""What StableStructure and EdgeVoting share: blocks of records that vote, one release, and a graph from it."""
+
+from __future__ import annotations
+
+from pgmpy_dp.checks import require_given
+from pgmpy_dp.estimators.fields.field_base import WIDTH
+from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
+from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.schema import Schema
+
+__all__ = ["BaseBlockVotes"]
+
+
+class BaseBlockVotes(BaseGraphEstimator):
+    """Graph by the votes of disjoint blocks of records; abstract, see the two estimators."""
+
+    # Set by the constructors of the subclasses.
+    width: float | None
+    min_edge_weight: float | None
+    n_blocks: int | None
+    learner: str
+    order: int
+    n_workers: int | None
+    random_state: int | None
+
+    def _learns_parameters(self) -> bool:
+        return False
+
+    def _check_schema(self, schema: Schema) -> None:
+        plan_blocks(schema, self._blocks())
+
+    def _blocks(self) -> BlockSettings:
+        require_given("width", self.width, WIDTH)
+        least = "the public lower bound on the absolute interactions that are not 0, which an edge has to reach"
+        require_given("min_edge_weight", self.min_edge_weight, least)
+        assert self.width is not None
+        assert self.min_edge_weight is not None
+        return BlockSettings(self.width, self.min_edge_weight, self.learner, self.order, n_workers=self.n_workers)

@@ -1,0 +1,1 @@
+"""Markov chains of first and second order."""

@@ -1,0 +1,1 @@
+"""Communities of a graph: planted ones, and labels from released numbers."""

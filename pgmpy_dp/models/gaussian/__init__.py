@@ -1,0 +1,1 @@
+"""Gaussian graphical models from a released matrix of moments."""

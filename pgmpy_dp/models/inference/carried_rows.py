@@ -1,0 +1,230 @@
+"""Marginals of sets of which one clique holds all variables but one: that one is carried there along the tree.
+
+A wide junction tree has no narrow places from which all variables could be seen at once. But few sets of variables are
+asked for across its wide separators, where a table would make a clique too large. So P(x_v | x_S) is computed for those
+variables and separators alone that lie between a set's variable v and the clique that holds the others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pgmpy_dp.models.inference.junction_tree import JunctionTree
+from pgmpy_dp.models.inference.tree_moves import Moves, equal_rows
+
+__all__ = ["CarriedRows"]
+
+_NUMBERS = 1 << 25
+"""In the conditional matrices that are held at once (256 MiB); variables come in parts where it takes more."""
+
+
+class CarriedRows:
+    """What is asked about one variable in each of many sets, and the rest of each set in a clique.
+
+    A way into a clique is the number of a clique: its own, with the number of cliques added, for the way from above
+    through its separator, or that of a child, for the way from below.
+
+    Parameters
+    ----------
+    tree : JunctionTree
+    beliefs : sequence of ndarray
+        Of each clique, axes as the tree has them.
+    """
+
+    def __init__(self, tree: JunctionTree, beliefs: Sequence[np.ndarray]) -> None:
+        self._tree, self._beliefs = tree, beliefs
+        self._sizes = np.asarray(tree.cardinalities, dtype=np.int64)
+        count, n = len(tree.cliques), len(self._sizes)
+        self._home = np.zeros(n, dtype=np.int64)
+        self._first = np.arange(count)
+        self._children: list[list[int]] = [[] for _ in range(count)]
+        for k, parent in enumerate(tree.parents):
+            self._home[list(tree.cliques[k][: tree.n_residual[k]])] = k
+            if parent >= 0:
+                self._children[parent].append(k)
+                self._first[parent] = min(self._first[parent], self._first[k])
+        separators = [tree.separator(k) for k in range(count)]
+        self._through = separators + separators
+        self._cells = np.array([tree.n_cells(axes) for axes in self._through], dtype=np.int64)
+        self._has = np.zeros((count, n), dtype=bool)
+        self._ways = np.empty((count, n), dtype=np.int32)  # from each variable into each clique; -1 where it is in it
+        self._nearest = np.empty(
+            (count, n), dtype=np.int32
+        )  # at or above a clique the first one with a variable, or -1
+        for k, clique in enumerate(tree.cliques):
+            self._has[k, list(clique)] = True
+            self._ways[k] = count + k
+            for child in self._children[k]:
+                self._ways[k, (self._home >= self._first[child]) & (self._home <= child)] = child
+            self._ways[k, list(clique)] = -1
+        for k in reversed(range(count)):
+            parent = tree.parents[k]
+            self._nearest[k] = self._nearest[parent] if parent >= 0 else -1
+            self._nearest[k, list(tree.cliques[k])] = k
+
+    def answer(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> np.ndarray:
+        """Fill in the tables of those of some sets that can be answered so, and return the places of the others.
+
+        Parameters
+        ----------
+        scopes : ndarray of int, shape (n, order)
+            Sets of variables of the same numbers of states.
+        places : ndarray of int
+            Which of them are asked for: none that lies in one clique.
+        stack : ndarray of shape (n, states...)
+        """
+        column, target = self._carried(scopes[places])
+        left = places[column < 0]
+        known = column >= 0
+        places, column, target = places[known], column[known], target[known]
+        carried = scopes[places, column]
+        needs = self._needs(carried, target)
+        for part in self._parts(needs):
+            some = np.flatnonzero(part[carried])
+            if len(some):
+                self._at_cliques(scopes, places[some], column[some], target[some], needs & part, stack)
+        return left
+
+    def _carried(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of each set the column of a variable, -1 if there is none, and the nearest clique that has all others."""
+        column, target = np.full(len(asked), -1), np.zeros(len(asked), dtype=np.int64)
+        for own in range(asked.shape[1]):
+            rest = np.delete(asked, own, axis=1)
+            top, start = self._home[rest].min(axis=1), self._home[asked[:, own]]
+            inside = self._has[top[:, None], rest].all(axis=1)
+            under = (start >= self._first[top]) & (start < top)
+            near = np.where(under, self._nearest[start[:, None], rest].max(axis=1), top)
+            # Of two the one whose home is lower: what is above need not come down to all that is below.
+            better = inside & ((column < 0) | (start < self._home[np.take_along_axis(asked, column[:, None], 1)[:, 0]]))
+            column[better], target[better] = own, near[better]
+        return column, target
+
+    def _needs(self, carried: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Which variables come through which separator, in which direction: shape (2 n_cliques, n_variables)."""
+        count, parents = len(self._tree.cliques), self._tree.parents
+        needs = np.zeros((2 * count, len(self._sizes)), dtype=bool)
+        needs[self._ways[target, carried], carried] = True
+
+        def pull(way: int, clique: int) -> None:
+            variables = np.flatnonzero(needs[way])
+            before = self._ways[clique, variables]
+            needs[before[before >= 0], variables[before >= 0]] = True
+
+        for k in range(count):  # from above: what a parent needs from its own parent, and from other children
+            if parents[k] >= 0:
+                pull(count + k, parents[k])
+        for k in reversed(range(count)):
+            pull(k, k)
+        return needs
+
+    def _parts(self, needs: np.ndarray) -> Iterator[np.ndarray]:
+        """Variables whose numbers are held at once, neighbours in the tree together."""
+        numbers = self._sizes * (self._cells @ needs)
+        order = np.argsort(self._home, kind="stable")
+        ends = np.cumsum(numbers[order])
+        which = (ends - 1) // _NUMBERS
+        for _, own in equal_rows(which[:, None]):
+            part = np.zeros(len(self._sizes), dtype=bool)
+            part[order[own]] = True
+            yield part
+
+    def _at_cliques(
+        self,
+        scopes: np.ndarray,
+        places: np.ndarray,
+        column: np.ndarray,
+        target: np.ndarray,
+        needs: np.ndarray,
+        stack: np.ndarray,
+    ) -> None:
+        """All sets whose carried variables are among those that have needs."""
+        tree, count = self._tree, len(self._tree.cliques)
+        rows = _Rows(self._sizes)
+        asked: dict[int, list[tuple[int, int, tuple[int, ...], np.ndarray]]] = defaultdict(list)
+        carried = scopes[places, column]
+        way = self._ways[target, carried]
+        for own in range(scopes.shape[1]):
+            these = np.flatnonzero(column == own)
+            rest = np.delete(scopes[places[these]], own, axis=1)
+            for (k, through, *others), some in equal_rows(np.column_stack([target[these], way[these], rest])):
+                asked[k].append((through, own, tuple(others), these[some]))
+
+        def moves_of(k: int) -> Moves:
+            return Moves(self._beliefs[k], tree.cliques[k], tree.cardinalities)
+
+        def leave(moves: Moves, k: int, way: int) -> None:
+            """What leaves clique k through a separator, of all that came into it and of its own."""
+            variables = np.flatnonzero(needs[way])
+            if len(variables) == 0:
+                return
+            axes, table = self._through[way], rows.new(way, variables, int(self._cells[way]))
+            before = self._ways[k, variables]
+            for (source,), own in equal_rows(before[:, None]):
+                some = variables[own]
+                if source >= 0:
+                    table[rows.at(way, some)] = moves.move(rows.of(source, some), self._through[source], axes)
+                    continue
+                for i in some.tolist():
+                    table[rows.at(way, np.array([i]))] = moves.of_own((i,), axes)
+
+        def reach(moves: Moves, k: int, below: bool) -> None:
+            """Sets whose variable comes into clique k from below, or from above."""
+            wanted = [one for one in asked.get(k, ()) if (one[0] < count) == below]
+            together = [(*self._through[through], *rest) for through, _, rest, _ in wanted]
+            moves.prepare([*together, *(rest for _, _, rest, _ in wanted)])
+            for through, own, rest, these in wanted:
+                variables = carried[these]
+                axes = tuple(a for a in tree.cliques[k] if a in rest)
+                moved = moves.move(rows.of(through, variables), self._through[through], axes)
+                weight = moves.marginal(axes)
+                states = int(self._sizes[variables[0]])
+                table = moved.reshape(len(these), states, *weight.shape) * weight
+                table = table.transpose(0, 1, *(2 + axes.index(i) for i in rest))
+                stack[places[these]] = np.moveaxis(table, 1, 1 + own)
+
+        for k in range(count):
+            if needs[k].any() or any(needs[child].any() for child in self._children[k]):
+                moves = moves_of(k)
+                reach(moves, k, below=True)
+                leave(moves, k, k)
+        for k in reversed(range(count)):
+            down = [child for child in self._children[k] if needs[count + child].any()]
+            if down or needs[count + k].any():
+                moves = moves_of(k)
+                reach(moves, k, below=False)
+                for child in down:
+                    leave(moves, k, count + child)
+                rows.forget([count + k, *self._children[k]])
+
+
+class _Rows:
+    """P(x_v | x_S) of some variables for each way, a row for each state, variables in ascending order."""
+
+    def __init__(self, sizes: np.ndarray) -> None:
+        self._sizes = sizes
+        self._tables: dict[int, np.ndarray] = {}
+        self._variables: dict[int, np.ndarray] = {}
+        self._starts: dict[int, np.ndarray] = {}
+
+    def new(self, way: int, variables: np.ndarray, cells: int) -> np.ndarray:
+        ends = np.cumsum(self._sizes[variables])
+        self._variables[way], self._starts[way] = variables, ends - self._sizes[variables]
+        self._tables[way] = np.empty((int(ends[-1]), cells))
+        return self._tables[way]
+
+    def at(self, way: int, variables: np.ndarray) -> np.ndarray:
+        """Which rows are those of some variables, in their order."""
+        starts = self._starts[way][np.searchsorted(self._variables[way], variables)]
+        sizes = self._sizes[variables]
+        ends = np.cumsum(sizes)
+        return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))
+
+    def of(self, way: int, variables: np.ndarray) -> np.ndarray:
+        return self._tables[way][self.at(way, variables)]
+
+    def forget(self, ways: Sequence[int]) -> None:
+        for way in ways:
+            self._tables.pop(way, None)

@@ -1,0 +1,709 @@
+"""Marginals of thousands of small sets of variables at once, exact, from one calibrated junction tree.
+
+Let S be a separator of the tree. For every variable v the matrix P(x_v | x_S) follows from the matrices of the
+neighbouring separators by one product, for all variables together: *upward* for those below S, *downward* for all
+others. Then
+
+    P(x_i, x_j, x_k) = sum over x_M of P(x_M) P(x_i | x_M) P(x_j | x_M) P(x_k | x_M)
+
+for a clique M that separates the three, and there is always one: the median of the cliques in which they are at home.
+What a clique answers is one matrix product. Nothing is calibrated for a state or for a set, and no tree is built.
+
+Few separators are wide, and those lie together. The narrow ones cut the tree into *regions*. A narrow one has the
+matrices of all variables; a wide one inside a region has those of the region's own variables, and those of the joint
+states of each narrow separator around it, by which all others follow. Two variables of different regions are answered
+by a narrow separator between them.
+
+Where the wide separators are many, the matrices of all variables for them would take minutes and gigabytes. There only
+what a set needs is computed (:mod:`pgmpy_dp.models.inference.carried_rows`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.inference.belief_propagation import SumProduct
+from pgmpy_dp.models.inference.carried_rows import CarriedRows
+from pgmpy_dp.models.inference.growing_tree import GrowingTree, by_order, meeting
+from pgmpy_dp.models.inference.junction_tree import JunctionTree, build_junction_tree
+from pgmpy_dp.models.inference.tree_moves import Axes, Moves, equal_rows, table_sums
+
+if TYPE_CHECKING:
+    from pgmpy_dp.models.posterior.posterior_draws import Posterior
+
+__all__ = ["Scope", "ScopeMarginals", "admissible", "largest_clique", "tables_of_draws"]
+
+Scope = tuple[int, ...]
+"""Positions of variables, in ascending order."""
+
+_CELLS = 1 << 26
+"""Numbers in the conditional matrices that are made at once (512 MiB); variables come in blocks where it takes more."""
+
+_NARROW = 64
+"""Cells of the widest narrow separators; fewer where matrices of all variables would be too large."""
+
+_DENSE = 1 << 24
+"""Numbers in the matrices of all wide separators above which only those are made that a set needs."""
+
+_CHUNK = 1 << 22
+"""Numbers in an intermediate product."""
+
+_WHOLE = 512
+"""Cells of a clique up to which its sets are answered together, whatever they depend on in it."""
+
+_SPARSE = 0.1
+"""Share of wanted entries of a matrix product below which they are computed one by one."""
+
+
+class ScopeMarginals:
+    """Probabilities of any sets of variables under a log-linear model.
+
+    Parameters
+    ----------
+    cliques : Cliques
+    theta : ndarray of shape (n_cells,)
+        Log-potentials.
+    engine : SumProduct, optional
+        Of `cliques`; it is calibrated here, and must not be calibrated again while tables are asked for.
+
+    Examples
+    --------
+    >>> chain = Cliques(("a", "b", "c"), (2, 2, 2), (("a", "b"), ("b", "c")))
+    >>> same = np.log([0.9, 0.1, 0.1, 0.9])
+    >>> ScopeMarginals(chain, np.concatenate([same, same])).tables([(0, 2)])[0].round(2)
+    array([[0.41, 0.09],
+           [0.09, 0.41]])
+    """
+
+    def __init__(self, cliques: Cliques, theta: np.ndarray, engine: SumProduct | None = None) -> None:
+        engine = SumProduct(cliques) if engine is None else engine
+        engine.calibrate(theta)
+        self._engine = engine
+        self._tree = tree = engine.plan.tree
+        self._sizes = tree.cardinalities
+        count = len(tree.cliques)
+        self._home = np.zeros(len(self._sizes), dtype=np.int64)
+        self._children: list[list[int]] = [[] for _ in range(count)]
+        self._first = list(range(count))  # the clique of the subtree with the smallest number
+        for k, (clique, parent) in enumerate(zip(tree.cliques, tree.parents, strict=True)):
+            self._home[list(clique[: tree.n_residual[k]])] = k
+            if parent >= 0:
+                self._children[parent].append(k)
+                self._first[parent] = min(self._first[parent], self._first[k])
+        self._members = [frozenset(clique) for clique in tree.cliques]
+        self._has = np.zeros((count, len(self._sizes)), dtype=bool)
+        for k, clique in enumerate(tree.cliques):
+            self._has[k, list(clique)] = True
+        self._meeting = meeting(tree)
+        self._beliefs = engine.beliefs()
+        self._regions = _Regions(tree, self._home, self._first)
+        self._narrow: dict[Axes, np.ndarray] | None = None
+        self._wide: dict[int, _Inside] = {}
+        self._free = _CELLS  # for what is kept in `_wide`
+        self._carried: CarriedRows | None = None
+
+    def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
+        """Probabilities of each set of variables, axes in its order."""
+        shapes = [tuple(self._sizes[i] for i in scope) for scope in scopes]
+        flat, sizes = self.flat(scopes)
+        parts = np.split(flat, np.cumsum(sizes)[:-1]) if len(scopes) else []
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def flat(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one array, the tables one after the other, each in C order; and the size of each.
+
+        Returns
+        -------
+        flat : ndarray of shape (sum of sizes,)
+        sizes : ndarray of int, shape (len(scopes),)
+        """
+        sizes = np.ones(len(scopes), dtype=np.int64)
+        asked = list(by_order(scopes))
+        for places, scope in asked:
+            sizes[places] = np.asarray(self._sizes, dtype=np.int64)[scope].prod(axis=1)
+        ends = np.cumsum(sizes)
+        flat = np.empty(int(sizes.sum()))
+        for places, scope in asked:
+            for own, stack in self.stacks(scope):
+                cells = stack[0].size
+                starts = ends[places[own]] - cells
+                flat[starts[:, None] + np.arange(cells)] = stack.reshape(len(own), cells)
+        return flat, sizes
+
+    def stacks(self, scopes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The same for sets of one order, those of one shape in one array.
+
+        Parameters
+        ----------
+        scopes : ndarray of int, shape (n, order)
+
+        Returns
+        -------
+        list of (places, tables)
+            Which rows of `scopes`, and their tables, of shape ``(len(places), *shape)``.
+        """
+        order = scopes.shape[1]
+        shapes = np.asarray(self._sizes, dtype=np.int64)[scopes]
+        found = []
+        for places, shape in _groups(shapes):
+            asked, stack = scopes[places], np.empty((len(places), *shape))
+            home = self._home[asked].min(axis=1)
+            inside = self._has[home[:, None], asked].all(axis=1)
+            self._within_cliques(asked, np.flatnonzero(inside), home, stack)
+            rest = np.flatnonzero(~inside)
+            if order <= 3:
+                self._across_cliques(asked, rest, stack)
+            elif len(rest):
+                self._one_by_one(asked, rest, stack)
+            found.append((places, np.maximum(stack, 0.0, out=stack)))
+        return found
+
+    # -- inside one clique ---------------------------------------------------------------------
+
+    def _within_cliques(self, scopes: np.ndarray, places: np.ndarray, home: np.ndarray, stack: np.ndarray) -> None:
+        """Sums of a clique's belief, shared by all sets that lie in it."""
+        for (k,), own in equal_rows(home[places][:, None]):
+            axes = self._tree.cliques[k]
+            wanted = {tuple(scope): places[at] for at, scope in zip(own, scopes[places[own]].tolist(), strict=True)}
+            # A set may be asked for twice, and in another order.
+            sums = table_sums(self._beliefs[k], axes, {tuple(sorted(s, key=axes.index)) for s in wanted})
+            for at in places[own]:
+                scope = tuple(scopes[at].tolist())
+                ordered = tuple(sorted(scope, key=axes.index))
+                stack[at] = sums[ordered].transpose([ordered.index(i) for i in scope])
+
+    # -- across cliques ------------------------------------------------------------------------
+
+    def _across_cliques(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> None:
+        """Two or three variables by what separates them: a narrow separator, or a clique."""
+        if len(places) and self._regions.numbers > _DENSE:
+            if self._carried is None:
+                self._carried = CarriedRows(self._tree, self._beliefs)
+            places = self._carried.answer(scopes, places, stack)
+        if len(places) and scopes.shape[1] == 2:
+            asked = scopes[places]
+            for column in (0, 1):
+                below = self._regions.apart(self._home[asked], self._meeting, column)
+                for (k,), own in equal_rows(below[below >= 0][:, None]):
+                    self._at_separator(k, column, scopes, places[np.flatnonzero(below >= 0)[own]], stack)
+                places, asked = places[below < 0], asked[below < 0]
+        if len(places) == 0:
+            return
+        centre = self._centres(scopes[places])
+        for (region,), own in equal_rows(self._regions.top[centre][:, None]):
+            some, at = places[own], centre[own]
+            for block in self._blocks(region, scopes[some]):
+                inside = self._inside(region, np.unique(scopes[some[block]]))
+                for (k,), these in equal_rows(at[block][:, None]):
+                    self._at_clique(k, scopes, some[block[these]], inside, stack)
+
+    def _centres(self, scopes: np.ndarray) -> np.ndarray:
+        """A clique for each set without which its variables, as far as they are not in it, are in different parts."""
+        home = self._home[scopes]
+        if scopes.shape[1] == 2:
+            return home.max(axis=1)
+        a, b, c = home.T
+        # Of the three pairwise meetings two are the same and the third, the median, is not above them.
+        return np.minimum(np.minimum(self._meeting[a, b], self._meeting[a, c]), self._meeting[b, c])
+
+    def _at_separator(self, k: int, column: int, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> None:
+        """Pairs of which the separator above clique k separates the variable in this column from the other one."""
+        axes = self._tree.separator(k)
+        weight = table_sums(self._beliefs[k], self._tree.cliques[k], {axes})[axes]
+        asked = scopes[places][:, [column, 1 - column]]  # few variables times many, not the other way round
+        found = np.empty((len(places), stack.shape[1 + column], stack.shape[2 - column]))
+        given = _Given(self._regions, self._given_narrow(), None)
+        self._answer(weight, axes, {axes: np.unique(asked)}, asked, np.arange(len(asked)), given, found)
+        stack[places] = found.transpose(0, 2, 1) if column else found
+
+    # -- conditional matrices ------------------------------------------------------------------
+
+    def _given_narrow(self) -> dict[Axes, np.ndarray]:
+        """P(x_v | x_S) of all variables, for each narrow separator S."""
+        if self._narrow is not None:
+            return self._narrow
+        regions, tree = self._regions, self._tree
+        found: dict[Axes, np.ndarray] = {}
+        under: dict[int, np.ndarray] = {}  # each region and what is below it, given the separator above
+        crossing: dict[int, _Inside] = {}
+
+        def collect(region: int, target: Axes, table: np.ndarray, first: int) -> None:
+            inside = crossing[region]
+            for i in regions.own[region]:
+                start = int(regions.starts[i]) - first
+                table[start : start + tree.cardinalities[i]] = inside.rows((i,), target)
+            for child in regions.children[region]:
+                begin, end = regions.rows[child]
+                np.matmul(
+                    under[child], inside.rows(tree.separator(child), target), out=table[begin - first : end - first]
+                )
+
+        for region in regions.tops:  # upward
+            crossing[region] = self._crossing(region)
+            begin, end = regions.rows[region]
+            under[region] = np.empty((end - begin, tree.n_cells(tree.separator(region))))
+            collect(region, tree.separator(region), under[region], begin)
+        root = regions.tops[-1]
+        found[()] = under[root]
+        for region in reversed(regions.tops):  # downward
+            begin, end = regions.rows[region]
+            own = tree.separator(region)
+            for target in {tree.separator(child) for child in regions.children[region]} - found.keys():
+                table = found[target] = np.empty((regions.n_rows, tree.n_cells(target)))
+                collect(region, target, table, 0)
+                if region != root:
+                    across = crossing[region].rows(own, target)
+                    np.matmul(found[own][:begin], across, out=table[:begin])
+                    np.matmul(found[own][end:], across, out=table[end:])
+        self._narrow = found
+        return found
+
+    def _crossing(self, region: int) -> _Inside:
+        """What leads to the narrow separators around a region."""
+        own = np.array(self._regions.own[region], dtype=np.int64)
+        parts = [self._given_inside(region, part) for part in np.array_split(own, self._n_blocks(region, own, 1))]
+        if region in self._wide:  # kept whatever is done here
+            return parts[0]
+        around = self._regions.around[region]
+        tables = [{target: part.tables[target] for target in around} for part in parts]
+        return _Inside.joined([_Inside(part.starts, own, part.sizes) for part, own in zip(parts, tables, strict=True)])
+
+    def _n_blocks(self, region: int, variables: np.ndarray, order: int) -> int:
+        """In how many blocks variables of a region come, so that those of a set of so many are within the limit."""
+        wide = self._regions.wide_cells[region]
+        rows = sum(self._sizes[i] for i in variables.tolist())
+        beside = sum(map(self._tree.n_cells, self._regions.around[region]))
+        if (rows + beside) * wide <= _CELLS:
+            return 1
+        return min(math.ceil(order * rows * wide / max(_CELLS - beside * wide, _CELLS / 4)), max(len(variables), 1))
+
+    def _blocks(self, region: int, scopes: np.ndarray) -> list[np.ndarray]:
+        """Places of sets whose own variables in a region are within the limit together."""
+        asked = np.unique(scopes)
+        own = asked[self._regions.top[self._home[asked]] == region]
+        count = self._n_blocks(region, own, scopes.shape[1])
+        if count == 1:
+            return [np.arange(len(scopes))]
+        # Blocks along the tree, so that variables of one set tend to be in one block.
+        own = own[np.argsort(self._home[own], kind="stable")]
+        block = np.zeros(len(self._sizes), dtype=np.int64)
+        for number, part in enumerate(np.array_split(own, count)):
+            block[part] = number
+        return [places for _, places in equal_rows(np.sort(block[scopes], axis=1))]
+
+    def _inside(self, region: int, variables: np.ndarray) -> _Given:
+        """Of these variables at least, given a separator in or around a region; what is small is kept."""
+        inside = None
+        if self._regions.wide_cells[region]:
+            own = variables[self._regions.top[self._home[variables]] == region]
+            inside = self._wide.get(region) or self._given_inside(region, own)
+        return _Given(self._regions, self._given_narrow(), inside, region)
+
+    def _given_inside(self, region: int, variables: np.ndarray) -> _Inside:
+        """P(x_v | x_S) of these variables of a region and the states of what is around it, for all its separators."""
+        if region in self._wide:
+            return self._wide[region]
+        tree, sizes, regions = self._tree, self._sizes, self._regions
+        members, wide = regions.members[region], regions.is_wide
+        sources: dict[int, list[Axes]] = {k: [] for k in members}
+        for i in variables.tolist():
+            sources[int(self._home[i])].append((i,))
+        sources[region].append(tree.separator(region))
+        seen = {tree.separator(region), *((i,) for i in variables.tolist())}
+        around: dict[int, set[Axes]] = {k: set() for k in members}
+        for child in regions.children[region]:
+            axes, k = tree.separator(child), tree.parents[child]
+            around[k].add(axes)
+            if axes not in seen:
+                seen.add(axes)
+                sources[k].append(axes)
+        starts: dict[Axes, int] = {}
+        low: dict[int, int] = {}
+        high: dict[int, int] = {}
+        n_rows = 0
+        for k in members:  # children before parents, subtrees in one piece
+            low[k] = min([n_rows, *(low[child] for child in self._children[k] if wide[child])])
+            for axes in sources[k]:
+                starts[axes] = n_rows
+                n_rows += tree.n_cells(axes)
+            high[k] = n_rows
+        given: dict[Axes, np.ndarray] = {}
+        below: dict[int, np.ndarray] = {}
+        for k in members:  # upward
+            separator = tree.separator(k)
+            moves = Moves(self._beliefs[k], tree.cliques[k], sizes)
+            table = np.empty((high[k] - low[k], tree.n_cells(separator)))
+            for child in self._children[k]:
+                if wide[child] and high[child] > low[child]:
+                    rows = slice(low[child] - low[k], high[child] - low[k])
+                    table[rows] = moves.move(below[child], tree.separator(child), separator)
+            for axes in sources[k]:
+                at = starts[axes] - low[k]
+                table[at : at + tree.n_cells(axes)] = moves.of_own(axes, separator)
+            below[k] = table
+        given[tree.separator(region)] = below[region]
+        for k in reversed(members):  # downward
+            separator = tree.separator(k)
+            targets = around[k] | {tree.separator(child) for child in self._children[k] if wide[child]}
+            targets -= given.keys()
+            if not targets:
+                continue
+            moves = Moves(self._beliefs[k], tree.cliques[k], sizes)
+            parts: dict[Axes, list[tuple[slice, np.ndarray]]] = defaultdict(list)
+            for child in self._children[k]:
+                if wide[child] and high[child] > low[child]:
+                    parts[tree.separator(child)].append((slice(low[child], high[child]), below[child]))
+            if k != region:
+                for rows in (slice(0, low[k]), slice(high[k], n_rows)):
+                    if rows.stop > rows.start:
+                        parts[separator].append((rows, given[separator][rows]))
+            for target in targets:
+                table = np.empty((n_rows, tree.n_cells(target)))
+                for source, some in parts.items():
+                    for rows, part in some:
+                        table[rows] = moves.move(part, source, target)
+                for axes in sources[k]:
+                    table[starts[axes] : starts[axes] + tree.n_cells(axes)] = moves.of_own(axes, target)
+                given[target] = table
+        made = _Inside(starts, given, {axes: tree.n_cells(axes) for axes in starts})
+        cells = n_rows * regions.wide_cells[region]
+        if len(variables) == len(regions.own[region]) and 0 < cells <= self._free:
+            self._free -= cells
+            self._wide[region] = made
+        return made
+
+    def _sources(self, k: int, variables: np.ndarray) -> dict[Axes, np.ndarray]:
+        """Variables by the part of clique k that they depend on, given all of it."""
+        inside = self._has[k, variables]
+        sources: dict[Axes, list[np.ndarray]] = defaultdict(list)
+        for i in variables[inside].tolist():
+            sources[(i,)].append(np.array([i]))
+        outside = variables[~inside]
+        home = self._home[outside]
+        under = (home >= self._first[k]) & (home < k)
+        sources[self._tree.separator(k)].append(outside[~under])
+        children = np.sort(self._children[k])  # their subtrees are intervals
+        which = np.searchsorted(children, home[under])
+        for (child,), places in equal_rows(which[:, None]):
+            sources[self._tree.separator(int(children[child]))].append(outside[under][places])
+        return {source: np.concatenate(parts) for source, parts in sources.items() if sum(map(len, parts))}
+
+    def _at_clique(self, k: int, scopes: np.ndarray, places: np.ndarray, given: _Given, stack: np.ndarray) -> None:
+        """Sets that clique k separates."""
+        sources = self._sources(k, np.unique(scopes[places]))
+        axes = self._tree.cliques[k]
+        if self._tree.n_cells(axes) <= _WHOLE:
+            self._answer(self._beliefs[k], axes, sources, scopes, places, given, stack)
+            return
+        # A large clique: by what of it the sets depend on.
+        number = np.zeros(len(self._sizes), dtype=np.int64)
+        for place, some in enumerate(sources.values()):
+            number[some] = place
+        kinds, parts = list(sources), []
+        for key, some in equal_rows(np.sort(number[scopes[places]], axis=1)):
+            together = {a for place in key for a in kinds[place]}
+            parts.append((tuple(a for a in axes if a in together), some))
+        sums = table_sums(self._beliefs[k], axes, {part for part, _ in parts})
+        for part, some in parts:
+            self._answer(sums[part], part, sources, scopes, places[some], given, stack)
+
+    def _answer(
+        self,
+        belief: np.ndarray,
+        axes: Axes,
+        sources: dict[Axes, np.ndarray],
+        scopes: np.ndarray,
+        places: np.ndarray,
+        given: _Given,
+        stack: np.ndarray,
+    ) -> None:
+        """The products of the conditional matrices, summed over a (part of a) clique."""
+        asked = scopes[places]
+        flat, shape = belief.ravel(), belief.shape
+        size = stack.shape[1:]
+        n_cells = len(flat)
+
+        def expanded(here: np.ndarray, states: int) -> np.ndarray:
+            """P(x_i | x_M) of variables with so many states, of shape (variables, states, cells)."""
+            wide, inside = np.empty((len(here), states, *shape)), np.empty(len(self._sizes), dtype=bool)
+            for source, some in sources.items():
+                inside[:] = False
+                inside[some] = True
+                chosen = inside[here]
+                if chosen.any():
+                    itself = len(some) == 1 and source == (some[0],)
+                    own = np.eye(states) if itself else given.rows(here[chosen], source, states)
+                    aligned = (length if a in source else 1 for a, length in zip(axes, shape, strict=True))
+                    wide[chosen] = own.reshape(-1, states, *aligned)
+            return wide.reshape(len(here), states, n_cells)
+
+        by_column = []  # one array of all variables that are in a column of the sets
+        for column in range(asked.shape[1]):
+            here = np.unique(asked[:, column])
+            by_column.append((np.searchsorted(here, asked[:, column]), expanded(here, size[column])))
+        last, right = by_column[-1]
+        heads = np.stack([index for index, _ in by_column[:-1]], axis=1)
+        unique, which = np.unique(heads, axis=0, return_inverse=True)
+        which = which.ravel()
+        n_left, n_right = math.prod(size[:-1]), size[-1]
+        flat_right = right.reshape(-1, n_cells)
+        dense = len(asked) >= _SPARSE * len(unique) * len(right)
+        order = np.argsort(which, kind="stable")
+        per_chunk = max(1, _CHUNK // (n_left * max(n_cells, flat_right.shape[0] if dense else 1)))
+        bounds = np.searchsorted(which[order], np.arange(0, len(unique) + per_chunk, per_chunk))
+        for number, begin in enumerate(range(0, len(unique), per_chunk)):
+            chunk = unique[begin : begin + per_chunk]
+            left = by_column[0][1][chunk[:, 0]] * flat
+            for column in range(1, heads.shape[1]):
+                factor = by_column[column][1][chunk[:, column]]
+                left = (left[:, :, None, :] * factor[:, None, :, :]).reshape(len(chunk), -1, n_cells)
+            these = order[bounds[number] : bounds[number + 1]]
+            if dense:
+                product = (left.reshape(-1, n_cells) @ flat_right.T).reshape(len(chunk), n_left, len(right), n_right)
+                made = product[which[these] - begin, :, last[these], :]
+                stack[places[these]] = made.reshape(-1, *size)
+            else:
+                step = max(1, _CHUNK // (n_cells * (n_left + n_right)))
+                for at in range(0, len(these), step):
+                    some = these[at : at + step]
+                    made = np.matmul(left[which[some] - begin], right[last[some]].transpose(0, 2, 1))
+                    stack[places[some]] = made.reshape(-1, *size)
+
+    # -- larger sets ---------------------------------------------------------------------------
+
+    def _one_by_one(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> None:
+        """Four variables and more, of which no one clique separates all: up the tree, set by set."""
+        tree = self._tree
+        for place in places.tolist():
+            scope = scopes[place].tolist()
+            waiting: dict[int, list[tuple[np.ndarray, Axes]]] = defaultdict(list)
+            at_home: dict[int, list[int]] = defaultdict(list)
+            for i in scope:
+                at_home[int(self._home[i])].append(i)
+            pending = set(at_home)
+            top = int(self._home[scope].max())
+            while pending:
+                k = min(pending)
+                pending.remove(k)
+                separator = tree.separator(k)
+                kept = {i for _, axes in waiting[k] for i in axes if i in scope} | set(at_home[k])
+                done = kept == set(scope) - ({i for i in scope if i in separator} - kept)
+                if k >= top and done and not pending:
+                    terms = [(self._beliefs[k], tree.cliques[k]), *waiting[k]]
+                    stack[place] = _contracted(terms, scope)
+                    break
+                weight = table_sums(self._beliefs[k], tree.cliques[k], {separator})[separator]
+                inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0)
+                terms = [(self._beliefs[k], tree.cliques[k]), (inverse, separator), *waiting[k]]
+                axes = (*sorted(kept), *(a for a in separator if a not in kept))
+                waiting[tree.parents[k]].append((_contracted(terms, axes), axes))
+                pending.add(tree.parents[k])
+
+
+class _Regions:
+    """What narrow separators cut a junction tree into: regions, each known by its top clique.
+
+    Attributes
+    ----------
+    is_wide : list of bool
+        Whether the separator above each clique is inside a region: wide, or with little beyond it.
+    top : ndarray of int, shape (n_cliques,)
+    tops : list of int
+        Children before parents.
+    members, children, own, around : dict
+        For each region its cliques, the regions below it, the variables that are at home in it, and the narrow
+        separators around it.
+    wide_cells : dict
+        Cells of the wide separators of each region.
+    numbers : float
+        In the matrices of each region's own variables for these.
+    starts : ndarray of int, shape (n_variables,)
+        First row of each variable in a matrix of all, in the order of their homes.
+    rows : dict
+        First and last row of what is at home in a region or below it.
+    """
+
+    def __init__(self, tree: JunctionTree, home: np.ndarray, first: Sequence[int]) -> None:
+        count = len(tree.cliques)
+        separators = [tree.separator(k) for k in range(count)]
+        cells = {axes: tree.n_cells(axes) for axes in separators}
+        self.n_rows = sum(tree.cardinalities)
+        limit = _NARROW
+        while limit > 1 and 4 * self.n_rows * sum(size for size in cells.values() if size <= limit) > _CELLS:
+            limit //= 2
+        # The states of a separator stand for the variables beyond it, which has to be worth while on both sides.
+        at_home = np.bincount(home, np.asarray(tree.cardinalities), count)
+        before = np.concatenate([[0], np.cumsum(at_home)])
+        under = [before[k + 1] - before[first[k]] for k in range(count)]
+        self.is_wide = [
+            cells[axes] > limit or 2 * cells[axes] > min(below, self.n_rows - below)
+            for axes, below in zip(separators, under, strict=True)
+        ]
+        self.is_wide[-1] = False  # above the root is nothing
+        self.top = np.arange(count)
+        self.members: dict[int, list[int]] = defaultdict(list)
+        self.children: dict[int, list[int]] = defaultdict(list)
+        for k in reversed(range(count)):
+            if self.is_wide[k]:
+                self.top[k] = self.top[tree.parents[k]]
+            elif tree.parents[k] >= 0:
+                self.children[int(self.top[tree.parents[k]])].append(k)
+        for k in range(count):
+            self.members[int(self.top[k])].append(k)
+        self.tops = sorted(self.members)
+        self.around = {t: {separators[t], *(separators[child] for child in self.children[t])} for t in self.tops}
+        self.wide_cells = {
+            t: sum(cells[axes] for axes in {separators[k] for k in self.members[t] if k != t}) for t in self.tops
+        }
+        self.numbers = sum(at_home[self.members[t]].sum() * self.wide_cells[t] for t in self.tops)
+        order = np.argsort(home, kind="stable")
+        self.own: dict[int, list[int]] = defaultdict(list)
+        for i in order.tolist():
+            self.own[int(self.top[home[i]])].append(i)
+        ends = np.concatenate([[0], np.cumsum(np.asarray(tree.cardinalities, dtype=np.int64)[order])])
+        self.starts = np.empty(len(home), dtype=np.int64)
+        self.starts[order] = ends[:-1]
+        homes = home[order]
+        self.rows = {
+            t: (int(ends[np.searchsorted(homes, first[t])]), int(ends[np.searchsorted(homes, t, side="right")]))
+            for t in self.tops
+        }
+        self._first, self._home, self._separators = first, home, separators
+
+    def apart(self, homes: np.ndarray, meeting: np.ndarray, column: int) -> np.ndarray:
+        """For each pair the top of the region of one variable, where the other is not under it; else -1."""
+        own = self.top[homes[:, column]]
+        return np.where(own != self.top[meeting[homes[:, 0], homes[:, 1]]], own, -1)
+
+    def gates(self, region: int, variables: np.ndarray) -> list[tuple[Axes, np.ndarray]]:
+        """Variables of other regions, by the separator around this one through which they come."""
+        home = self._home[variables]
+        under = (home >= self._first[region]) & (home <= region)
+        found: dict[Axes, list[np.ndarray]] = defaultdict(list)
+        found[self._separators[region]].append(np.flatnonzero(~under))
+        children = np.sort(np.array(self.children[region], dtype=np.int64))  # their subtrees are intervals
+        places = np.flatnonzero(under)
+        for (child,), own in equal_rows(np.searchsorted(children, home[places])[:, None]):
+            found[self._separators[int(children[child])]].append(places[own])
+        return [(axes, np.concatenate(parts)) for axes, parts in found.items()]
+
+
+class _Inside:
+    """Conditional matrices of one region: where the rows of each source begin, and a matrix for each separator."""
+
+    def __init__(self, starts: dict[Axes, int], tables: dict[Axes, np.ndarray], sizes: dict[Axes, int]) -> None:
+        self.starts, self.tables, self.sizes = starts, tables, sizes
+
+    def rows(self, source: Axes, target: Axes) -> np.ndarray:
+        """Of the states of a variable, or of a narrow separator."""
+        start = self.starts[source]
+        return self.tables[target][start : start + self.sizes[source]]
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Inside]) -> _Inside:
+        """Of all sources of some."""
+        starts: dict[Axes, int] = {}
+        sizes: dict[Axes, int] = {}
+        end = 0
+        for part in parts:
+            starts |= {source: start + end for source, start in part.starts.items()}
+            sizes |= part.sizes
+            end += sum(part.sizes.values())
+        tables = {target: np.concatenate([part.tables[target] for part in parts]) for target in parts[0].tables}
+        return cls(starts, tables, sizes)
+
+
+class _Given:
+    """P(x_v | x_S) of any variables, for narrow separators and those of one region."""
+
+    def __init__(
+        self, regions: _Regions, narrow: dict[Axes, np.ndarray], inside: _Inside | None, region: int = -1
+    ) -> None:
+        self._regions, self._narrow, self._inside, self._region = regions, narrow, inside, region
+
+    def rows(self, variables: np.ndarray, separator: Axes, states: int) -> np.ndarray:
+        """Of variables with so many states, shape (variables, states, cells)."""
+        step = np.arange(states)
+        if separator in self._narrow:
+            return self._narrow[separator][self._regions.starts[variables][:, None] + step]
+        assert self._inside is not None
+        table = self._inside.tables[separator]
+        found = np.empty((len(variables), states, table.shape[1]))
+        own = np.array([(i,) in self._inside.starts for i in variables.tolist()], dtype=bool)
+        starts = np.array([self._inside.starts[i,] for i in variables[own].tolist()], dtype=np.int64)
+        found[own] = table[starts[:, None] + step]
+        others = np.flatnonzero(~own)
+        for gate, places in self._regions.gates(self._region, variables[others]):
+            if len(places):
+                there = self.rows(variables[others[places]], gate, states)
+                found[others[places]] = there @ self._inside.rows(gate, separator)
+        return found
+
+
+def _groups(rows: np.ndarray) -> list[tuple[np.ndarray, tuple[int, ...]]]:
+    """Places of equal rows, with the row."""
+    if len(rows) and (rows == rows[0]).all():
+        return [(np.arange(len(rows)), tuple(rows[0].tolist()))]
+    return [(places, key) for key, places in equal_rows(rows)]
+
+
+def _contracted(terms: Sequence[tuple[np.ndarray, Sequence[int]]], kept: Sequence[int]) -> np.ndarray:
+    """Product of tables, summed over all axes but the kept ones."""
+    number = {a: place for place, a in enumerate(dict.fromkeys(itertools.chain(*(axes for _, axes in terms))))}
+    arguments: list = []
+    for table, axes in terms:
+        arguments += [table, [number[a] for a in axes]]
+    return np.einsum(*arguments, [number[a] for a in kept], optimize="greedy")
+
+
+def tables_of_draws(posterior: Posterior, scopes: Sequence[Scope]) -> list[np.ndarray]:
+    """Probabilities of many small sets of variables under each draw of a posterior.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    scopes : sequence of tuple of int
+
+    Returns
+    -------
+    list of ndarray of shape (n_draws, cardinalities of the set...)
+    """
+    engine = SumProduct(posterior.cliques, memory_limit=posterior.memory_limit)
+    draws = [ScopeMarginals(posterior.cliques, theta, engine).tables(scopes) for theta in posterior.theta]
+    return [np.array(tables) for tables in zip(*draws, strict=True)]
+
+
+def admissible(cliques: Cliques, scopes: Iterable[Scope], max_cells: int) -> list[Scope]:
+    """Sets that a model can be given a table of while no clique of its junction tree exceeds `max_cells` cells.
+
+    Of a model that grows, ask its :class:`~pgmpy_dp.models.inference.growing_tree.GrowingTree`.
+
+    Parameters
+    ----------
+    cliques : Cliques
+        The model, whose own junction tree is within the limit.
+    scopes : iterable of tuple of int
+    max_cells : int
+
+    Examples
+    --------
+    >>> chain = Cliques(("a", "b", "c"), (2, 2, 2), (("a", "b"), ("b", "c")))
+    >>> admissible(chain, [(0, 1), (0, 2)], 4), admissible(chain, [(0, 1), (0, 2), (0, 1, 2)], 8)
+    ([(0, 1)], [(0, 1), (0, 2), (0, 1, 2)])
+    """
+    asked = list(scopes)
+    fits = GrowingTree(cliques, max_cells).admits(asked, most_tries=len(asked))
+    return [scope for scope, fit in zip(asked, fits, strict=True) if fit]
+
+
+def largest_clique(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> int:
+    """Cells of the largest clique of the junction tree that covers the model and some further sets of variables."""
+    tree = build_junction_tree(cliques, extra)
+    return max(tree.n_cells(clique) for clique in tree.cliques)

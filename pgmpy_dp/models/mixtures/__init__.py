@@ -1,0 +1,1 @@
+"""Mixtures of Gaussians: made-up ones, distances between centres, covariances, clusters."""

@@ -1,0 +1,1 @@
+"""The distribution that a growing set of noisy tables speaks for."""

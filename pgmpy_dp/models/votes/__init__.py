@@ -1,0 +1,1 @@
+"""What a block of records says of the edges."""

@@ -1,0 +1,1 @@
+"""Plans for models on a given graph: noisy tables, and gradient ascent."""

@@ -1,0 +1,1 @@
+"""Plans for communities of a graph with private edges."""

@@ -1,0 +1,1 @@
+"""Plans for random fields: parities, interactions, Frank-Wolfe, pseudo-likelihoods."""

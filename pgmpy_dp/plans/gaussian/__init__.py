@@ -1,0 +1,1 @@
+"""Plans for second moments and precision matrices."""

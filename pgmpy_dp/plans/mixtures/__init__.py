@@ -1,0 +1,1 @@
+"""Plans for the centres and covariances of a mixture of Gaussians."""

@@ -1,0 +1,1 @@
+"""Plans that learn a graph by measuring tables one after another."""

@@ -1,0 +1,1 @@
+"""Plans that let disjoint blocks of records vote on edges."""

@@ -1,0 +1,335 @@
+"""Draws of the parameters against closed forms, sums over all data sets, and each other."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import dlaplace, norm, t
+
+from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.models.collective.heavy_tailed_prior import pseudo_huber_variance
+from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
+from pgmpy_dp.models.collective.maximum_likelihood import Fit, maximum_likelihood
+from pgmpy_dp.models.collective.scale_evidence import VARIANCE_GRID, draw_variances, posterior_variances
+from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.posterior import posterior_target as module
+from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
+from pgmpy_dp.models.posterior.posterior_draws import METHODS, sample_posterior
+from tests.models.collective.test_fits import release
+from tests.models.conftest import chain
+
+PAIR = Cliques(("a", "b"), (2, 2), (("a", "b"),))
+
+
+def draws(noisy: NoisyMarginals, seed: int = 0, **options):
+    return sample_posterior(noisy, collective_map(noisy), np.random.default_rng(seed), **options)
+
+
+RATIO = module._HIDDEN_SPREAD * pseudo_huber_variance()
+"""Variances of the draws' prior over those that are drawn from their evidence."""
+
+
+def fix_prior(monkeypatch, variance: float) -> None:
+    """All prior variances known."""
+    monkeypatch.setattr(
+        module,
+        "draw_variances",
+        lambda evidence, n, rng, shape: np.full((n, len(evidence)), variance / RATIO),
+    )
+
+
+def fitted(noisy: NoisyMarginals) -> Fit:
+    """A fit without a prior, where the tables are far above the noise."""
+    return maximum_likelihood(noisy.cliques, np.maximum(noisy.counts, 0.5), tol=1e-9)
+
+
+def test_the_prior_is_the_fits(monkeypatch):
+    """Tail and shape of the fit, not the defaults, are what the prior variances of the draws come from."""
+    _, noisy = release(chain(1, 3, 2), 1000, 20.0, seed=3)
+    fit = collective_map(noisy, prior_tail=0.5, variance_shape=2.0)
+    shapes = []
+
+    def constant(evidence, n, rng, shape):
+        shapes.append(shape)
+        return np.ones((n, len(evidence)))
+
+    monkeypatch.setattr(module, "draw_variances", constant)
+    target = module.Target(noisy, fit, 3, np.random.default_rng(0))
+    assert shapes == [2.0, 2.0]
+    np.testing.assert_allclose(target.t_clique, module._HIDDEN_SPREAD * pseudo_huber_variance(0.5))
+
+
+# --- exact answers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_table_gaussian_noise_flat_prior_is_the_closed_form(method, monkeypatch):
+    """y = N p + Normal(0, N (diag p - p p') + sigma^2 I) restricted to sum(p) = 1: weighted least squares."""
+    fix_prior(monkeypatch, 1e4)
+    cliques = Cliques(("a",), (4,), (("a",),))
+    p, n, sigma = np.array([0.1, 0.2, 0.3, 0.4]), 20_000, 120.0
+    y = n * p + np.array([30.0, -50.0, 10.0, 25.0])
+    noisy = NoisyMarginals(cliques, y, "gaussian", np.array([sigma]), total=n)
+    fit = fitted(noisy)
+    posterior = sample_posterior(noisy, fit, np.random.default_rng(0), n_draws=1000, method=method, n_steps=2)
+    q = fit.model.marginals()
+    precision = np.linalg.inv(n * (np.diag(q) - np.outer(q, q)) + sigma**2 * np.eye(4)) * n**2
+    basis = np.linalg.svd(np.ones((1, 4)))[2][1:].T  # directions that keep the sum
+    covariance = basis @ np.linalg.inv(basis.T @ precision @ basis) @ basis.T
+    centre = np.full(4, 0.25)
+    mean = centre + covariance @ precision @ (y / n - centre)
+    if method == "laplace":
+        mean = q  # centred at the fit it is given
+    sd = np.sqrt(np.diag(covariance))
+    marginals = posterior.marginals
+    np.testing.assert_allclose(marginals.mean(axis=0), mean, atol=float(0.12 * sd.max()))
+    np.testing.assert_allclose(marginals.std(axis=0), sd, rtol=0.08)
+    if method == "perturb":  # the test can fail: a noise 30 % larger moves the standard deviations by more than 8 %
+        wider = replace(noisy, scale=np.array([1.3 * sigma]))
+        other = sample_posterior(wider, fit, np.random.default_rng(0), n_draws=1000).marginals.std(axis=0)
+        assert np.all(other > 1.12 * sd)
+
+
+@functools.cache
+def released_pair(noise: str) -> NoisyMarginals:
+    """Of a 2 x 2 table, for which there is an exact answer."""
+    scale = np.array([3.0 if noise == "laplace" else 4.0])
+    return NoisyMarginals(PAIR, np.array([33.0, 12.0, 6.0, 27.0]), noise, scale, total=80)
+
+
+@functools.cache
+def exact_posterior(noise: str, variance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Grid over the three parameters of a 2 x 2 model, sum over all tables n; marginals (grid, 4) and weights."""
+    noisy = released_pair(noise)
+    n, scale = int(noisy.n_records), float(noisy.scale[0])
+    grid = np.indices((n + 1, n + 1, n + 1)).reshape(3, -1)
+    grid = grid[:, grid.sum(axis=0) <= n]
+    tables = np.vstack([grid, n - grid.sum(axis=0)]).T
+    added = noisy.counts - tables
+    log_noise = (
+        dlaplace.logpmf(np.rint(added), 1 / scale) if noise == "laplace" else norm.logpdf(added, scale=scale)
+    ).sum(axis=1)
+    keep = log_noise > log_noise.max() - 12
+    tables, log_noise = tables[keep], log_noise[keep]
+    log_factorial = np.cumsum(np.log(np.maximum(np.arange(n + 1), 1)))
+    log_weight = log_noise - log_factorial[tables].sum(axis=1)
+    axis = np.linspace(-2.4, 2.4, 25)
+    a, b, ab = (v.ravel() for v in np.meshgrid(axis, axis, axis, indexing="ij"))
+    # The table's interaction is ab (+ - - +) and the main effects are a (+ -), b (+ -).
+    theta = np.stack([a + b + ab, a - b - ab, -a + b - ab, -a - b + ab], axis=1)
+    log_p = theta - np.log(np.exp(theta).sum(axis=1, keepdims=True))
+    log_likelihood = np.empty(len(theta))
+    for k, row in enumerate(log_p):
+        terms = log_weight + tables @ row
+        log_likelihood[k] = terms.max() + math.log(np.exp(terms - terms.max()).sum())
+    # Four cells of the interaction and two of each main effect, each with this variance.
+    log_posterior = log_likelihood - (4 * ab**2 + 2 * a**2 + 2 * b**2) / (2 * variance)
+    weight = np.exp(log_posterior - log_posterior.max())
+    return np.exp(log_p), weight / weight.sum()
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("method", ["perturb", "hmc"])
+def test_two_by_two_agrees_with_a_grid_and_all_tables(noise, method, monkeypatch):
+    fix_prior(monkeypatch, 1.0)
+    noisy = released_pair(noise)
+    p, weight = exact_posterior(noise, 1.0)
+    posterior = draws(noisy, n_draws=300, method=method, n_steps=3)
+    for cell in range(4):
+        order = np.argsort(p[:, cell])
+        cumulative = np.cumsum(weight[order])
+        exact = [p[order, cell][np.searchsorted(cumulative, q)] for q in (0.05, 0.95)]
+        _, lower, upper = posterior.interval_of(posterior.marginals[:, cell])
+        width = exact[1] - exact[0]
+        # Laplace noise is taken for normal noise of its variance, which costs a little.
+        tolerance = (0.2 if noise == "laplace" else 0.14) * width
+        assert abs(lower - exact[0]) < tolerance
+        assert abs(upper - exact[1]) < tolerance
+
+
+# --- the methods and each other -------------------------------------------------------------------------------------
+
+
+def test_methods_agree_where_the_signal_is_strong():
+    """Every cell far above the noise."""
+    cliques = chain(1, 4, 3)
+    rng = np.random.default_rng(1)
+    truth = LogLinearModel(cliques, 0.4 * rng.normal(size=cliques.n_cells))
+    n = 200_000
+    noisy = NoisyMarginals(
+        cliques, n * truth.marginals() + rng.laplace(scale=20, size=27), "laplace", np.full(3, 20.0), n
+    )
+    marginals = {m: draws(noisy, n_draws=300, method=m, n_steps=1).marginals for m in METHODS}
+    deviations = {m: marginals[m].std(axis=0) for m in METHODS}
+    means = {m: marginals[m].mean(axis=0) for m in METHODS}
+    for method in ("perturb", "hmc"):
+        ratio = deviations[method] / deviations["laplace"]
+        assert abs(np.log(ratio)).mean() < 0.06
+        assert np.abs((means[method] - means["laplace"]) / deviations["laplace"]).max() < 0.5
+
+
+def test_sampling_errors_of_overlapping_tables_are_the_same_error(monkeypatch):
+    """Ten copies of a nearly exact table know the population as well as one: the records are the same."""
+    fix_prior(monkeypatch, 1e3)
+    p, n = np.array([0.15, 0.35, 0.2, 0.3]), 10_000
+    deviations = []
+    for copies in (1, 10):
+        cliques = Cliques(("a", "b"), (2, 2), (("a", "b"),) * copies)
+        noisy = NoisyMarginals(cliques, np.tile(n * p, copies), "gaussian", np.full(copies, 1.0), total=n)
+        deviations.append(
+            sample_posterior(noisy, fitted(noisy), np.random.default_rng(0), n_draws=800).query("ab").std(0)
+        )
+    np.testing.assert_allclose(deviations[0].ravel(), np.sqrt(p * (1 - p) / n), rtol=0.1)
+    np.testing.assert_allclose(deviations[0], deviations[1], rtol=0.1)
+
+
+def test_the_diagonal_form_agrees_with_the_dense_one():
+    _, noisy = release(chain(1, 5, 3), 5_000, 10.0, seed=3)
+    dense, diagonal = (draws(noisy, n_draws=150, dense_limit=limit) for limit in (10**6, 0))
+    assert "dense" in dense.status and "diagonal" in diagonal.status
+    ratio = diagonal.marginals.std(axis=0) / dense.marginals.std(axis=0)
+    assert abs(np.log(ratio)).mean() < 0.12
+    assert np.abs(diagonal.marginals.mean(axis=0) - dense.marginals.mean(axis=0)).max() < 0.01
+
+
+def test_more_noise_and_fewer_records_mean_wider_intervals():
+    width = {}
+    for n, scale in ((10_000, 5.0), (10_000, 100.0), (1_000, 5.0)):
+        _, noisy = release(chain(1, 4, 3), n, scale, seed=5)
+        _, lower, upper = draws(noisy, n_draws=99).clique_intervals()
+        width[n, scale] = (upper - lower).mean()
+    assert width[10_000, 100.0] > 1.5 * width[10_000, 5.0]
+    assert width[1_000, 5.0] > 1.5 * width[10_000, 5.0]
+
+
+def test_coverage_of_a_small_model():
+    """12 releases of 3 tables: 90 % intervals cover between 84 and 96 % of the population's cells."""
+    inside = []
+    for seed in range(12):
+        truth, noisy = release(chain(1, 4, 3), 3_000, 20.0, seed=seed, total=False)
+        _, lower, upper = draws(noisy, n_draws=49).clique_intervals(0.9)
+        inside.append(np.mean((lower <= truth.marginals()) & (truth.marginals() <= upper)))
+    assert 0.84 < np.mean(inside) < 0.96
+
+
+def test_prior_variances_are_draws_around_their_posterior_mean():
+    rng = np.random.default_rng(0)
+    evidence = np.cumsum(rng.normal(size=(3, len(VARIANCE_GRID))), axis=1)
+    drawn = draw_variances(evidence, 4000, rng)
+    np.testing.assert_allclose(np.exp(np.log(drawn).mean(axis=0)), posterior_variances(evidence), rtol=0.12)
+    assert np.log(drawn).std(axis=0).min() > 0.1
+
+
+# --- what users ask for ---------------------------------------------------------------------------------------------
+
+
+def test_intervals_are_nested_and_hold_the_mean_s_neighbourhood(cliques):
+    _, noisy = release(cliques, 2_000, 10.0, seed=7)
+    posterior = draws(noisy, n_draws=39)
+    narrow, wide = posterior.clique_intervals(0.5), posterior.clique_intervals(0.95)
+    assert np.all(wide.lower <= narrow.lower) and np.all(narrow.lower <= narrow.upper)
+    assert np.all(narrow.upper <= wide.upper)
+    assert np.all(wide.lower >= 0) and np.all(wide.upper <= 1 + 1e-12)
+    np.testing.assert_allclose(posterior.marginals.sum(axis=1), cliques.n_cliques)
+
+
+def test_queries_are_those_of_each_draw_s_model():
+    _, noisy = release(chain(1, 4, 3), 2_000, 10.0, seed=8)
+    posterior = draws(noisy, n_draws=5)
+    conditional = posterior.query([3, 1], given={0: 2})
+    assert conditional.shape == (5, 3, 3)
+    for k in range(5):
+        joint = posterior.model(k).marginal([3, 1, 0])[..., 2]
+        np.testing.assert_allclose(conditional[k], joint / joint.sum(), atol=1e-12)
+    logs = posterior.functional(lambda model: model.log_partition)
+    assert logs.shape == (5,)
+
+
+def test_repeatable_by_its_generator():
+    _, noisy = release(PAIR, 2_000, 10.0, seed=9)
+    for method in METHODS:
+        first, again, other = (draws(noisy, seed=s, n_draws=5, method=method).theta for s in (1, 1, 2))
+        np.testing.assert_array_equal(first, again)
+        assert np.any(first != other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("total", [None, 50.0])
+@pytest.mark.parametrize(
+    "counts",
+    [np.zeros(18), np.full(18, -1e6), np.r_[1e9, np.zeros(17)], np.full(18, 1e12), np.r_[-1e5, 1e5, np.ones(16)]],
+    ids=["zero", "negative", "one cell", "huge", "cancelling"],
+)
+def test_junk_releases_give_defined_intervals(counts, total, method):
+    noisy = NoisyMarginals(chain(1, 3, 3), counts, "laplace", np.full(2, 3.0), total)
+    posterior = draws(noisy, n_draws=19, method=method, n_steps=1)
+    for part in posterior.clique_intervals(0.9):
+        assert np.isfinite(part).all() and np.all(part >= 0) and np.all(part <= 1 + 1e-12)
+
+
+def test_bad_input_is_named():
+    _, noisy = release(PAIR, 1_000, 5.0, seed=0)
+    fit, rng = collective_map(noisy), np.random.default_rng(0)
+    exact = NoisyMarginals(PAIR, np.ones(4), "none", np.zeros(1))
+    with pytest.raises(ValueError, match='noise="none"'):
+        sample_posterior(exact, fit, rng)
+    with pytest.raises(ValueError, match="method must be one of"):
+        sample_posterior(noisy, fit, rng, method="magic")
+    with pytest.raises(ValueError, match="n_draws"):
+        sample_posterior(noisy, fit, rng, n_draws=0)
+    with pytest.raises(ValueError, match="same tables"):
+        sample_posterior(NoisyMarginals(chain(1, 2, 3), np.ones(9), "laplace", np.ones(1)), fit, rng)
+    zeros = LogLinearModel(PAIR, np.array([0.0, 0.0, 0.0, -np.inf]))
+    with pytest.raises(ValueError, match="structural zeros"):
+        sample_posterior(noisy, replace(fit, model=zeros), rng)
+    with pytest.raises(ValueError, match="dense_limit"):
+        sample_posterior(noisy, fit, rng, method="hmc", dense_limit=3)
+    posterior = sample_posterior(noisy, fit, rng, n_draws=19)
+    with pytest.raises(ValueError, match="at least 199 draws, there are 19"):
+        posterior.clique_intervals(0.99)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        posterior.clique_intervals(1.0)
+    with pytest.raises(ValueError, match=r"given\['b'\]=2"):
+        posterior.query(["a"], given={"b": 2})
+    with pytest.raises(ValueError, match="'z'"):
+        posterior.query(["z"])
+    with pytest.raises(ValueError, match="number of draws, 19"):
+        posterior.synthetic(10, 20, rng)
+
+
+# --- several synthetic data sets ------------------------------------------------------------------------------------
+
+
+def test_combining_rules_are_those_of_the_paper():
+    q, u = np.array([1.0, 2.0, 4.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.2])
+    combined = combine_synthetic(q, u, level=0.9)
+    b = np.var(q, ddof=1)
+    variance = (1 + 1 / 4) * b - 0.2
+    freedom = 3 * (1 - 0.2 / (1.25 * b)) ** 2
+    assert combined.variance == pytest.approx(variance)
+    assert combined.degrees_of_freedom == pytest.approx(freedom)
+    assert combined.upper == pytest.approx(3.0 + t.ppf(0.95, freedom) * np.sqrt(variance))
+    negative = combine_synthetic(np.array([1.0, 1.0]), np.array([0.5, 0.7]), records_ratio=2.0)
+    assert negative.variance == pytest.approx(1.2)  # 2 u_bar
+    for bad in ((np.ones(1), np.ones(1)), (np.ones(3), np.ones(2)), (np.ones(2), -np.ones(2))):
+        with pytest.raises(ValueError, match="estimates"):
+            combine_synthetic(*bad)
+
+
+def test_combined_synthetic_data_sets_tell_the_posterior_s_spread():
+    """Q is about the posterior mean, and T about the posterior variance plus that of Q."""
+    _, noisy = release(chain(1, 3, 2), 5_000, 30.0, seed=11)
+    posterior = draws(noisy, n_draws=400)
+    n, m = 20_000, 200
+    sets = posterior.synthetic(n, m, np.random.default_rng(0))
+    assert len(sets) == m and sets[0].shape == (n, 3)
+    shares = np.array([np.mean(codes[:, 0] == 0) for codes in sets])
+    combined = combine_synthetic(shares, shares * (1 - shares) / n)
+    exact = posterior.query([0])[:, 0]
+    assert combined.estimate == pytest.approx(exact.mean(), abs=0.3 * exact.std())
+    assert combined.variance == pytest.approx(exact.var() * (1 + 1 / m), rel=0.3)
