@@ -273,7 +273,7 @@ class TestRefusals:
             ({"format": 3}, TypeError, "is not a text"),
             ({"format": "%Y-%m"}, ValueError, "no whole day"),
             ({"format": "day"}, ValueError, "no whole day"),
-            ({"format": "%Q"}, ValueError, "says no day"),
+            ({"format": "%Q"}, ValueError, "does not read a day"),
             ({"format": "%Y-%d-%m"}, ValueError, "as another day than ISO"),
         ],
     )

@@ -108,7 +108,7 @@ class UnitBudget(Budget):
 
 
 def require_budget(budget: object, example: str = "Budget(epsilon=1.0)") -> None:
-    """TypeError for what is no budget, with an example of one."""
+    """Raise a TypeError with an example unless it is a Budget."""
     if not isinstance(budget, Budget):
         raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. {example}")
 

@@ -222,7 +222,7 @@ class Number:
 
     @property
     def divided(self) -> bool:
-        """Whether it has cells."""
+        """Whether the variable has cells."""
         return bool(self.cuts or self.bins)
 
     @property
@@ -352,7 +352,7 @@ class Number:
         return None if key[0] == "missing" else key[1] if key[0] == "number" else math.nan
 
     def coder(self, dropped: int = -1) -> Callable[[tuple], int]:
-        """What says as which state a cell counts, by its match key: the state's position, or `dropped`.
+        """A function from a cell's match key to the position of its state, or to `dropped`.
 
         Parameters
         ----------
@@ -594,9 +594,9 @@ class Date(Number):
             try:
                 again = datetime.strptime(_SOME_DAY.strftime(self.format), self.format)
             except ValueError as error:
-                raise ValueError(f"Date format={self.format!r} says no day: {error}") from None
+                raise ValueError(f"Date format={self.format!r} does not read a day: {error}") from None
             if again.date() != _SOME_DAY:
-                raise ValueError(f"Date format={self.format!r} says no whole day; it needs year, month and day")
+                raise ValueError(f"Date format={self.format!r} does not say a whole day; it needs year, month and day")
             with contextlib.suppress(ValueError):
                 again = datetime.strptime("1999-11-12", self.format)
             if (again.month, again.day) not in ((12, 31), (11, 12)):

@@ -106,7 +106,7 @@ class Column:
         return [None if number is None else (number, number, True) for number in numbers]
 
     def is_known(self, code: int) -> bool:
-        """Whether a state without a number lacks one for certain."""
+        """Whether a state without a number certainly lacks one."""
         assert self.states is not None
         return self.declared is None and self.states[code] not in (None, self.other)
 
@@ -250,7 +250,7 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
     if isinstance(rule, str):
         return _parsed(rule, columns)
     if not isinstance(rule, Mapping):
-        raise TypeError("is no text and no mapping of variables to states; write 'age < 15 -> marital = never'")
+        raise TypeError("is neither a text nor a mapping of variables to states; write 'age < 15 -> marital = never'")
     if not rule:
         raise ValueError("names no variable; name at least one")
     given = []
@@ -326,7 +326,7 @@ def _parsed(text: str, columns: Mapping[Hashable, Column]) -> Rule:
         column = _column(word.text, columns)
         sign = _SIGN.match(text, at)
         if not sign:
-            raise ValueError(f"has nothing of =, !=, <, <=, >, >=, in {{...}} after {word}; write {word} = state")
+            raise ValueError(f"has none of =, !=, <, <=, >, >=, in {{...}} after {word}; write {word} = state")
         at = sign.end()
         words: list[Word] = []
         if sign[1] == "in":

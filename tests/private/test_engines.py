@@ -666,7 +666,7 @@ class TestFiles:
         with pytest.raises(ValueError, match=r"another header"):
             exact([tmp_path / "a.csv", tmp_path / "b2.csv"] if (tmp_path / "b2.csv").write_text("x,y\n") else [])
         (tmp_path / "a.parquet").write_text("secret")
-        with pytest.raises(ValueError, match="is no Parquet file") as caught:
+        with pytest.raises(ValueError, match="is not a Parquet file") as caught:
             exact(tmp_path / "a.parquet")
         assert caught.value.__context__ is None
         (tmp_path / "a.xlsx").write_text("secret")

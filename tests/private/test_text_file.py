@@ -430,9 +430,9 @@ def test_blanks_around_names_are_no_part_of_them(tmp_path):
         ({"thousands": ".."}, "thousands='..' is none of the signs"),
         ({"thousands": "."}, "thousands='.' is decimal too"),
         ({"decimal": ",", "thousands": ","}, "thousands=',' is decimal too"),
-        ({"encoding": "klingon"}, "encoding='klingon' is no text encoding"),
-        ({"encoding": "rot13"}, "encoding='rot13' is no text encoding"),
-        ({"encoding": "utf-8\0"}, "is no text encoding"),
+        ({"encoding": "klingon"}, "encoding='klingon' is not a text encoding"),
+        ({"encoding": "rot13"}, "encoding='rot13' is not a text encoding"),
+        ({"encoding": "utf-8\0"}, "is not a text encoding"),
         *(
             ({"encoding": name}, "is not read")
             for name in ("utf-16", "utf-32-le", "utf-7", "hz", "iso2022_jp", "cp037", "idna", "raw_unicode_escape")

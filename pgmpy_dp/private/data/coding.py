@@ -73,7 +73,7 @@ class Coding:
         return dict(self.numbers).get(number, self.codes[bisect_right(self.cuts, number)])
 
     def spellings(self) -> tuple[tuple[str, int], ...]:
-        """The states' texts, and the usual ones of those that are numbers, with their codes; not all there are."""
+        """The states' texts, and the usual spellings of numbers, with their codes; not all spellings."""
         found = list(self.texts)
         for number, code in self.numbers:
             usual = [repr(number)] if math.isfinite(number) else []  # "inf" is a text like any other

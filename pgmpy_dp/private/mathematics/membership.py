@@ -213,7 +213,7 @@ def _semidefinite(a: Any, xp: Any) -> Any:
 
 
 def _eigenpairs(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each symmetric matrix; NaN for one that LAPACK gives up on, which no other is to notice."""
+    """Eigenpairs of each symmetric matrix; NaN for one that LAPACK gives up on, which no other may notice."""
     try:
         return np.linalg.eigh(a)
     except np.linalg.LinAlgError:
@@ -255,6 +255,6 @@ def _groups(y: np.ndarray, there: np.ndarray, w: np.ndarray, k: int, scale: floa
 
 
 def _mean(y: np.ndarray, group: np.ndarray, origin: np.ndarray) -> np.ndarray:
-    """Of a group of each set, as differences from a point; the point where the group is empty."""
+    """The mean of a group of each set, as differences from a point; the point itself where the group is empty."""
     total = np.where(group[:, :, None], y - origin[:, None, :], 0.0).sum(axis=1)
     return origin + total / np.maximum(group.sum(axis=1), 1)[:, None]

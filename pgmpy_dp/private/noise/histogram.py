@@ -79,7 +79,7 @@ class StabilityHistogram:
 
     @property
     def noise(self) -> Noise:
-        """Of the released counts."""
+        """The noise of the released counts."""
         return Noise("discrete_gaussian", self.scale)
 
 

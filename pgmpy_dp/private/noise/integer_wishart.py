@@ -228,7 +228,7 @@ def positive_semidefinite(upper: np.ndarray, d: int) -> bool:
 
 
 def _by_elimination(matrix: np.ndarray, direction: np.ndarray) -> bool:
-    """The same in integers; `direction` may be one in which the matrix is negative."""
+    """The same test in integers; `direction` may be one in which the matrix is negative."""
     x = np.rint(2.0**40 * direction).astype(np.int64).astype(object)
     if (x @ matrix @ x) < 0:
         return False

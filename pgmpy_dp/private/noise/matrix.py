@@ -334,7 +334,7 @@ def add_matrix_noise(
 
 
 def _double_wishart(noise: MatrixNoise, seed: np.random.Generator | None) -> np.ndarray:
-    """The upper triangle, Python integers; the others are whole matrices of floats."""
+    """The upper triangle, as Python integers; the other kinds are whole matrices of floats."""
     return wishart_noise(noise.n_columns, int(noise.scale), seed)
 
 

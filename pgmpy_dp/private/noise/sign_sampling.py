@@ -86,7 +86,7 @@ def sample_signs(edges: Edges, law: SignLaw, seed: np.random.Generator | None = 
 
 
 def _enumerate(edges: Edges, law: SignLaw, seed: np.random.Generator | None) -> np.ndarray:
-    """By listing the labellings with label 0 for vertex 0, by the number of ones and of edges that disagree."""
+    """Draw by listing the labellings with label 0 for vertex 0, by the number of ones and of edges that disagree."""
     n = len(law.sizes) - 1
     earlier = [0] * n  # as bits, the neighbours of each vertex that come before it
     for u, v in edges:
@@ -244,7 +244,7 @@ def _excess(neighbours: list[set[int]], width: int) -> list[int]:
 
 
 def _eliminate(edges: Edges, law: SignLaw, seed: np.random.Generator | None, width: int = _WIDTH) -> np.ndarray:
-    """By elimination, for each labelling of the vertices in excess of the width, one of which is drawn on the way."""
+    """Draw by elimination, for each labelling of the vertices in excess of the width; one is drawn on the way."""
     n = len(law.sizes) - 1
     given = _excess(_linked(n, edges), width)
     elimination = _Elimination(n, edges, law, given)
