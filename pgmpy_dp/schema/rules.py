@@ -7,14 +7,14 @@ A rule is a text, an implication or a combination that does not occur::
     job in {student, retired} & income >= 5000 -> age >= 18
 
 Conditions are ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` and ``in {...}``, joined by ``&``. A name or state that has
-one of these signs, a comma, or a quotation mark at its beginning stands in quotation marks or backticks: ``"<25"``. The
-word ``missing`` without marks is the state None, where there is one. A rule may also be a mapping from variables to the
-states that cannot be together: ``{"sex": ["M"], "pregnant": ["yes"]}``.
+one of these signs, a comma, or a quotation mark at its beginning needs quotation marks or backticks: ``"<25"``. The
+word ``missing`` without marks is the state None, where there is one. A rule may also be a mapping from variables to
+states that cannot occur together: ``{"sex": ["M"], "pregnant": ["yes"]}``.
 
-A rule forbids what contradicts it for certain. A missing value neither has nor lacks a property: the state None, and
-the state that takes other values where numbers are compared, are forbidden only where a rule names them.
+A rule forbids what certainly contradicts it. A missing value neither has nor lacks a property. So a rule forbids the
+state None only if it names it. The same holds for the state that takes other values, where numbers are compared.
 
-What is forbidden are boxes: for some variables a set of states each, which cannot be together.
+What a rule forbids are boxes: a set of states for each of some variables, which cannot occur together.
 """
 
 from __future__ import annotations

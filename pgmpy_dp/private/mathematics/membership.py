@@ -10,11 +10,12 @@ Its dual is smooth: with multipliers P >= 0 and M >= 0 (semidefinite) and u >= 0
 
     W(P, M, u) = clip(J + P - A*(M) - (u 1' + 1 u')/2, 0, 1),    A*(M)_ij = (y_i - y_j)' M (y_i - y_j),
 
-and the violations there are its gradient. A fixed number of steps of projected ascent with Nesterov's momentum,
-restarted in each set where it points down (O'Donoghue and Candes 2015), is crude and enough to read groups from.
+and the violations there are its gradient. The solver is a fixed number of steps of projected ascent with Nesterov's
+momentum, restarted in each set where it points down (O'Donoghue and Candes 2015). That is crude, and enough to read
+groups from.
 
-Sets do not see each other: every operation is on the entries of one set, a product of its matrices, or its
-eigendecomposition; steps are counted, and none is left out. On a device of torch semidefinite parts are made by
+Sets do not see each other. Every operation is on the entries of one set, a product of its matrices, or its
+eigendecomposition. Steps are counted, and none is left out. On a device of torch semidefinite parts are made by
 products alone (``_semidefinite``), which cannot fail, and which a GPU is much faster at.
 """
 

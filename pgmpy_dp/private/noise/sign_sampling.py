@@ -8,9 +8,9 @@ with positive integers B, D and f(0), ..., f(n). A draw has probability exactly 
 done in integers of any size, and the random bits are the operating system's.
 
 Up to 22 vertices all labellings are listed. Larger graphs are summed by eliminating one vertex after another (Dechter
-1999): what is left of an eliminated part is, for each labelling of its neighbours, a polynomial whose coefficient c
-belongs to c ones, written as one long integer. Vertices in excess of a small elimination width are enumerated, so
-that memory stays small and time grows twofold for each; whatever the width, the law is the same.
+1999). An eliminated part leaves, for each labelling of its neighbours, a polynomial whose coefficient c belongs to c
+ones, written as one long integer. Vertices in excess of a small elimination width are enumerated. So memory stays
+small, and time doubles for each of them. Whatever the width, the law is the same.
 """
 
 from __future__ import annotations
