@@ -285,7 +285,7 @@ class TestOperators:
 
     def test_pure_and_public(self):
         pure = self.curator(Budget(epsilon=1.0), 0.0)
-        with pytest.raises(ValueError, match="has no threshold"):
+        with pytest.raises(ValueError, match="a threshold takes a delta"):
             pure.stable_categories(["job"], 1, 1e-7)
         pure.number_tables([("age", Number(0, 120, bins=2))], 1)
         public = self.curator(adjacency="replace_one", n_records=801)

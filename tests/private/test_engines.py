@@ -670,7 +670,7 @@ class TestFiles:
             exact(tmp_path / "a.parquet")
         assert caught.value.__context__ is None
         (tmp_path / "a.xlsx").write_text("secret")
-        with pytest.raises(ValueError, match=r"is no \.csv"):
+        with pytest.raises(ValueError, match=r"is not a \.csv"):
             exact(tmp_path / "a.xlsx")
         with pytest.raises(ValueError, match="of the kinds"):
             exact([tmp_path / "a.csv", tmp_path / "a.parquet"])
