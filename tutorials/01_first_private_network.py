@@ -53,8 +53,9 @@ OUT.mkdir(parents=True, exist_ok=True)
 schema = Schema.from_json(ROOT / "data" / "adult_disc.domain.json")
 print(schema)
 
-# %% [markdown] The *records* are private, one for each person, and one record is what is protected. With epsilon = 1,
-# whatever anyone learns from the model, they would have learned almost as surely if any one person had not been asked.
+# %% [markdown]
+# The *records* are private, one for each person, and one record is what is protected. With epsilon = 1, whatever anyone
+# learns from the model, they would have learned almost as surely if any one person had not been asked.
 #
 # A fifth is held out, by a fixed and therefore public seed, to judge the models with. That judgement uses exact
 # statistics, which is only right because the census data are in fact [public](../data/SOURCES.md).
@@ -78,9 +79,10 @@ guess += [("marital-status", other) for other in ("relationship", "age", "sex")]
 guess += [("occupation", other) for other in ("education", "workclass", "sex")]
 print(preview(schema, guess, budget, n=40_000, n_simulations=3))
 
-# %% [markdown] Total variation goes from 0, for equal tables, to 1. At .01 no probability in the table is off by more
-# than a percentage point, and no sum of them either. These tables would come out well. `learn` also has to find the
-# pairs, and measures more of them, so expect two or three times that error. Nothing has been spent.
+# %% [markdown]
+# Total variation goes from 0, for equal tables, to 1. At .01 no probability in the table is off by more than a
+# percentage point, and no sum of them either. These tables would come out well. `learn` also has to find the pairs, and
+# measures more of them, so expect two or three times that error. Nothing has been spent.
 #
 # ## 3. Spend the budget
 #
@@ -91,8 +93,9 @@ print(preview(schema, guess, budget, n=40_000, n_simulations=3))
 table = PrivateTable(train, schema, ledger=Ledger(budget))
 print(table)
 
-# %% [markdown] `learn` first releases noisy tables of single variables. Then, round by round, it releases the table
-# that the model so far gets most wrong. The pairs that it chose are the edges of the graph.
+# %% [markdown]
+# `learn` first releases noisy tables of single variables. Then, round by round, it releases the table that the model so
+# far gets most wrong. The pairs that it chose are the edges of the graph.
 
 # %%
 network = learn(table, budget)
@@ -162,7 +165,8 @@ young.normalize()
 print("\nP(marital-status | age < 25)")
 print(young)
 
-# %% [markdown] Draw as many synthetic records as you like. They follow from the model, so they cost nothing either.
+# %% [markdown]
+# Draw as many synthetic records as you like. They follow from the model, so they cost nothing either.
 
 # %%
 synthetic = model.sample(48_842, random_state=0)
@@ -191,9 +195,10 @@ report.loc["HELD-OUT LOG-LIKELIHOOD PER RECORD"] = [m.log_likelihood(test, norma
 print(f"Total variation of all {len(pairs)} pairs ({len(train):,} records to learn from, {len(test):,} held out)")
 print(pd.concat([summary, report.tail(2)]).to_string(float_format="{:.4f}".format))
 
-# %% [markdown] On the same graph privacy about doubles the error of a pair's table, and costs a tenth of a nat for each
-# held-out record. `NaiveMLE`, which takes the noisy tables for exact ones, loses more. It takes what the noise pushed
-# to nothing as nearly impossible.
+# %% [markdown]
+# On the same graph privacy about doubles the error of a pair's table, and costs a tenth of a nat for each held-out
+# record. `NaiveMLE`, which takes the noisy tables for exact ones, loses more. It takes what the noise pushed to nothing
+# as nearly impossible.
 #
 # Now the pictures. The first is the graph, with thicker edges between variables that depend on each other more. The
 # second has each cell of each pair's table: its share of the records against what the model says. Rare cells are off by

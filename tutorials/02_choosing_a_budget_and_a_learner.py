@@ -67,7 +67,8 @@ graph = MarkovNetwork(
 )
 print({name: schema.cardinality(name) for name in names})
 
-# %% [markdown] We learn from 10,000 persons, and hold out the others; a public seed chooses them.
+# %% [markdown]
+# We learn from 10,000 persons, and hold out the others; a public seed chooses them.
 
 # %%
 records = pd.read_csv(ROOT / "data" / "adult_disc.csv.gz", dtype=str, keep_default_na=False)[names]
@@ -92,10 +93,11 @@ print(predicted[1.0])
 # %%
 ax = predicted[1.0].plot()
 
-# %% [markdown] Tables with more cells are worse, because each cell gets the same noise; `education - occupation`
-# has 240. The square is what was released, and the circle what a model makes of it. The model is better for large
-# tables. It is not better for all small ones, because all tables have to agree. An error of .05 means that a
-# statement about any group of cells is off by at most five percentage points.
+# %% [markdown]
+# Tables with more cells are worse, because each cell gets the same noise; `education - occupation` has 240. The square
+# is what was released, and the circle what a model makes of it. The model is better for large tables. It is not better
+# for all small ones, because all tables have to agree. An error of .05 means that a statement about any group of cells
+# is off by at most five percentage points.
 #
 # ### How small should epsilon be?
 #
@@ -139,8 +141,9 @@ ax.legend()
 wins = int(noise.index[noise["gaussian"] < noise["laplace"]].min())
 print(f"Gaussian noise is the smaller one from {wins} tables on.")
 
-# %% [markdown] Our twelve tables are just beyond that point, so a delta buys little here. With the 78 tables of all
-# attributes it takes the noise down to a third. `noise="auto"` takes Laplace noise where it is smaller, delta or not.
+# %% [markdown]
+# Our twelve tables are just beyond that point, so a delta buys little here. With the 78 tables of all attributes it
+# takes the noise down to a third. `noise="auto"` takes Laplace noise where it is smaller, delta or not.
 #
 # What the two promise is not the same, even where both say "epsilon = 1". A mechanism has a whole curve of pairs
 # (epsilon, delta):
@@ -155,11 +158,12 @@ ax = plot_privacy_profile(
     }
 )
 
-# %% [markdown] Gaussian noise for (1, 1e-6) passes through that point and goes on falling. The factor exceeds exp(1.5)
-# with a probability below 1e-12. The bare statement (1, 1e-6) would allow 1e-6 for any factor, however large. Pure DP
-# allows nothing past epsilon = 1, and by itself promises little left of it. (Its curve is that of the worst mechanism
-# with such a guarantee.) So a release is better described by its noise than by one pair of numbers. Models that were
-# learned with Gaussian noise keep the zCDP guarantee in `privacy`.
+# %% [markdown]
+# Gaussian noise for (1, 1e-6) passes through that point and goes on falling. The factor exceeds exp(1.5) with a
+# probability below 1e-12. The bare statement (1, 1e-6) would allow 1e-6 for any factor, however large. Pure DP allows
+# nothing past epsilon = 1, and by itself promises little left of it. (Its curve is that of the worst mechanism with
+# such a guarantee.) So a release is better described by its noise than by one pair of numbers. Models that were learned
+# with Gaussian noise keep the zCDP guarantee in `privacy`.
 #
 # ### Which adjacency?
 #

@@ -65,8 +65,9 @@ schema = Schema(dict.fromkeys(hours, places))
 graph = MarkovNetwork(list(itertools.pairwise(hours)))
 print(schema)
 
-# %% [markdown] The truth is made as in the paper's experiments: the potentials of each edge are one draw from a flat
-# Dirichlet distribution. The seeds are public because everything here is made up; real records have no seed.
+# %% [markdown]
+# The truth is made as in the paper's experiments: the potentials of each edge are one draw from a flat Dirichlet
+# distribution. The seeds are public because everything here is made up; real records have no seed.
 
 # %%
 rng = np.random.default_rng(2017)
@@ -93,9 +94,10 @@ for epsilon in (0.03, 0.1, 0.3, 1.0):
     print(f"epsilon = {epsilon:4}: noise of {found.table['sd'].max():5.0f} persons in each cell")
 print(f"An average cell has {found.table['records_per_cell'].mean():.0f} of the 10,000 persons in it.")
 
-# %% [markdown] At epsilon = 1 the noise is small against an average cell, at 0.1 it is half of one, at 0.03 it is
-# larger. We take epsilon = 0.1, where it matters what is done about the noise. A rehearsal on made-up persons says what
-# will come of it:
+# %% [markdown]
+# At epsilon = 1 the noise is small against an average cell, at 0.1 it is half of one, at 0.03 it is larger. We take
+# epsilon = 0.1, where it matters what is done about the noise. A rehearsal on made-up persons says what will come of
+# it:
 
 # %%
 print(preview(schema, graph, Budget(epsilon=0.1), n=10_000, n_simulations=5))
@@ -113,8 +115,9 @@ release = bayes.release_
 print(table.ledger)
 print(f"Number of persons, estimated from the noisy tables: {bayes.n_records_:,.0f} +- {bayes.n_records_sd_:,.0f}")
 
-# %% [markdown] The charge has bought nine tables. Here is the first one beside the exact one. Looking at the exact one
-# is right only because these persons are made up. The same holds wherever "truth" or "exact" appears below.
+# %% [markdown]
+# The charge has bought nine tables. Here is the first one beside the exact one. Looking at the exact one is right only
+# because these persons are made up. The same holds wherever "truth" or "exact" appears below.
 
 # %%
 first = pd.crosstab(*(pd.Categorical(records[hour], categories=places) for hour in edges[0]), dropna=False).to_numpy()
@@ -131,14 +134,14 @@ for ax, counts, title in zip(axes, (first, noisy), ("exact counts", "released co
     ax.set_yticks(range(len(places)), places, fontsize=8)
 print(f"{sum((t < 0).sum() for t in release.values)} of the {cells * len(edges)} released counts are negative.")
 
-# %% [markdown] The picture has all released cells against the truth. Noise drowns small cells, and negative ones stand
-# on the floor.
+# %% [markdown]
+# The picture has all released cells against the truth. Noise drowns small cells, and negative ones stand on the floor.
 
 # %%
 plot_marginals(release, truth)
 
-# %% [markdown] Two tables that share a variable both say how it is distributed, and do not agree. No set of persons has
-# these tables.
+# %% [markdown]
+# Two tables that share a variable both say how it is distributed, and do not agree. No set of persons has these tables.
 
 # %%
 shared = edges[0][1]
@@ -185,10 +188,11 @@ report = pd.Series({name: divergence(fit.model_) for name, fit in fits.items()},
 report["knowing nothing (uniform)"] = divergence(uniform)
 print(report.round(3).to_string())
 
-# %% [markdown] With a small fixed penalty the naive model says that cells which noise pushed below zero are nearly
-# impossible. They are not, and each person in such a cell costs many nats. Below, at epsilon = .03, this makes it worse
-# than a model that knows nothing. With a tenth of that penalty it is about ten times worse still. With a penalty that
-# knows the noise, naive maximum likelihood is a good estimator. On chains as simple as this one it is often as good as
+# %% [markdown]
+# With a small fixed penalty the naive model says that cells which noise pushed below zero are nearly impossible. They
+# are not, and each person in such a cell costs many nats. Below, at epsilon = .03, this makes it worse than a model
+# that knows nothing. With a tenth of that penalty it is about ten times worse still. With a penalty that knows the
+# noise, naive maximum likelihood is a good estimator. On chains as simple as this one it is often as good as
 # `CollectiveMAP`.
 #
 # ### What expectation-maximisation does
@@ -214,10 +218,11 @@ print(
     f"KL from the truth: best {min(away):.3f} at iteration {int(np.argmin(away))}, after 40 iterations {away[-1]:.3f}"
 )
 
-# %% [markdown] The limit of the iterations is the point nearest to the noisy tables that some set of persons could
-# have. Modelling the noise makes the tables consistent; it does not say which consistent tables are likely. So stopping
-# is the only regulariser. `CollectiveEM` stops where the estimate is smallest. It sees the release alone, and tends to
-# stop too early. Nobody could find the best stop without the truth. The proofs are in [papers and
+# %% [markdown]
+# The limit of the iterations is the point nearest to the noisy tables that some set of persons could have. Modelling
+# the noise makes the tables consistent; it does not say which consistent tables are likely. So stopping is the only
+# regulariser. `CollectiveEM` stops where the estimate is smallest. It sees the release alone, and tends to stop too
+# early. Nobody could find the best stop without the truth. The proofs are in [papers and
 # corrections](../docs/papers-and-corrections.md).
 #
 # ## 5. Query the model

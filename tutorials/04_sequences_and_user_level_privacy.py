@@ -70,10 +70,11 @@ print("epsilon of a visitor, where each visit has epsilon = 1:")
 for share in (0.5, 0.9, 0.99, 1.0):
     print(f"  {share:4.0%} of the visitors have at most {int(lengths.quantile(share)):5d}")
 
-# %% [markdown] For one visitor in ten the factor is exp(11) or more, which is no promise at all. We can see that. We
-# take 5,000 visitors, with and without the one who made 2,001 visits. First we release the table of all pairs of
-# successive pages, with epsilon = 1 for each *pair*. We look at one of its cells, "from health to health". The releases
-# are repeated, with a ledger that allows it, only to show how the noise spreads.
+# %% [markdown]
+# For one visitor in ten the factor is exp(11) or more, which is no promise at all. We can see that. We take 5,000
+# visitors, with and without the one who made 2,001 visits. First we release the table of all pairs of successive pages,
+# with epsilon = 1 for each *pair*. We look at one of its cells, "from health to health". The releases are repeated,
+# with a ledger that allows it, only to show how the noise spreads.
 
 # %%
 heavy = visits.loc[[lengths.idxmax()]]
@@ -98,9 +99,9 @@ for world, frame in worlds.items():
     fits = [NaiveMLE(epsilon=1.0).fit(MarkovNetwork([("from", "to")]), table) for _ in range(40)]
     by_visit[world] = np.array([fit.release_.values[0][place] for fit in fits])
 
-# %% [markdown] Now the same with `PrivateSequences`. It counts each visitor as 1 in the table, in *shares*, however
-# many visits there are. Its noise is for a whole visitor. The numbers of a release are on a grid of 2^-20 of a visitor;
-# `units` says so.
+# %% [markdown]
+# Now the same with `PrivateSequences`. It counts each visitor as 1 in the table, in *shares*, however many visits there
+# are. Its noise is for a whole visitor. The numbers of a release are on a grid of 2^-20 of a visitor; `units` says so.
 
 # %%
 by_user = {}
@@ -143,8 +144,9 @@ for epsilon in (0.03, 0.1, 0.5):
     print(f"epsilon = {epsilon:4}: a first page is off by {first:5.1f} visitors, a pair by {pair:5.1f}")
 print(f"37,500 visitors are {37_500 / K:,.0f} to a first page and at most {37_500 / K**2:.0f} to a pair, on average.")
 
-# %% [markdown] The last line needs the number of visitors. That is private here too, so it is a guess made beforehand.
-# Visitors with a single page have no pairs, hence "at most".
+# %% [markdown]
+# The last line needs the number of visitors. That is private here too, so it is a guess made beforehand. Visitors with
+# a single page have no pairs, hence "at most".
 #
 # ## 3. Spend the budget
 #
@@ -241,7 +243,8 @@ report = pd.DataFrame(
 report.loc["uniform over sections"] = -np.log(K)
 print(report.round(4).to_string())
 
-# %% [markdown] The picture has shares against segments at several budgets, with a fresh release for each:
+# %% [markdown]
+# The picture has shares against segments at several budgets, with a fresh release for each:
 
 # %%
 budgets = [0.01, 0.03, 0.1, 0.5]
@@ -258,10 +261,11 @@ for ax, measure in zip(axes, ("per visit", "per visitor"), strict=True):
     ax.set(xscale="log", xlabel="epsilon of a visitor", ylabel="held-out log-likelihood", title=measure)
     ax.legend(fontsize="small")
 
-# %% [markdown] At .03 and .1 shares win, because a visitor moves the table by 1 and not by 9. At .01 little is left of
-# either, and luck decides which is above. With much budget and visits as the measure segments catch up: they keep more
-# of the weight of long sequences. *By shares, the chain describes the average visitor; by segments, rather the average
-# visit.* Where these two differ, accuracy does not help to choose: ask what the chain is for. More:
+# %% [markdown]
+# At .03 and .1 shares win, because a visitor moves the table by 1 and not by 9. At .01 little is left of either, and
+# luck decides which is above. With much budget and visits as the measure segments catch up: they keep more of the
+# weight of long sequences. *By shares, the chain describes the average visitor; by segments, rather the average visit.*
+# Where these two differ, accuracy does not help to choose: ask what the chain is for. More:
 # [sequences](../docs/sequences.md), [measured](../docs/benchmarks.md#mobility).
 
 # %%

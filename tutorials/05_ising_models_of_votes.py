@@ -59,9 +59,10 @@ schema = Schema({name: ["no", "yes"] for name in members})
 p = len(members)
 print(schema)
 
-# %% [markdown] The truth is an Ising model. With z = -1 for no and +1 for yes, a ballot z has probability proportional
-# to exp(sum A_ij z_i z_j + sum theta_i z_i). Members of a party sit in a ring and follow both neighbours (A = .4).
-# Three pairs of Reds and Blues are rivals (-.4), two Greens have an ally elsewhere (.3). Reds lean to yes, Blues to no.
+# %% [markdown]
+# The truth is an Ising model. With z = -1 for no and +1 for yes, a ballot z has probability proportional to exp(sum
+# A_ij z_i z_j + sum theta_i z_i). Members of a party sit in a ring and follow both neighbours (A = .4). Three pairs of
+# Reds and Blues are rivals (-.4), two Greens have an ally elsewhere (.3). Reds lean to yes, Blues to no.
 
 # %%
 weights = np.zeros((p, p))
@@ -102,10 +103,10 @@ for option in plan(p, width=width, min_weight=min_weight, alpha=0.02, budget=bud
 print(lower_bounds.ising_parameters(p, alpha=0.02, epsilon=1.0))
 print(sample_complexity.ising_parameters(p, width, alpha=0.02, rho=approx_to_zcdp(1.0, 1e-6)))
 
-# %% [markdown] These are orders with every constant taken as 1, for the worst model of that width. Between a few
-# hundred ballots and 10^18 everything is "open". They tell how a requirement grows with p, not how many ballots to
-# collect. For that, see what was [measured](../docs/stable-structure.md). Or make up a model as above and try, which
-# costs nothing.
+# %% [markdown]
+# These are orders with every constant taken as 1, for the worst model of that width. Between a few hundred ballots and
+# 10^18 everything is "open". They tell how a requirement grows with p, not how many ballots to collect. For that, see
+# what was [measured](../docs/stable-structure.md). Or make up a model as above and try, which costs nothing.
 #
 # What can be computed exactly beforehand is the noise. The default method releases the sum of z_i for each member and
 # of z_i z_j for each pair, once. The guarantee in zCDP that this budget allows fixes the noise of each:
@@ -221,8 +222,9 @@ for ax, (method, fit) in zip(axes, fits.items(), strict=True):
     ax.axhspan(-min_weight / 2, min_weight / 2, color="0.9", zorder=0)
     ax.set(title=method, xlabel="true weight")
 
-# %% [markdown] Moments are the nearest, so they are the default. Frank-Wolfe pulls all weights towards 0, because each
-# step costs privacy and there are few of them. It finds the graph nevertheless, because signs and order survive.
+# %% [markdown]
+# Moments are the nearest, so they are the default. Frank-Wolfe pulls all weights towards 0, because each step costs
+# privacy and there are few of them. It finds the graph nevertheless, because signs and order survive.
 #
 # How much budget does it take? Three fresh releases at each epsilon, again on these made-up ballots.
 
@@ -243,9 +245,10 @@ for ax, measure in zip(axes, study.columns[2:], strict=True):
     ax.set(xscale="log", xlabel="epsilon (delta = 1e-6)", ylabel=measure)
     ax.legend(fontsize="small")
 
-# %% [markdown] At epsilon = .1 the noise of a mean is .12. The largest noise of 153 pairs is expected at .3, as large
-# as the strongest correlation here. So the largest error is that of the model without interactions, and the edges are
-# few or wrong. It is a threshold rather than a slope, and nothing private tells on which side one is. The preview does:
+# %% [markdown]
+# At epsilon = .1 the noise of a mean is .12. The largest noise of 153 pairs is expected at .3, as large as the
+# strongest correlation here. So the largest error is that of the model without interactions, and the edges are few or
+# wrong. It is a threshold rather than a slope, and nothing private tells on which side one is. The preview does:
 # compare the noise with the correlations that you hope to find.
 
 # %%

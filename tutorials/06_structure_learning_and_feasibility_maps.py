@@ -52,8 +52,9 @@ questions = [f"q{k}" for k in range(1, 13)]
 schema = Schema({name: ["disagree", "agree"] for name in questions})
 p = len(questions)
 
-# %% [markdown] The truth is a tree in which neighbours attract each other with weight .5. It is drawn with public
-# seeds, because everything here is made up.
+# %% [markdown]
+# The truth is a tree in which neighbours attract each other with weight .5. It is drawn with public seeds, because
+# everything here is made up.
 
 # %%
 tree = nx.from_prufer_sequence([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
@@ -74,8 +75,9 @@ print(f"{len(survey):,} persons; {true_graph.number_of_edges()} of {p * (p - 1) 
 orders = pd.Series(table_1()).unstack()[["none", "approximate", "zcdp", "pure"]]
 print(orders.to_string())
 
-# %% [markdown] Here are the same as maps. Below a dashed line no learner succeeds, and above a full line one of the
-# paper's does. Between them, shaded, the theorems decide nothing. The dotted line is our survey.
+# %% [markdown]
+# Here are the same as maps. Below a dashed line no learner succeeds, and above a full line one of the paper's does.
+# Between them, shaded, the theorems decide nothing. The dotted line is our survey.
 
 # %%
 budgets = {
@@ -88,7 +90,8 @@ figure, axes = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained", share
 for ax, budget in zip(axes, budgets.values(), strict=True):
     plot_feasibility(feasibility_map(sizes, width=1.5, min_weight=0.4, alpha=0.02, budget=budget), ax, n=len(survey))
 
-# %% [markdown] Read two things off the maps, and do not read off a third.
+# %% [markdown]
+# Read two things off the maps, and do not read off a third.
 #
 # * The *slopes*. Under (epsilon, delta) the lower bound of the graph is flat, log p: adding questions is nearly free.
 #   Under zCDP it rises like the root of p and under pure DP like p, for every learner there will ever be.
@@ -141,9 +144,10 @@ for ax, (name, graph) in zip(axes.flat, graphs.items(), strict=True):
         plot_graph(nx.Graph(graph), ax=ax, layout=layout)
     ax.set_title(f"{name}: " + ("no stable graph" if graph is None else f"{graph.number_of_edges()} edges"))
 
-# %% [markdown] `learn` has more edges than the truth. Its edges are the pairs whose tables helped the *model* most when
-# they were released. Once the true edges are measured, the rest of the budget goes to pairs where noise made the model
-# wrong. So its edges are no test of dependence. Their strength tells more:
+# %% [markdown]
+# `learn` has more edges than the truth. Its edges are the pairs whose tables helped the *model* most when they were
+# released. Once the true edges are measured, the rest of the budget goes to pairs where noise made the model wrong. So
+# its edges are no test of dependence. Their strength tells more:
 
 # %%
 strengths = pd.Series(fits["learn"].edge_scores_).sort_values(ascending=False)
@@ -154,7 +158,8 @@ ax.set_xticks(range(len(strengths)), [" - ".join(edge) for edge in strengths.ind
 ax.set(ylabel="distance from independence", title="edges of learn by strength; grey: not in the true graph")
 print(f"The {true_graph.number_of_edges()} strongest have {sum(is_true[:11])} true edges among them.")
 
-# %% [markdown] The others say this about themselves:
+# %% [markdown]
+# The others say this about themselves:
 
 # %%
 stable, voting = fits["StableStructure"], fits["EdgeVoting"]
@@ -218,7 +223,8 @@ print(
     f"20 persons: stable is {few.stable_}", "" if few.graph_ is None else f"with {few.graph_.number_of_edges()} edges"
 )
 
-# %% [markdown] The last picture has the model of `learn`, all cells of all pairs against the truth:
+# %% [markdown]
+# The last picture has the model of `learn`, all cells of all pairs against the truth:
 
 # %%
 true_model = MarkovNetwork.from_log_linear(truth.to_log_linear(tuple(questions)), true_graph, schema)

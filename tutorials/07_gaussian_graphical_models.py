@@ -72,10 +72,11 @@ knowledge = pd.DataFrame(
 ).set_index("column")
 print(knowledge.to_string())
 
-# %% [markdown] The rest is arithmetic. In units of its usual deviation every column varies by about 1. So a record of d
-# such columns has a length of about the square root of d. That is a good row norm. About half of the records are
-# shortened, and the fit corrects for that as if records were spread like a Gaussian. Made-up records, which need no
-# privacy, show the half:
+# %% [markdown]
+# The rest is arithmetic. In units of its usual deviation every column varies by about 1. So a record of d such columns
+# has a length of about the square root of d. That is a good row norm. About half of the records are shortened, and the
+# fit corrects for that as if records were spread like a Gaussian. Made-up records, which need no privacy, show the
+# half:
 
 # %%
 columns = list(knowledge.index)
@@ -124,11 +125,11 @@ for what, n in (("5,875 recordings", 5875), ("42 people", 42)):
 expected = pd.DataFrame(rows, columns=["protected", "privacy noise", "sampling error"]).set_index("protected")
 print(expected.round(4))
 
-# %% [markdown] Each entry is a standard deviation of one entry of a correlation-like matrix, in which everything of
-# interest is between 0 and 1. For recordings, the noise of epsilon = 1 is smaller than the sampling error: privacy is
-# nearly free. (Recordings of one person resemble each other, so their sampling error is larger than stated.) For 42
-# people the noise alone is about 0.5. No method can find a graph in that, and this table says so before anything is
-# spent.
+# %% [markdown]
+# Each entry is a standard deviation of one entry of a correlation-like matrix, in which everything of interest is
+# between 0 and 1. For recordings, the noise of epsilon = 1 is smaller than the sampling error: privacy is nearly free.
+# (Recordings of one person resemble each other, so their sampling error is larger than stated.) For 42 people the noise
+# alone is about 0.5. No method can find a graph in that, and this table says so before anything is spent.
 #
 # A rehearsal can go further. Take a made-up population whose graph is known, nine variables in a ring. See how well it
 # is learned with more protected units, and with other row norms. F1 is 1 when exactly the right edges are found, and 0
@@ -172,10 +173,11 @@ for ax, at, values, usual in ((axes[0], sizes, f1_by_size, 42), (axes[1], factor
 axes[0].set(title="row norm √d, epsilon = 1", xlabel="protected records or people", ylabel="F1 of the edges")
 _ = axes[1].set(title="5,000 records, epsilon = 1", xlabel="row norm / √d", ylabel="relative error", yscale="log")
 
-# %% [markdown] The band goes from the worst to the best of eight runs. On the left, nothing is found at 42, the dotted
-# line; from 500 on, nearly everything is. On the right, a row norm far too small shortens almost every record, and
-# nothing can correct for that. One far too large drowns the records in noise. Between .9 and 1.3 roots of d the exact
-# number hardly matters. So a round number from general knowledge is good enough; in doubt, take the larger one.
+# %% [markdown]
+# The band goes from the worst to the best of eight runs. On the left, nothing is found at 42, the dotted line; from 500
+# on, nearly everything is. On the right, a row norm far too small shortens almost every record, and nothing can correct
+# for that. One far too large drowns the records in noise. Between .9 and 1.3 roots of d the exact number hardly
+# matters. So a round number from general knowledge is good enough; in doubt, take the larger one.
 #
 # ## 3. Spend: one release, once by recording and once by person
 #
@@ -195,8 +197,9 @@ for model in (recordings, people):
     print(f"  about {model.n_records_:.0f} protected units, noise of {model.noise_sd_:.4f} in each entry\n")
 print(by_recording.ledger)
 
-# %% [markdown] The numbers of units are noisy too: how many people took part is protected like everything else. By
-# person that number may come out as anything from 1 to over 100, and everything else is scaled by it.
+# %% [markdown]
+# The numbers of units are noisy too: how many people took part is protected like everything else. By person that number
+# may come out as anything from 1 to over 100, and everything else is scaled by it.
 #
 # ## 4. Fit: as often as you like
 #
@@ -222,10 +225,11 @@ plot_partial_correlations(people.precision_, columns, ax=axes[1])
 axes[0].set_title("each recording protected, epsilon = 1")
 _ = axes[1].set_title("each person protected, epsilon = 1")
 
-# %% [markdown] By recording there is a picture: noise-to-harmonics and harmonics-to-noise ratio oppose each other,
-# jitter goes with noise. By person it is empty, or nearly so. The fit has not failed, and this is no evidence that
-# nothing depends on anything. The penalty knows how large the noise is, and rightly reports that the release says
-# nothing. (A method that ignores the noise would have drawn a graph of the noise.)
+# %% [markdown]
+# By recording there is a picture: noise-to-harmonics and harmonics-to-noise ratio oppose each other, jitter goes with
+# noise. By person it is empty, or nearly so. The fit has not failed, and this is no evidence that nothing depends on
+# anything. The penalty knows how large the noise is, and rightly reports that the release says nothing. (A method that
+# ignores the noise would have drawn a graph of the noise.)
 #
 # The model is a Gaussian pgmpy model, so it predicts. Which motor score and harmonics-to-noise ratio go with a jitter
 # of 1 % (10 to the power of -2), if nothing else is known?
@@ -272,8 +276,9 @@ print(errors.round(3))
 assert errors.loc["by recording", "covariance"] < 0.2
 assert people.noise_sd_ > 10 * recordings.noise_sd_
 
-# %% [markdown] By recording the covariance matrix is right to a few percent. Its inverse, which the graph is read from,
-# is less so. Columns that nearly repeat each other make it sensitive to small errors, with noise as without.
+# %% [markdown]
+# By recording the covariance matrix is right to a few percent. Its inverse, which the graph is read from, is less so.
+# Columns that nearly repeat each other make it sensitive to small errors, with noise as without.
 #
 # By person there is no answer in these data, for this or any other private method ([measured](../docs/gaussian.md)). In
 # part privacy is not even to blame. 42 people are few: a fit that demands the same certainty finds no edge among them
@@ -305,9 +310,10 @@ assert f1 > 0.6
 
 _ = plot_partial_correlations(works.precision_, columns).set_title("20,000 made-up people, each protected")
 
-# %% [markdown] It also works without any guess of scales or of a norm. We pass wide bounds in the original units, from
-# what the quantities are. The scales and the centre are learned. The price is a fifth of the budget, and the answer is
-# about as good.
+# %% [markdown]
+# It also works without any guess of scales or of a norm. We pass wide bounds in the original units, from what the
+# quantities are. The scales and the centre are learned. The price is a fifth of the budget, and the answer is about as
+# good.
 
 # %%
 bounds = {

@@ -73,9 +73,10 @@ beliefs = pd.DataFrame(
 )
 print(beliefs.round(3))
 
-# %% [markdown] So epsilon = 1 hides a friendship fairly well (0.73). It promises nothing about whether the busiest
-# member, with 17 friends, was socially active at all (1.000). If that is the secret, edge privacy is not enough and
-# this estimator is the wrong tool. Time and memory are not protected either: they grow with the number of edges.
+# %% [markdown]
+# So epsilon = 1 hides a friendship fairly well (0.73). It promises nothing about whether the busiest member, with 17
+# friends, was socially active at all (1.000). If that is the secret, edge privacy is not enough and this estimator is
+# the wrong tool. Time and memory are not protected either: they grow with the number of edges.
 #
 # ## 2. Preview: rehearse on made-up graphs
 #
@@ -129,8 +130,9 @@ def plot_runs(runs: dict, ax: plt.Axes, **labels: str) -> None:
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 plot_runs(errors, ax, title="noisy power iteration, 1,000 made-up vertices of degree 80")
 
-# %% [markdown] Each dot is a run. The error does not shrink smoothly: there is a threshold. Below it the labels are no
-# better than a coin, and above it nearly all are right. At it some runs find the communities and others do not.
+# %% [markdown]
+# Each dot is a run. The error does not shrink smoothly: there is a threshold. Below it the labels are no better than a
+# coin, and above it nearly all are right. At it some runs find the communities and others do not.
 # **Nothing in the result says for sure on which side it is**, because that would need a look at the private graph. So
 # rehearse: choose epsilon well above the threshold of a made-up graph like yours, or do not fit at all.
 #
@@ -148,7 +150,8 @@ found = PrivateBlockModel(2, method="exponential", epsilon=2.0).fit(club)
 print(found.privacy_)
 print(club.ledger)
 
-# %% [markdown] For the large network of 3,000 people, epsilon = 1 is comfortably above its threshold:
+# %% [markdown]
+# For the large network of 3,000 people, epsilon = 1 is comfortably above its threshold:
 
 # %%
 graph, groups = made_up(3000, seed=42)
@@ -184,9 +187,10 @@ print(table.head(4).round(1).to_string(index=False))
 print(f"\ncommunities of {np.bincount(table['label'])} vertices; the least certain vertices:")
 print(table.nsmallest(3, "margin").round(2).to_string(index=False))
 
-# %% [markdown] A picture of communities may show vertices and labels. It may show edges **only if the graph is
-# public**: drawing a private edge publishes it. The karate club is public, so its edges are drawn here. The large
-# network is drawn as its readers would see it, with pale dots where the margin is small.
+# %% [markdown]
+# A picture of communities may show vertices and labels. It may show edges **only if the graph is public**: drawing a
+# private edge publishes it. The karate club is public, so its edges are drawn here. The large network is drawn as its
+# readers would see it, with pale dots where the margin is small.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
@@ -213,8 +217,9 @@ _, vectors = eigsh(graph.astype(float), k=2, which="LA")
 exact_error = min(error_rate((vector > 0).astype(int), groups) for vector in vectors.T)
 print(f"3,000 people: {network_error:.2%} wrong labels; without privacy {exact_error:.2%}")
 
-# %% [markdown] One draw from the exponential mechanism says little about the mechanism. The club is public, so we may
-# run it again and again. On a private graph each run would cost the budget:
+# %% [markdown]
+# One draw from the exponential mechanism says little about the mechanism. The club is public, so we may run it again
+# and again. On a private graph each run would cost the budget:
 
 # %%
 karate_epsilons = [0.25, 0.5, 1.0, 2.0, 4.0]

@@ -70,8 +70,9 @@ sensors = ["A", "B", "C", "D"]
 table = pd.DataFrame(records, columns=sensors)
 print(pd.DataFrame(centres, columns=sensors).round(1).to_string(index=False))
 
-# %% [markdown] A delta above 0 is needed. Under a pure epsilon no method works without a bound: it would have to leave
-# some probability everywhere, and there are infinitely many places. Asking for it is refused before anything is spent.
+# %% [markdown]
+# A delta above 0 is needed. Under a pure epsilon no method works without a bound: it would have to leave some
+# probability everywhere, and there are infinitely many places. Asking for it is refused before anything is spent.
 
 # %%
 try:
@@ -115,9 +116,10 @@ errors = runs.set_index("records")[["private", "k-means without privacy"]].repla
 ax = plot_error(errors, ylabel="distance of the worst centre, in scales")
 _ = ax.set_title("epsilon = 1, delta = 1e-6, 3 groups, 4 columns (runs that found centres)")
 
-# %% [markdown] Below a few hundred records there is no answer, and the fit says so. Around the threshold it depends on
-# the run. Above it privacy's part of the error falls like 1/n. In the end only the sampling error is left, which falls
-# like 1/sqrt(n). We have 20,000.
+# %% [markdown]
+# Below a few hundred records there is no answer, and the fit says so. Around the threshold it depends on the run. Above
+# it privacy's part of the error falls like 1/n. In the end only the sampling error is left, which falls like 1/sqrt(n).
+# We have 20,000.
 #
 # ## 3. Spend
 #
@@ -158,10 +160,11 @@ for name, (rows, changed) in cases.items():
     statuses[name] = fit.status_
     print(f"{name:27} {fit.status_}" + (f", scale {fit.scale_:.2f}" if changed.get("scale", 1) is None else ""))
 
-# %% [markdown] Read the table with care. Asking for more groups than there are, or for a greater distance, usually ends
-# in "not found". Asking for *fewer* does not: two centres are found where there are three groups. The status adds that
-# one of them is wider than one group can be. If you do not know k, `n_components="auto"` takes as many as the released
-# cells show, up to a public bound.
+# %% [markdown]
+# Read the table with care. Asking for more groups than there are, or for a greater distance, usually ends in "not
+# found". Asking for *fewer* does not: two centres are found where there are three groups. The status adds that one of
+# them is wider than one group can be. If you do not know k, `n_components="auto"` takes as many as the released cells
+# show, up to a public bound.
 #
 # All of it follows from what was released, and can be read again from the release, at no cost:
 
@@ -213,7 +216,8 @@ exact = KMeans(k, n_init=4, random_state=0).fit(records).cluster_centers_
 print(f"worst centre: private {matching_error(mixture.means_, centres):.3f} scales from the truth, ", end="")
 print(f"without privacy {matching_error(exact, centres):.3f}")
 
-# %% [markdown] How far is far? We move the same groups away from zero:
+# %% [markdown]
+# How far is far? We move the same groups away from zero:
 
 # %%
 moved = {}
@@ -224,9 +228,10 @@ for shift in (0.0, 1e4, 1e6, 1e9, 1e12):
     moved[shift] = matching_error(fit.means_, there)
     print(f"shift {shift:.0e}: {fit.status_}, worst centre {moved[shift]:.3f}")
 
-# %% [markdown] Up to a billion scales the distance from zero makes no difference. At 10^12 nothing may be found any
-# more, because of arithmetic and not of privacy. A double has 16 digits. Squared distances between such numbers keep
-# hardly any of them, and k-means inside the blocks suffers from that.
+# %% [markdown]
+# Up to a billion scales the distance from zero makes no difference. At 10^12 nothing may be found any more, because of
+# arithmetic and not of privacy. A double has 16 digits. Squared distances between such numbers keep hardly any of them,
+# and k-means inside the blocks suffers from that.
 #
 # The checks below fail with a probability far below one in a million. Each asks for the best of several runs, or for
 # noise within many standard deviations.

@@ -114,10 +114,10 @@ print(report)
 # %%
 ax = report.plot()
 
-# %% [markdown] The two distributions have the same shape, shifted by one record, and overlap: almost every value may
-# come from either dataset. That *is* the privacy. The next lines say how often the event occurred. By the limits of
-# Clopper and Pearson its probability is at least p on one dataset and at most q on the other. The logarithm of their
-# ratio is the bound.
+# %% [markdown]
+# The two distributions have the same shape, shifted by one record, and overlap: almost every value may come from either
+# dataset. That *is* the privacy. The next lines say how often the event occurred. By the limits of Clopper and Pearson
+# its probability is at least p on one dataset and at most q on the other. The logarithm of their ratio is the bound.
 
 # %%
 event = report.event
@@ -127,9 +127,10 @@ print(f"so p >= {event.p:.3f} and q <= {event.q:.3f}")
 print(f"epsilon >= log(p/q) = {math.log(event.p / event.q):.3f} with {report.confidence:.0%} confidence")
 print(f"holds: {report.holds}; tightness {report.tightness:.2f}")
 
-# %% [markdown] `tightness` is the bound as a share of the claim. Well above 0 means that the attack has teeth, below 1
-# that the claim survived. "Holds so far" is no proof: an attack that looks in the wrong place finds nothing wrong with
-# anything. It is worth something because the *same* attack catches a learner that is broken.
+# %% [markdown]
+# `tightness` is the bound as a share of the claim. Well above 0 means that the attack has teeth, below 1 that the claim
+# survived. "Holds so far" is no proof: an attack that looks in the wrong place finds nothing wrong with anything. It is
+# worth something because the *same* attack catches a learner that is broken.
 #
 # ## 6. Check: would it have caught a mistake?
 #
@@ -145,10 +146,10 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
 report.plot(axes[0])
 _ = caught.plot(axes[1])
 
-# %% [markdown] **Noise only where somebody is.** This is a favourite with sparse data: why put noise on the thousands
-# of cells that are empty? Because otherwise a cell shows up, however noisy, only if there is a record in it. That event
-# is certain for one dataset and impossible for its neighbour. So no epsilon is right, and the bound is what the trials
-# allow:
+# %% [markdown]
+# **Noise only where somebody is.** This is a favourite with sparse data: why put noise on the thousands of cells that
+# are empty? Because otherwise a cell shows up, however noisy, only if there is a record in it. That event is certain
+# for one dataset and impossible for its neighbour. So no epsilon is right, and the bound is what the trials allow:
 
 # %%
 rng = np.random.default_rng()
@@ -165,10 +166,10 @@ single = neighbours.first.iloc[:1]
 one_person = Neighbours(single, single.iloc[:0], "add_remove", "datasets, one record and none")
 print(audit(sparse, one_person, PureDP(1.0), trials=200))
 
-# %% [markdown] **A published mechanism.** For covariance matrices Wang, Huai and Xu (2018) add a random Wishart matrix
-# to the second moments of records of length at most 1. They claim epsilon-DP. With d columns, and not divided by the
-# number of records, the release is G + W. W has a Wishart distribution of d + 1 degrees of freedom and scale 3/(2
-# epsilon).
+# %% [markdown]
+# **A published mechanism.** For covariance matrices Wang, Huai and Xu (2018) add a random Wishart matrix to the second
+# moments of records of length at most 1. They claim epsilon-DP. With d columns, and not divided by the number of
+# records, the release is G + W. W has a Wishart distribution of d + 1 degrees of freedom and scale 3/(2 epsilon).
 #
 # But W has no negative eigenvalue: this noise has one *side*. If a record x is present, then the release less x x' is
 # always positive semidefinite. If it is absent, the release less x x' has a negative eigenvalue with probability 1 -
@@ -211,9 +212,10 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
 broken.plot(axes[0])
 _ = repaired.plot(axes[1])
 
-# %% [markdown] On the left, everything below zero was released *without* the record, without exception. More trials
-# would push the bound up without end, because no epsilon is right. How large a delta would repair the claim? It would
-# have to be at least p - exp(epsilon) q:
+# %% [markdown]
+# On the left, everything below zero was released *without* the record, without exception. More trials would push the
+# bound up without end, because no epsilon is right. How large a delta would repair the claim? It would have to be at
+# least p - exp(epsilon) q:
 
 # %%
 needed = broken.event.p - math.exp(epsilon) * broken.event.q
@@ -233,10 +235,11 @@ try:
 except ValueError as refusal:
     print(refusal)
 
-# %% [markdown] **One run instead of a thousand.** If a fit takes an hour, nobody runs it a thousand times. Put many
-# made-up *canaries* into one dataset, each by the toss of a coin. Run the learner once, and guess for the clearest of
-# them whether they were in. Under epsilon-DP at most a share 1/(1 + exp(-epsilon)) of the guesses can be right, up to
-# chance (Steinke, Nasr and Jagielski 2023). Here every canary has a cell of its own in one large table.
+# %% [markdown]
+# **One run instead of a thousand.** If a fit takes an hour, nobody runs it a thousand times. Put many made-up
+# *canaries* into one dataset, each by the toss of a coin. Run the learner once, and guess for the clearest of them
+# whether they were in. Under epsilon-DP at most a share 1/(1 + exp(-epsilon)) of the guesses can be right, up to chance
+# (Steinke, Nasr and Jagielski 2023). Here every canary has a cell of its own in one large table.
 
 # %%
 n_canaries = 2000
@@ -255,8 +258,9 @@ for name, true_epsilon in (("honest", 1.0), ("half the noise", 2.0)):
     )
 one_run_bound = one.epsilon_bound
 
-# %% [markdown] One run catches half the noise. The price is a weaker statement per guess, and it needs a learner that
-# holds canaries apart.
+# %% [markdown]
+# One run catches half the noise. The price is a weaker statement per guess, and it needs a learner that holds canaries
+# apart.
 #
 # **All of them.** The package comes with such an attack on every one of its estimators and mechanisms; here are
 # three. `audit_catalogue()` runs them all, in some minutes ([guarantees](../docs/guarantees.md)).
@@ -267,9 +271,10 @@ for found in audit_catalogue(["NaiveMLE(epsilon, add_remove, one run)", "noisy_a
     verdict = "holds so far" if found.holds else "BROKEN"
     print(f"{found.name:40} claim {found.guarantee!s:12} epsilon >= {found.bound:.2f}, {verdict}")
 
-# %% [markdown] Which of the statements above could fail by bad luck? An honest learner is called "broken" at 99 %
-# confidence in up to one audit of a hundred. So the checks below ask for more. Honest learners must not be refuted at
-# an error of one in ten million. What is broken is caught with a probability far above 1 - 10^-6.
+# %% [markdown]
+# Which of the statements above could fail by bad luck? An honest learner is called "broken" at 99 % confidence in up to
+# one audit of a hundred. So the checks below ask for more. Honest learners must not be refuted at an error of one in
+# ten million. What is broken is caught with a probability far above 1 - 10^-6.
 
 
 # %%

@@ -121,8 +121,9 @@ with np.load(PUBLIC / "release.npz") as content:
     print({name: content[name].shape for name in content.files if name != "header"})
 print(estimator.release_.values[0][:2])
 
-# %% [markdown] These are noisy counts: whole numbers, some of them below zero. No records are among them. From here on
-# we are the reader: the table is gone. (The records themselves are kept, for the check in step 6 only.)
+# %% [markdown]
+# These are noisy counts: whole numbers, some of them below zero. No records are among them. From here on we are the
+# reader: the table is gone. (The records themselves are kept, for the check in step 6 only.)
 
 # %%
 del table, estimator
@@ -201,9 +202,10 @@ combined = combine_synthetic([share for share, _ in several], [usual for _, usua
 print(f"one file:  {one:.3f} ± {1.645 * variance**0.5:.3f}")
 print(f"ten files: {combined.estimate:.3f}, 90 % interval {combined.lower:.3f} to {combined.upper:.3f}")
 
-# %% [markdown] Other programs read other formats. UAI is the format of inference competitions. It has no names for
-# variables and states. pgmpy orders the variables by their number of states, as text, and then by name. So publish a
-# key along with it. `rescaled()` avoids exponents, at which pgmpy's own reader stops.
+# %% [markdown]
+# Other programs read other formats. UAI is the format of inference competitions. It has no names for variables and
+# states. pgmpy orders the variables by their number of states, as text, and then by name. So publish a key along with
+# it. `rescaled()` avoids exponents, at which pgmpy's own reader stops.
 
 # %%
 writer = UAIWriter(model.rescaled())
@@ -254,9 +256,10 @@ print(
 print(f"in {(~somebody).sum()} cells there is nobody, and {covered[~somebody].sum()} of their intervals hold 0")
 assert covered.mean() > 0.5
 
-# %% [markdown] Close to nine in ten intervals hold, as they promise, also where the share is a fraction of a permille.
-# The exceptions are combinations that nobody has, such as preschool and technical support. The model gives every cell
-# something above zero, so its interval cannot hold zero. And the three questions of step 5?
+# %% [markdown]
+# Close to nine in ten intervals hold, as they promise, also where the share is a fraction of a permille. The exceptions
+# are combinations that nobody has, such as preschool and technical support. The model gives every cell something above
+# zero, so its interval cannot hold zero. And the three questions of step 5?
 
 # %%
 for education in levels:
@@ -266,8 +269,9 @@ for education in levels:
         f"{education:10} {found.lower:.2f} to {found.upper:.2f}, other records {(there['income'] == '>50K').mean():.3f}"
     )
 
-# %% [markdown] Preschool is usually missed, although its interval is wide. A few dozen people say next to nothing
-# against noise of about 25 in each cell. There an interval is only as good as the prior behind it ([known
+# %% [markdown]
+# Preschool is usually missed, although its interval is wide. A few dozen people say next to nothing against noise of
+# about 25 in each cell. There an interval is only as good as the prior behind it ([known
 # limits](../docs/known-limits.md)). Intervals hold on average, not each by itself.
 #
 # What about the things that do *not* leave the room? One of them looks harmless: the seed of the noise. Suppose a
@@ -288,8 +292,9 @@ print(published)
 print(f"{names}: recovered {recovered.ravel()}, exact {exact.to_numpy()}")
 assert np.array_equal(recovered.ravel(), exact)
 
-# %% [markdown] That gives every count, exactly, whatever epsilon says. So such releases, their ledger and their models
-# are marked `NOT PRIVATE` for good.
+# %% [markdown]
+# That gives every count, exactly, whatever epsilon says. So such releases, their ledger and their models are marked
+# `NOT PRIVATE` for good.
 #
 # ## 7. Save: what may be published, and what may not
 #

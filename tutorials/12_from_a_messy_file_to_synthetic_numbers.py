@@ -35,8 +35,8 @@ ROOT = next(folder for folder in (here, *here.parents) if (folder / "data" / "SO
 OUT = ROOT / "build" / "messy"
 OUT.mkdir(parents=True, exist_ok=True)
 
-# %% [markdown] We make the file here, so that we know the truth and may look at it. If you have a file already, skip
-# this cell.
+# %% [markdown]
+# We make the file here, so that we know the truth and may look at it. If you have a file already, skip this cell.
 
 # %%
 rng = np.random.default_rng(2026)
@@ -91,8 +91,9 @@ known = {
 }
 reading = {"missing": ["?"], "strip": True, "casefold": True}
 
-# %% [markdown] The regions and jobs are not public. A list of categories that was read off the file would tell of the
-# one person who has a rare one. The column `person` is not public either: what is not named is never read.
+# %% [markdown]
+# The regions and jobs are not public. A list of categories that was read off the file would tell of the one person who
+# has a rare one. The column `person` is not public either: what is not named is never read.
 #
 # ## 2. Preview the costs
 #
@@ -118,9 +119,10 @@ first = Schema(known, **reading)
 checked = check_schema(PrivateTable(FILE, first, ledger=ledger), Budget(epsilon=0.1))
 print(checked)
 
-# %% [markdown] A part of `sex` does not match. Blanks and capitals are taken care of, but on paper the answers were
-# written out. Some incomes are no numbers from 0 to 250,000: in the codebook -9 is a refusal. As declared, it would
-# have counted as an income of 0. We knew both and had forgotten them.
+# %% [markdown]
+# A part of `sex` does not match. Blanks and capitals are taken care of, but on paper the answers were written out. Some
+# incomes are no numbers from 0 to 250,000: in the codebook -9 is a refusal. As declared, it would have counted as an
+# income of 0. We knew both and had forgotten them.
 
 # %%
 reading |= {"missing": ["?", "-9"], "recode": {"sex": {"Female": "F", "Male": "M"}}}
@@ -220,7 +222,8 @@ def summary(frame: pd.DataFrame) -> pd.Series:
 compared = pd.DataFrame({"truth": summary(truth), "synthetic": summary(synthetic)})
 print(compared.round(2).to_string())
 
-# %% [markdown] This got lost:
+# %% [markdown]
+# This got lost:
 #
 # * Within a bin a number is independent of all other columns. Within a bin of age, income no longer rises with age, so
 #   the whole correlation is a little smaller.
@@ -278,8 +281,9 @@ synthetic = network.model_.sample(48_842, random_state=0)
 synthetic.to_csv(OUT / "adult.csv", index=False, na_rep="?")
 print(synthetic.head(3).T.to_string(header=False))
 
-# %% [markdown] These records are [public](../data/SOURCES.md), so we compare once more. `distance` is Wasserstein's:
-# how far a number of one file is from that of the same rank in the other, on average.
+# %% [markdown]
+# These records are [public](../data/SOURCES.md), so we compare once more. `distance` is Wasserstein's: how far a number
+# of one file is from that of the same rank in the other, on average.
 
 # %%
 people = pd.read_csv(ADULT, skipinitialspace=True)

@@ -108,9 +108,10 @@ ways = {
 fitted = {name: learn(this_year, budget, schema, **how) for name, how in ways.items()}
 print(fitted["prior"].privacy_)
 
-# %% [markdown] This year's release has the guarantee of this year's budget, for everybody whose record is in it. Last
-# year's records have last year's guarantee. Whoever is in both has the sum, which `privacy_.total` says and the model's
-# file keeps. A model without a privacy record is taken for public.
+# %% [markdown]
+# This year's release has the guarantee of this year's budget, for everybody whose record is in it. Last year's records
+# have last year's guarantee. Whoever is in both has the sum, which `privacy_.total` says and the model's file keeps. A
+# model without a privacy record is taken for public.
 
 # %%
 print("this year:", fitted["prior"].privacy_.guarantee)

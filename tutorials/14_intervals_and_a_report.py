@@ -96,15 +96,17 @@ print(answer.round(3).to_string(index=False))
 assert (answer["lower"] <= answer["estimate"]).all()
 assert (answer["estimate"] <= answer["upper"]).all()
 
-# %% [markdown] Which pairs does the model know least about? `error` is an expected total variation. Most of the first
-# ones have no measured table, or a table of many cells.
+# %% [markdown]
+# Which pairs does the model know least about? `error` is an expected total variation. Most of the first ones have no
+# measured table, or a table of many cells.
 
 # %%
 unsure = model.posterior.uncertain_pairs()
 print(unsure.head(8).round(4).to_string(index=False))
 
-# %% [markdown] Some analyses have no function in this package. Run them on several synthetic data sets, each from a
-# draw of its own, and combine. Here it is the difference in income between women and men.
+# %% [markdown]
+# Some analyses have no function in this package. Run them on several synthetic data sets, each from a draw of its own,
+# and combine. Here it is the difference in income between women and men.
 
 # %%
 rich = schema["income"][-1]
@@ -149,9 +151,9 @@ covered = pd.Series({kind: np.mean(found) for kind, found in hits.items()}, name
 print(covered.round(2).to_string())
 assert covered["pairs"] > 0.75
 
-# %% [markdown] Intervals hold on average over questions, not for each. Where few records are expected they are as good
-# as the prior. If one question needs a promise of its own, measure its table: `workload=` and `required_edges=` say
-# what matters.
+# %% [markdown]
+# Intervals hold on average over questions, not for each. Where few records are expected they are as good as the prior.
+# If one question needs a promise of its own, measure its table: `workload=` and `required_edges=` say what matters.
 #
 # ### How far from the records?
 #
@@ -166,8 +168,9 @@ print(score)
 print("left:", table.ledger.account.left)
 assert score.table.loc["pairs", "upper"] < 0.1
 
-# %% [markdown] "Sampling alone" is the distance of so many records from the very model that they were drawn from. Below
-# it the model follows these records more closely than the population that they stand for.
+# %% [markdown]
+# "Sampling alone" is the distance of so many records from the very model that they were drawn from. Below it the model
+# follows these records more closely than the population that they stand for.
 #
 # ## 7. Save
 #
@@ -185,5 +188,6 @@ model.report(OUT / "budgets.html", compare=less.model_)
 for page in sorted(OUT.glob("*.html")):
     print(f"{page.name}: {page.stat().st_size / 1e3:,.0f} kB")
 
-# %% [markdown] On the command line the same is `pgmpy-dp fit ... --draws 50`, then `pgmpy-dp query --counts`, `pgmpy-dp
-# score`, `pgmpy-dp report --score` and `pgmpy-dp explore`.
+# %% [markdown]
+# On the command line the same is `pgmpy-dp fit ... --draws 50`, then `pgmpy-dp query --counts`, `pgmpy-dp score`,
+# `pgmpy-dp report --score` and `pgmpy-dp explore`.

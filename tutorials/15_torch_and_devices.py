@@ -102,8 +102,9 @@ wrong = error_rate(np.array(list(found.labels_.values())), truth)
 print(found.privacy_)
 print(f"{wrong:.1%} of the labels are wrong")
 
-# %% [markdown] Mixtures cluster hundreds of blocks of records. k-means and the membership program take all blocks at
-# once, with one matrix for each. A GPU is good at that.
+# %% [markdown]
+# Mixtures cluster hundreds of blocks of records. k-means and the membership program take all blocks at once, with one
+# matrix for each. A GPU is good at that.
 
 # %%
 centres = 1e4 + 12.0 * np.eye(3, 4)  # made up
