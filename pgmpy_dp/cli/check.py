@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, command, note
 from pgmpy_dp.cli.arguments import as_written, whose
 from pgmpy_dp.cli.ledger import marked, open_account, show_charged
@@ -24,18 +24,18 @@ __all__ = ["check"]
 )
 def check(
     data: option.Data,
-    schema: columns.SchemaOption = None,
-    variable: columns.VariableOption = None,
-    cuts: columns.CutsOption = None,
-    number: columns.NumberOption = None,
-    date: columns.DateOption = None,
-    other: columns.OtherOption = None,
-    texts: columns.TextsOption = None,
-    missing: columns.MissingOption = None,
-    strip: columns.StripOption = False,
-    casefold: columns.CasefoldOption = False,
-    recode: columns.RecodeOption = None,
-    impossible: columns.ImpossibleOption = None,
+    schema: column_options.SchemaOption = None,
+    variable: column_options.VariableOption = None,
+    cuts: column_options.CutsOption = None,
+    number: column_options.NumberOption = None,
+    date: column_options.DateOption = None,
+    other: column_options.OtherOption = None,
+    texts: column_options.TextsOption = None,
+    missing: column_options.MissingOption = None,
+    strip: column_options.StripOption = False,
+    casefold: column_options.CasefoldOption = False,
+    recode: column_options.RecodeOption = None,
+    impossible: column_options.ImpossibleOption = None,
     epsilon: option.Epsilon = None,
     delta: option.Delta = 0.0,
     rho: option.Rho = None,
@@ -70,11 +70,13 @@ def check(
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
     declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
     reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
-    public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
+    public_schema = column_options.described(
+        schema, **declared, other=other, texts=texts, impossible=impossible, **reading
+    )
     records = as_written(data, delimiter, encoding, decimal, thousands)
     who = whose(unit, rows_per_unit)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
-    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
+    table = PrivateTable(records, public_schema, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
         found = check_schema(table, budget)
         rows = found.table.itertuples()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note
 from pgmpy_dp.cli.arguments import as_written
 from pgmpy_dp.cli.files import require_writable
@@ -30,15 +30,15 @@ def discover(
         list[str] | None,
         typer.Option("--categories", metavar="<str>", help='Columns whose categories are to be found: "job,city".'),
     ] = None,
-    number: columns.NumberOption = None,
-    date: columns.DateOption = None,
-    variable: columns.VariableOption = None,
-    cuts: columns.CutsOption = None,
-    missing: columns.MissingOption = None,
-    strip: columns.StripOption = False,
-    casefold: columns.CasefoldOption = False,
-    recode: columns.RecodeOption = None,
-    impossible: columns.ImpossibleOption = None,
+    number: column_options.NumberOption = None,
+    date: column_options.DateOption = None,
+    variable: column_options.VariableOption = None,
+    cuts: column_options.CutsOption = None,
+    missing: column_options.MissingOption = None,
+    strip: column_options.StripOption = False,
+    casefold: column_options.CasefoldOption = False,
+    recode: column_options.RecodeOption = None,
+    impossible: column_options.ImpossibleOption = None,
     other: Annotated[
         str,
         typer.Option("--other", help="State of all cells without a category. If empty, their records do not count."),
@@ -101,12 +101,12 @@ def discover(
         if names.count(name) > 1:
             ask_for("--categories", name, f"{name} was described before; describe each variable once")
     known: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
-    declared = columns.declarations(dict.fromkeys(names, CATEGORIES), **known)
+    declared = column_options.declarations(dict.fromkeys(names, CATEGORIES), **known)
     if not declared:
         ask_for("--categories", None, 'say which columns: --categories job,city, --number "age=0:120:1"')
     records = as_written(data, delimiter, encoding, decimal, thousands)
     declared = {str(name): declared[str(name)] for name in in_their_order(records, declared)}
-    reading = columns.reading_options(declared, missing, strip, casefold, recode)
+    reading = column_options.reading_options(declared, missing, strip, casefold, recode)
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
     account = account if isinstance(account, Ledger) else Ledger(account, adjacency=str(adjacency))
     limits: dict[str, Any] = {

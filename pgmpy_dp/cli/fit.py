@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_graph, given_workload, whose
 from pgmpy_dp.cli.files import load_release, require_writable
@@ -68,18 +68,18 @@ DrawsOption = Annotated[
 def fit(
     data: option.Data,
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
-    schema: columns.SchemaOption = None,
-    variable: columns.VariableOption = None,
-    cuts: columns.CutsOption = None,
-    number: columns.NumberOption = None,
-    date: columns.DateOption = None,
-    other: columns.OtherOption = None,
-    texts: columns.TextsOption = None,
-    missing: columns.MissingOption = None,
-    strip: columns.StripOption = False,
-    casefold: columns.CasefoldOption = False,
-    recode: columns.RecodeOption = None,
-    impossible: columns.ImpossibleOption = None,
+    schema: column_options.SchemaOption = None,
+    variable: column_options.VariableOption = None,
+    cuts: column_options.CutsOption = None,
+    number: column_options.NumberOption = None,
+    date: column_options.DateOption = None,
+    other: column_options.OtherOption = None,
+    texts: column_options.TextsOption = None,
+    missing: column_options.MissingOption = None,
+    strip: column_options.StripOption = False,
+    casefold: column_options.CasefoldOption = False,
+    recode: column_options.RecodeOption = None,
+    impossible: column_options.ImpossibleOption = None,
     epsilon: option.Epsilon = None,
     delta: option.Delta = 0.0,
     rho: option.Rho = None,
@@ -136,13 +136,15 @@ def fit(
     require_writable(overwrite, (data, schema, edges_file, ledger, prior), out=out, release=release)
     declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
     reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
-    public = columns.described(schema, **declared, other=other, texts=texts, impossible=impossible, **reading)
-    graph = given_graph(public, edges, edges_file)
+    public_schema = column_options.described(
+        schema, **declared, other=other, texts=texts, impossible=impossible, **reading
+    )
+    graph = given_graph(public_schema, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
     if graph is None and structure == option.Structure.INDEPENDENT:
-        graph = _without_edges(public)
-    search = {"max_order": max_order, "workload": given_workload(public.variables, workload)}
+        graph = _without_edges(public_schema)
+    search = {"max_order": max_order, "workload": given_workload(public_schema.variables, workload)}
     search = {name: value for name, value in search.items() if value is not None}
     if search and (graph is not None or structure not in (None, option.Structure.LEARN)):
         name = next(iter(search))
@@ -157,9 +159,11 @@ def fit(
     _require_posterior(learner, draws)
     records = as_written(data, delimiter, encoding, decimal, thousands)
     who = whose(unit, rows_per_unit)
-    public = public.subset(in_their_order(records, public))  # samples have the columns as the file has them
+    public_schema = public_schema.subset(
+        in_their_order(records, public_schema)
+    )  # samples have the columns as the file has them
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
-    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
+    table = PrivateTable(records, public_schema, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit", learner), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)

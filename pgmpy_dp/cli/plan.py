@@ -87,15 +87,15 @@ def plan(
     from pgmpy_dp.private.budget import Budget, unit_budget
 
     budget = unit_budget(Budget(epsilon=epsilon, delta=delta, rho=rho), whose(None, rows_per_unit)["rows_per_unit"])
-    public = load_schema(schema)
-    graph = given_graph(public, edges, edges_file)
+    public_schema = load_schema(schema)
+    graph = given_graph(public_schema, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
-    merged = [str(name) for name in undivided(public)]
+    merged = [str(name) for name in undivided(public_schema)]
     if structure == option.Structure.CHOW_LIU:
-        public.require_discrete(argument="--schema")
-    public = public.fine()
-    sizes = [public.cardinality(name) for name in public.variables]
+        public_schema.require_discrete(argument="--schema")
+    public_schema = public_schema.fine()
+    sizes = [public_schema.cardinality(name) for name in public_schema.variables]
     document: dict[str, Any] = {
         "variables": len(sizes),
         "budget": budget.guarantee.to_dict(),
@@ -108,8 +108,8 @@ def plan(
 
         with progress(quiet):
             found = preview(
-                public,
-                [(name,) for name in public.variables] if graph is None else graph,
+                public_schema,
+                [(name,) for name in public_schema.variables] if graph is None else graph,
                 budget,
                 n,
                 adjacency=str(adjacency),
@@ -121,12 +121,12 @@ def plan(
         document["verdict"] = found.verdict
         lines += str(found).splitlines()
     elif structure == option.Structure.CHOW_LIU:
-        tables = _of_tree(public, budget, adjacency, n)
+        tables = _of_tree(public_schema, budget, adjacency, n)
         lines.append(
             f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
         )
     else:
-        tables, size = _of_network(public, budget, adjacency, n)
+        tables, size = _of_network(public_schema, budget, adjacency, n)
         document |= {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
         lines.append(
             f"Graph and parameters: tables of {len(sizes)} variables, then up to {size.rounds} tables of "

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, show
 from pgmpy_dp.cli.files import require_writable
 
@@ -27,20 +27,20 @@ __all__ = ["schema"]
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
 )
 def schema(
-    variable: columns.VariableOption = None,
-    cuts: columns.CutsOption = None,
-    number: columns.NumberOption = None,
-    date: columns.DateOption = None,
+    variable: column_options.VariableOption = None,
+    cuts: column_options.CutsOption = None,
+    number: column_options.NumberOption = None,
+    date: column_options.DateOption = None,
     codebook: Annotated[
         Path | None, typer.Option("--codebook", help="CSV with the columns variable,state: one line for each state.")
     ] = None,
-    other: columns.OtherOption = None,
-    texts: columns.TextsOption = None,
-    missing: columns.MissingOption = None,
-    strip: columns.StripOption = False,
-    casefold: columns.CasefoldOption = False,
-    recode: columns.RecodeOption = None,
-    impossible: columns.ImpossibleOption = None,
+    other: column_options.OtherOption = None,
+    texts: column_options.TextsOption = None,
+    missing: column_options.MissingOption = None,
+    strip: column_options.StripOption = False,
+    casefold: column_options.CasefoldOption = False,
+    recode: column_options.RecodeOption = None,
+    impossible: column_options.ImpossibleOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
@@ -67,7 +67,9 @@ def schema(
     declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
     reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
     states = None if codebook is None else _read_codebook(codebook)
-    found = columns.described(None, states, **declared, other=other, texts=texts, impossible=impossible, **reading)
+    found = column_options.described(
+        None, states, **declared, other=other, texts=texts, impossible=impossible, **reading
+    )
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

@@ -96,11 +96,11 @@ def score(
         return
     if n is not None:
         ask_for("--n", str(n), "it is for a preview, without DATA; pass --n-records where their number is public")
-    public = load_schema(schema) if schema is not None else schema_of_model(network)
+    public_schema = load_schema(schema) if schema is not None else schema_of_model(network)
     records = as_written(data, delimiter, encoding, decimal, thousands)
-    public = public.subset(in_their_order(records, public))
+    public_schema = public_schema.subset(in_their_order(records, public_schema))
     account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency, fit=False)
-    table = PrivateTable(records, public, adjacency=adjacency, ledger=account, n_records=n_records, **who)
+    table = PrivateTable(records, public_schema, adjacency=adjacency, ledger=account, n_records=n_records, **who)
     with marked(table.ledger):
         with kept(release or model.with_suffix(".score.npz"), "pgmpy-dp report --score"):
             found = score_model(network, table, budget, level=level, **asked)
