@@ -762,7 +762,7 @@ def test_a_survey_from_excel(folder):
     assert "--delimiter ';' on the command line (decimal=',' or --decimal , too" in told
     for options, said in (
         ("--delimiter ab", "delimiter='ab' is not a single sign"),
-        ("--encoding utf-16", "encoding='utf-16' is not read"),
+        ("--encoding utf-16", "encoding='utf-16' cannot be read by lines"),
         ("--decimal x", "decimal='x'"),
         ("--decimal , --thousands ,", "thousands=',' is decimal too"),
     ):

@@ -57,7 +57,7 @@ class _InOrder(TyperGroup):
 app = typer.Typer(
     name="pgmpy-dp",
     cls=_InOrder,
-    help="Graphical models learned from private records: write a schema, plan, fit, then query and sample the model.",
+    help="Learn a graphical model from private records: write a schema, plan, fit, then query and sample the model.",
     epilog=f"""\b
 A first session, with your own records.csv:
   pgmpy-dp schema --variable "sex=F,M" --cuts "age=25,45,65" --out schema.json
@@ -71,14 +71,14 @@ A first session, with your own records.csv:
 \b
 Exit codes:
   0  done
-  1  a check failed: an audit refuted its claim, or the states of a column match next to nothing, or none were found
+  1  a check failed: an audit refuted a claim, or a column's states match next to nothing, or none were found
   2  an argument cannot be used, or the file is damaged; nothing was spent and nothing was written
   3  the budget does not allow it; nothing was spent
-  4  something failed that nobody foresaw, or anything after the budget was spent; noisy tables that it bought are kept
+  4  something unforeseen failed, or anything failed after the budget was spent; noisy tables that were bought are kept
      ({_TRACEBACK}=1 shows more, which may quote records)
-  130, 143  interrupted by Ctrl-C, or told to end, before anything was spent
+  130, 143  Ctrl-C, or told to end (SIGTERM), before anything was spent
 
-Nothing that is printed depends on a record, but through releases with noise.""",
+Nothing that is printed depends on a record, except through releases with noise.""",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

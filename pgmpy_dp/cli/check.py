@@ -54,13 +54,13 @@ def check(
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
-    """About how many records match the states of each column, with noise, before a fit takes the rest of the budget.
+    """Say about how many records match the states of each column, with noise, before the budget goes to a fit.
 
-    Records whose cells are not written as the schema has them are left out of a fit in silence. This counts, for each
-    column, the records whose cell has one of its states, and those that match in all columns. It costs its --epsilon,
-    which adds up with what fits spend: for d columns each count has noise of about (d + 2)/epsilon records.
+    A fit leaves out in silence all records whose cells are not written as in the schema. This command counts, for each
+    column, the records whose cell has one of its states. It also counts those that match in all columns. For d columns
+    each count has noise of about (d + 2)/epsilon records. It spends its --epsilon, which adds up with what fits spend.
 
-    The exit code is 1 where the states of a column match next to nothing, or hardly any record matches in all columns.
+    The exit code is 1 if the states of a column match next to nothing, or if hardly any record matches in all columns.
     """
     from pgmpy_dp.estimators.schema_check import check_schema
     from pgmpy_dp.private.budget import Budget

@@ -41,46 +41,58 @@ SchemaOption = Annotated[
     typer.Option("--schema", help="JSON file of the public schema, in place of the options after this one."),
 ]
 VariableOption = Annotated[
-    list[str] | None, typer.Option("--variable", help='A column and all of its possible values: "sex=F,M".')
+    list[str] | None,
+    typer.Option("--variable", metavar="<str>", help='A column and all of its possible values: "sex=F,M".'),
 ]
 CutsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--cuts", help='A column of numbers without bounds, and where to cut it: "age=25,45,65" has 4 states.'
+        "--cuts",
+        metavar="<str>",
+        help='A column of numbers without bounds, and where to cut it: "age=25,45,65" has 4 states.',
     ),
 ]
 NumberOption = Annotated[
     list[str] | None,
     typer.Option(
         "--number",
-        help='A column of numbers within bounds: "age=0:120"; of whole ones "age=0:120:1"; with its cells "age=0:120 '
-        'cuts 18,65" or "age=0:120 bins 12"; and "missing drop", "outside drop" or "outside state".',
+        metavar="<str>",
+        help='A column of numbers within bounds: "age=0:120", or "age=0:120:1" for whole ones. Add where to cut it, '
+        '"cuts 18,65" or "bins 12". Add "missing drop", "outside drop" or "outside state" if you like.',
     ),
 ]
 DateOption = Annotated[
     list[str] | None,
     typer.Option(
         "--date",
-        help='A column of days, as --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y".',
+        metavar="<str>",
+        help='A column of days, like --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y".',
     ),
 ]
 OtherOption = Annotated[
-    list[str] | None, typer.Option("--other", help='State that takes all other values: "job=unknown".')
+    list[str] | None, typer.Option("--other", metavar="<str>", help='State that takes all other values: "job=unknown".')
 ]
 TextsOption = Annotated[
-    list[str] | None, typer.Option("--texts", help="A column that holds intervals as texts, having been cut already.")
+    list[str] | None,
+    typer.Option("--texts", metavar="<str>", help="A column that was cut before and holds intervals as texts."),
 ]
 MissingOption = Annotated[
     list[str] | None,
-    typer.Option("--missing", help='Cells that are read as missing, everywhere or in a column: "?,NA", "age=-9,999".'),
+    typer.Option(
+        "--missing",
+        metavar="<str>",
+        help='Cells that are read as missing, in all columns or in one: "?,NA", "age=-9,999".',
+    ),
 ]
 StripOption = Annotated[bool, typer.Option("--strip", help="Blanks around values make no difference.")]
 CasefoldOption = Annotated[bool, typer.Option("--casefold", help="Upper and lower case make no difference.")]
 RecodeOption = Annotated[
-    list[str] | None, typer.Option("--recode", help='Cells of a column that mean another one: "sex:Male=M,female=F".')
+    list[str] | None,
+    typer.Option("--recode", metavar="<str>", help='Cells of a column that mean another value: "sex:Male=M,female=F".'),
 ]
 ImpossibleOption = Annotated[
-    list[str] | None, typer.Option("--impossible", help='What cannot be: "age < 15 -> marital = never".')
+    list[str] | None,
+    typer.Option("--impossible", metavar="<str>", help='What cannot be: "age < 15 -> marital = never".'),
 ]
 
 _RANGE = re.compile(r"\s*[0-9.]+\s*(?:-|–|to)\s*[0-9.]+\s*")

@@ -27,7 +27,8 @@ def discover(
     data: option.Data,
     out: Annotated[Path, typer.Option("--out", help="JSON file to write: the schema, with what it cost.")],
     categories: Annotated[
-        list[str] | None, typer.Option("--categories", help='Columns whose categories are to be found: "job,city".')
+        list[str] | None,
+        typer.Option("--categories", metavar="<str>", help='Columns whose categories are to be found: "job,city".'),
     ] = None,
     number: column_options.NumberOption = None,
     date: column_options.DateOption = None,
@@ -39,14 +40,15 @@ def discover(
     recode: column_options.RecodeOption = None,
     impossible: column_options.ImpossibleOption = None,
     other: Annotated[
-        str, typer.Option("--other", help="State of all cells without a category; empty: their records do not count.")
+        str,
+        typer.Option("--other", help="State of all cells without a category. If empty, their records do not count."),
     ] = "other",
     bins: Annotated[
         int | None,
-        typer.Option("--bins", help="Find cuts of numbers: about so many cells each. Default: fits divide them."),
+        typer.Option("--bins", help="Cut numbers into about so many cells each. Default: fits divide them."),
     ] = None,
     max_categories: Annotated[
-        int, typer.Option("--max-categories", help="Of a column: the most frequent ones are kept.")
+        int, typer.Option("--max-categories", help="The most frequent categories of a column are kept, up to so many.")
     ] = 100,
     epsilon: option.Epsilon = None,
     delta: option.Delta = 0.0,
@@ -68,19 +70,19 @@ def discover(
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
-    """Find the categories that many records have, and with --bins where to cut numbers, and write a schema.
+    """Find the categories that many records have, and with --bins where to cut numbers. Write them as a schema.
 
-    A list of categories read off the records would tell of the one person who has a rare one. Here a category is
-    listed if its count, with noise, reaches a threshold that such a person hardly ever lifts it over; all others become
-    the state --other. Numbers are cut where about equally many records lie between two cuts. It costs its --epsilon and
-    --delta, which add up with what fits spend: keep count in one --ledger.
+    A list of categories read off the records would tell of the one person who has a rare one. Here a category is listed
+    if its noisy count reaches a threshold; one person alone hardly ever lifts it that far. All others become the state
+    --other. Numbers are cut where about equally many records lie between two cuts. This spends its --epsilon and
+    --delta, which add up with what fits spend. Keep count in one --ledger.
 
-    With --bins numbers and dates are cut within their bounds; without, they stay undivided and cost nothing here, for
-    fits merge the cells of a fine grid. Those that come with cuts or bins, each --variable and each --cuts, are known:
-    they go to the schema as they are, and cost nothing; --impossible is about these. Columns are in the file's order.
+    With --bins, numbers and dates are cut within their bounds. Without it they stay undivided and cost nothing here,
+    because fits merge the cells of a fine grid. A number with cuts or bins, each --variable and each --cuts are known.
+    They go into the schema as they are, and cost nothing; --impossible is about these. Columns are in the file's order.
 
-    The exit code is 1 where next to no records were seen, or a column has no category that enough records have. If the
-    schema cannot be written once it is paid for, what was released is kept beside it (schema.release.npz).
+    The exit code is 1 if next to no records were seen, or if no category of a column is frequent enough. If the schema
+    cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
     """
     from pgmpy_dp.estimators.discovery import discover as found_in
     from pgmpy_dp.estimators.privacy_record import handed_over

@@ -32,13 +32,12 @@ class Parameters(StrEnum):
 
 
 EstimatorOption = Annotated[
-    Parameters | None, typer.Option("--estimator", help="For a given graph; default collective-map.")
+    Parameters | None,
+    typer.Option("--estimator", help="How parameters are learned if the graph is given. Default: collective-map."),
 ]
 PriorOption = Annotated[
     Path | None,
-    typer.Option(
-        "--prior", help="Model, or noisy tables, to learn deviations from: public, or an earlier fit's (.npz)."
-    ),
+    typer.Option("--prior", help="Model or noisy tables (.npz) to learn deviations from, public or of an earlier fit."),
 ]
 ReleaseOption = Annotated[
     Path | None, typer.Option("--release", help="Keep the noisy tables too (.npz), to learn from them again.")
@@ -48,7 +47,7 @@ DrawsOption = Annotated[
     int,
     typer.Option(
         "--draws",
-        help="Posterior draws that the model keeps, for example 30: for the intervals of query, and sample --copies.",
+        help="Posterior draws that the model keeps, for intervals and sample --copies; for example 30.",
         min=0,
         max=100_000,
     ),
@@ -89,11 +88,12 @@ def fit(
         typer.Option("--structure", help="How to find the graph if none is given; default learn."),
     ] = None,
     max_order: Annotated[
-        int | None, typer.Option("--max-order", help="Variables of the largest tables that learn measures; default 3.")
+        int | None,
+        typer.Option("--max-order", help="Number of variables of the largest tables that are measured. Default: 3."),
     ] = None,
     workload: Annotated[
         str | None,
-        typer.Option("--workload", help='What the model of learn will be asked, e.g. "age,job=2; age,sex".'),
+        typer.Option("--workload", help='What the model will be asked, with weights: "age,job=2; age,sex".'),
     ] = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
@@ -120,13 +120,13 @@ def fit(
     """Learn a private model from a file of records, within a privacy budget.
 
     The first line of a text file names the columns; columns that the schema does not name are not read. Records with
-    values outside the schema are left out or counted in an other-state, and nobody is told which or how many: pgmpy-dp
-    check tells with noise, before; compare the estimated number of records that is printed with what you expect.
+    values outside the schema are left out or counted in an other-state. Nobody is told which or how many. Run pgmpy-dp
+    check before, which says it with noise. Compare the estimated number of records with what you expect.
 
-    Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. One
-    that fails once it has them keeps them in that file, or beside the model (model.release.npz), for refit. One that is
-    killed, or fails between the charge and the tables, keeps nothing, and the budget is spent. Ctrl-C and SIGTERM keep
-    what was released until then.
+    Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. A
+    fit that fails once it has them keeps them for refit, in that file or beside the model (model.release.npz). A fit
+    that is killed, or fails between the charge and the tables, keeps nothing, and the budget is spent. Ctrl-C and
+    SIGTERM keep what was released until then.
     """
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.columns import in_their_order
@@ -197,8 +197,8 @@ def refit(
 ) -> None:
     """Learn a model again from noisy tables, without the records and at no further cost.
 
-    Without --estimator a network that fit learned is learned as fit does. Else the graph is that of the tables: an edge
-    for each pair of variables that is in one that was chosen.
+    Without --estimator, a network that fit found is learned as fit does it. Otherwise the graph has an edge for each
+    pair of variables that share a chosen table.
     """
     import networkx as nx
 

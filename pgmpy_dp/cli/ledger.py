@@ -143,7 +143,7 @@ def new(
     rho: option.Rho = None,
     adjacency: Annotated[
         option.TableAdjacency | None,
-        typer.Option("--adjacency", help="What all fits protect; default: the first."),
+        typer.Option("--adjacency", help="What all fits protect. Default: what the first one does."),
     ] = None,
     as_json: option.Json = False,
 ) -> None:
@@ -163,7 +163,7 @@ def new(
 
 @command(ledgers, "show", "show charges and what is left", "ledger show ledger.json", "ledger show ledger.json --json")
 def show_ledger(file: LedgerFile, as_json: option.Json = False) -> None:
-    """Every charge, what the costs add up to, what is left, and the guarantee: the budget's, however it is spent."""
+    """Show every charge, the sum of costs, what is left, and the guarantee, which is always the budget's."""
     ledger = _load(file)
     document = {
         "budget": ledger.budget.guarantee.to_dict(),

@@ -55,7 +55,7 @@ def plan(
     delta: option.Delta = 0.0,
     rho: option.Rho = None,
     structure: Annotated[
-        option.Structure | None, typer.Option("--structure", help="The --structure that fit will get; default learn.")
+        option.Structure | None, typer.Option("--structure", help="The --structure of the fit; default learn.")
     ] = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
@@ -69,17 +69,19 @@ def plan(
     ] = None,
     alpha: Annotated[float | None, typer.Option("--alpha", help="For theory: largest error of a weight.")] = None,
     simulations: Annotated[
-        int, typer.Option("--simulations", help="Fits to made-up records, for a given graph; 0 for noise alone.", min=0)
+        int,
+        typer.Option("--simulations", help="Fits to made-up records, if the graph is given; 0 for noise alone.", min=0),
     ] = 5,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
-    """Sizes, noise and expected errors of a fit before there is one. It is given no records and spends nothing.
+    """Show sizes, noise and expected errors of a fit before there is one. It reads no records and spends nothing.
 
     The error of a table is the total variation that noise alone adds to it: .01 means that a hundredth of the records
-    would have to change cells. Where the graph is given, "learned" is that of the model's table, by simulation.
+    would have to change cells. If the graph is given, "learned" is the error of the model's table, by simulation.
 
-    With --width and --min-weight or --alpha, theory's bounds on the number of records are added: orders of magnitude.
+    With --width and --min-weight or --alpha it adds theory's bounds on the number of records. They are orders of
+    magnitude.
     """
     from pgmpy_dp.plans.collective.fine_grids import undivided
     from pgmpy_dp.private.budget import Budget, unit_budget

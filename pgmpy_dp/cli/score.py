@@ -29,20 +29,24 @@ def score(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")],
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="[DATA]", help="The private records; without them, with --n, what scores would tell."),
+        typer.Argument(
+            metavar="[DATA]", help="The private records. With --n in their place, how precise scores would be."
+        ),
     ] = None,
     n: Annotated[
-        int | None, typer.Option("--n", help="Without DATA: an assumed number of records.", min=1, max=10**15)
+        int | None, typer.Option("--n", help="Without DATA, an assumed number of records.", min=1, max=10**15)
     ] = None,
     schema: Annotated[
-        Path | None, typer.Option("--schema", help="How the records are read; default: as the model's were.")
+        Path | None, typer.Option("--schema", help="How the records are read. Default: as the model's were.")
     ] = None,
     workload: Annotated[
         str | None,
         typer.Option("--workload", help='What is compared, e.g. "age,job=2; age,sex"; default: pairs and triples.'),
     ] = None,
     each: Annotated[bool, typer.Option("--each", help="Score every set of variables by itself too.")] = False,
-    worst: Annotated[bool, typer.Option(help="Find a set that is about the furthest off, and score it.")] = True,
+    worst: Annotated[
+        bool, typer.Option(help="Find the set of variables that is about the furthest off, and score it.")
+    ] = True,
     level: Annotated[float, typer.Option("--level", help="Of intervals.")] = 0.9,
     epsilon: option.Epsilon = None,
     delta: option.Delta = 0.0,
@@ -66,13 +70,13 @@ def score(
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
-    """How far a model is from the records, in total variation, with noise and intervals.
+    """Say how far a model is from the records, in total variation, with noise and intervals.
 
-    A quality report that compares a model with its records without noise gives away what the model's guarantee
-    protects. This spends its --epsilon, which adds up with what the fit spent: pass the ledger of these records.
+    To compare a model with its records without noise gives away what the model's guarantee protects. So this spends its
+    --epsilon, which adds up with what the fit spent. Pass the ledger of these records.
 
-    The distance is to these records, which are one sample; "sampling alone" is what a sample of that size is away from
-    the model that it is drawn from, so that less than it is nothing to aim at.
+    The distance is to these records, which are one sample. "Sampling alone" is the distance of such a sample from the
+    very model that it was drawn from. To be nearer than that is nothing to aim at.
     """
     from pgmpy_dp.estimators.model_score import score_model
     from pgmpy_dp.estimators.scored_model import schema_of_model

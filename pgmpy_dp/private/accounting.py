@@ -41,7 +41,7 @@ def pure_to_zcdp(epsilon: float) -> float:
 
 
 def _accountant(rho: float) -> Any:
-    """Of dp-accounting, for rho-zCDP."""
+    """An accountant of dp-accounting that has seen rho-zCDP."""
     # Imported here: it takes about a second, and a pure budget never needs it.
     from dp_accounting import ZCDpEvent
     from dp_accounting.rdp import RdpAccountant

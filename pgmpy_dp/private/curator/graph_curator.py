@@ -296,7 +296,7 @@ class GraphCurator(SolutionCurator):
         )
 
     def community_choice(self, degree: float, share: Fraction | float) -> np.ndarray:
-        """Labels of two communities, drawn with probability growing with the edges inside of them.
+        """Labels of two communities; labellings with more edges inside the communities are more likely.
 
         Parameters
         ----------
