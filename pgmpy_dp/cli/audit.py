@@ -28,6 +28,7 @@ _TABLES = ("CollectiveMAP", "NaiveMLE", "CollectiveEM")
     "audit --estimator CollectiveMAP --rho 0.5 --adjacency replace_one --trials 5000",
 )
 def audit(
+    *,
     estimator: Annotated[
         str | None, typer.Option("--estimator", help="Only cases of this estimator or mechanism; default all.")
     ] = None,
@@ -35,9 +36,7 @@ def audit(
         bool, typer.Option("--full", help="Many more releases: up to an hour instead of minutes for all cases.")
     ] = False,
     list_cases: Annotated[bool, typer.Option("--list", help="Show the cases and their claims, attack none.")] = False,
-    epsilon: option.Epsilon = None,
-    delta: option.Delta = 0.0,
-    rho: option.Rho = None,
+    spent: option.BudgetOptions,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     trials: Annotated[
         int, typer.Option("--trials", help="With a budget: releases on each of two made-up tables.", min=2)
@@ -54,10 +53,9 @@ def audit(
     An audit can refute a guarantee (exit code 1), never prove it: it finds noise that was forgotten or halved.
     """
     from pgmpy_dp.auditing import audit_catalogue, catalogue
-    from pgmpy_dp.private.budget import Budget
 
-    if epsilon is not None or rho is not None:
-        budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    if spent.is_passed:
+        budget = spent.budget()
         with progress(quiet):
             reports: list[AuditReport | OneRunReport] = [
                 _at_budget(estimator or "CollectiveMAP", budget, adjacency, trials, confidence)

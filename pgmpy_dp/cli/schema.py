@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -27,19 +27,14 @@ __all__ = ["schema"]
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
 )
 def schema(
-    variable: columns.VariableOption = None,
-    cuts: columns.CutsOption = None,
-    number: columns.NumberOption = None,
-    date: columns.DateOption = None,
+    *,
+    declared: columns.DeclarationOptions,
     codebook: Annotated[
         Path | None, typer.Option("--codebook", help="CSV with the columns variable,state: one line for each state.")
     ] = None,
     other: columns.OtherOption = None,
     texts: columns.TextsOption = None,
-    missing: columns.MissingOption = None,
-    strip: columns.StripOption = False,
-    casefold: columns.CasefoldOption = False,
-    recode: columns.RecodeOption = None,
+    reading: columns.ReadingOptions,
     impossible: columns.ImpossibleOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
     overwrite: option.Overwrite = False,
@@ -64,10 +59,9 @@ def schema(
     >= and in {a, b}, joined by &. Learned models obey it: synthetic records never break it.
     """
     require_writable(overwrite, (codebook,), out=out)
-    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
-    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
     states = None if codebook is None else _read_codebook(codebook)
-    found = columns.described(None, states, **declared, other=other, texts=texts, impossible=impossible, **reading)
+    given = columns.ColumnOptions(None, declared, other, texts, reading, impossible)
+    found = columns.described(given, states)
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

@@ -306,13 +306,55 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
+    required, sets, candidates = _tables_to_choose(schema, settings)
+    cost, n_variables = cost_of(budget), len(schema.variables)
+    n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
+    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
+    rest = 1 - one_way
+    probes = Fraction(settings.probe_share) * rest
+    if set(candidates) <= set(required):  # a public graph: nothing to look for
+        each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
+    else:
+        rest -= probes
+        # Required tables get what a round has, but leave half of the budget to look for others.
+        usual = settings.n_rounds or _usual_rounds(cost, n_variables)
+        each = min(rest / usual, rest / (2 * len(required))) if required else Fraction(0)
+        first = (rest - len(required) * each) / n_rounds
+    fine = schema.fine()
+    made = NetworkShares(
+        adjacency=adjacency,
+        cost=cost,
+        sizes=tuple(fine.cardinality(name) for name in schema.variables),
+        sets=sets,
+        required=required,
+        candidates=candidates,
+        one_way=one_way,
+        each_required=each,
+        probes=probes,
+        first_round=first,
+        one_way_given=settings.one_way_share is not None,
+        n_rounds=settings.n_rounds,
+        selection=Fraction(settings.selection_share or _MOST_SELECTION),
+        fixed=settings.selection_share is not None,
+    )
+    # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
+    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
+    _ = made.noise(probes, N_PROBES) if probes else None
+    if first:
+        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
+    return made
+
+
+def _tables_to_choose(
+    schema: Schema, settings: NetworkSettings
+) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
+    """Tables that are required, sets that may be chosen, and the pairs among these."""
     required = _positions(schema, "required_edges", settings.required)
     forbidden = _positions(schema, "forbidden_edges", settings.forbidden)
     wanted = _positions(schema, "workload", [names for names, _ in settings.workload])
-    fine, most = schema.fine(), largest_sizes(schema)
-    sizes, zeros = [most[name] for name in schema.variables], fine.zeros
-    single = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
-    cliques = with_zeros(single, zeros)
+    most, zeros = largest_sizes(schema), schema.fine().zeros
+    sizes = tuple(most[name] for name in schema.variables)
+    cliques = with_zeros(Cliques(schema.variables, sizes, tuple((name,) for name in schema.variables)), zeros)
     cells = largest_clique(cliques, required)
     if cells > settings.max_clique_cells and (required or zeros):
         asking = (("required_edges", required), ("the schema's rules (impossible)", zeros))
@@ -322,7 +364,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
             "raise max_clique_cells"
         )
     sets = Candidates(
-        tuple(sizes),
+        sizes,
         settings.max_order,
         settings.max_clique_cells,
         tuple(map(frozenset, forbidden)),
@@ -337,41 +379,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
             f"the tables of all {len(candidates)} pairs have {total} cells together, more than {_MOST_CELLS}; use "
             "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
         )
-    cost = cost_of(budget)
-    n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, len(sizes))
-    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
-    rest = 1 - one_way
-    probes = Fraction(settings.probe_share) * rest
-    if set(candidates) <= set(required):  # a public graph: nothing to look for
-        each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
-    else:
-        rest -= probes
-        # Required tables get what a round has, but leave half of the budget to look for others.
-        usual = settings.n_rounds or _usual_rounds(cost, len(sizes))
-        each = min(rest / usual, rest / (2 * len(required))) if required else Fraction(0)
-        first = (rest - len(required) * each) / n_rounds
-    made = NetworkShares(
-        adjacency,
-        cost,
-        tuple(fine.cardinality(name) for name in schema.variables),
-        sets,
-        tuple(required),
-        candidates,
-        one_way,
-        each,
-        probes,
-        first,
-        settings.one_way_share is not None,
-        settings.n_rounds,
-        Fraction(settings.selection_share or _MOST_SELECTION),
-        settings.selection_share is not None,
-    )
-    # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
-    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
-    _ = made.noise(probes, N_PROBES) if probes else None
-    if first:
-        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
-    return made
+    return tuple(required), sets, candidates
 
 
 def _usual_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:
