@@ -280,7 +280,7 @@ class TestPlansThatPeek:
             release = true(data, settings, budget)
             return dataclasses.replace(release, public={**release.public, "kept": len(vector_rows(data)[0])})
 
-        monkeypatch.setattr("pgmpy_dp.estimators.gaussian.private_graphical_lasso.covariance.run", run)
+        monkeypatch.setattr("pgmpy_dp.estimators.gaussian.private_graphical_lasso.noisy_moments.run", run)
         assert "result differs" in found(lasso)
 
 

@@ -49,7 +49,7 @@ def outside() -> dict[int, types.FunctionType]:
     """Every public function of `models` and `solvers`, by its identity."""
     found = {}
     for package in (pgmpy_dp.models, pgmpy_dp.solvers):
-        for info in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             module = importlib.import_module(info.name)
             for name in getattr(module, "__all__", ()):
                 function = getattr(module, name)
