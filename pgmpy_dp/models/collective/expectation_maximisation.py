@@ -189,14 +189,13 @@ def collective_em(
             elif reach >= _PATIENCE[0] * reaches[best] + _PATIENCE[1]:
                 break
         met = stop is not None and len(risks) - 1 > best
+        ending = f"stopped: iteration {best} has the smallest estimated risk" if met else f"all {len(steps)} iterations"
         return finished_fit(
             engine,
             chosen,
             memory_limit,
             converged=met,
-            status=f"stopped: iteration {best} has the smallest estimated risk"
-            if met
-            else f"all {len(steps)} iterations",
+            status=ending,
             n_iter=len(risks) - 1,
             objective=risks[best],
             details={"risks": np.array(risks), "iteration": best, "steps": steps[: len(risks) - 1]}

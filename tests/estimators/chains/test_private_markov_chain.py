@@ -296,7 +296,9 @@ BAD = [
 
 @pytest.mark.parametrize(("changes", "message"), BAD, ids=[f"{k}: {BAD[k][1]}" for k in range(len(BAD))])
 def test_bad_arguments_are_named_before_anything_is_spent(changes, message, monkeypatch):
-    monkeypatch.setattr(module.chain_counts.PrivateSequences, "ledger", property(lambda _: pytest.fail("touched the ledger")))
+    monkeypatch.setattr(
+        module.chain_counts.PrivateSequences, "ledger", property(lambda _: pytest.fail("touched the ledger"))
+    )
     with pytest.raises((TypeError, ValueError), match=message) as caught:
         PrivateMarkovChain(**{"epsilon": 1.0, "state_names": STATES, **changes}).fit(DATA)
     assert NEEDLE not in str(caught.value)
