@@ -36,7 +36,8 @@ from benchmarks.machine import describe_machine
 from benchmarks.mutants import MUTANTS
 from benchmarks.report import markdown_table
 from pgmpy_dp.auditing import AuditCase, catalogue
-from pgmpy_dp.auditing.cases import COSTS, family_wise
+from pgmpy_dp.auditing.all_cases import family_wise
+from pgmpy_dp.auditing.cases_base import COSTS
 
 __all__ = ["MARKS", "main", "measure", "summary", "with_table"]
 

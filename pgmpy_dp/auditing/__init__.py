@@ -6,8 +6,9 @@ mistakes that proofs do not see: noise that was forgotten, halved or calibrated 
 of neighbours and without statistics, what an attack cannot: a statistic that moves too far, a way around the curator.
 """
 
+from pgmpy_dp.auditing.all_cases import audit_catalogue, catalogue
 from pgmpy_dp.auditing.attack import AuditReport, Event, audit, audit_scores, release_features
-from pgmpy_dp.auditing.cases import AuditCase, OneRunCase, audit_catalogue, catalogue
+from pgmpy_dp.auditing.cases_base import AuditCase, OneRunCase
 from pgmpy_dp.auditing.neighbours import (
     Neighbours,
     graph_neighbours,

@@ -12,22 +12,17 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.cases import AuditCase, fit_case, said
+from pgmpy_dp.auditing.cases_base import PAIR, AuditCase, declared, fit_case, said
 from pgmpy_dp.auditing.neighbours import Neighbours, sequence_neighbours, table_neighbours
 
 __all__ = ["CASES"]
 
 ADJACENCIES = ("add_remove", "replace_one")
 
-PAIR = {"a": [0, 1], "b": [0, 1]}
 TRIPLE = {**PAIR, "c": [0, 1]}
 PAGES = {"page": ["x", "y"]}
 EDGE = nx.Graph([("a", "b")])
 N = 3
-
-
-def _declared(adjacency: str, n: int = N, name: str = "n_records") -> dict[str, Any]:
-    return {"adjacency": adjacency} | ({name: n} if adjacency == "replace_one" else {})
 
 
 def _frames(rows: tuple[list, list], columns: str, adjacency: str) -> Neighbours:
@@ -56,17 +51,28 @@ def graph_features(estimator: Any) -> np.ndarray:
     return np.array([float(distance[0]), float(len(edges))])
 
 
+def chain_features(estimator: Any) -> np.ndarray:
+    """What a chain of undecided order released, as rows of one length: its tables, whether it tested, and the rest."""
+    release = estimator.release_
+    of_each = {2: np.zeros(4), 0: np.zeros(3), 3: np.zeros(8)}  # what was asked after the first two tables
+    for length, value in list(zip(release.public["lengths"], release.values, strict=True))[2:]:
+        of_each[length] = np.asarray(value, dtype=float).ravel()
+    asked = [float(np.any(value)) for value in of_each.values()]
+    first = [np.asarray(value, dtype=float).ravel() for value in release.values[:2]]
+    return np.concatenate([*first, *of_each.values(), asked])
+
+
 def _table_case(
     name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
 ) -> AuditCase:
-    given = {**_declared(adjacency), "state_names": PAIR, **arguments}
+    given = {**declared(adjacency, N), "state_names": PAIR, **arguments}
     neighbours = partial(table_neighbours, PAIR, adjacency, N)
     return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, EDGE, trials=trials)
 
 
 def _two_tables(name: str, budget: str, adjacency: str) -> AuditCase:
     """A record changes two tables, which share the budget."""
-    given = {**_declared(adjacency), "state_names": TRIPLE}
+    given = {**declared(adjacency, N), "state_names": TRIPLE}
     neighbours = partial(table_neighbours, TRIPLE, adjacency, N)
     return fit_case(name, budget, [adjacency, "two tables"], neighbours, given, nx.path_graph(["a", "b", "c"]))
 
@@ -75,7 +81,7 @@ def _structure_case(name: str, budget: str, adjacency: str, **arguments: Any) ->
     """A pair that nearly all of the records are about: whether it is selected, and its table, tell the two apart."""
     kept = [(0, 0, 0), (0, 0, 1), (1, 1, 0)]
     rows = (kept, kept[:2]) if adjacency == "add_remove" else (kept, [*kept[:2], (1, 0, 1)])
-    given = {**_declared(adjacency), "state_names": TRIPLE, **arguments}
+    given = {**declared(adjacency, N), "state_names": TRIPLE, **arguments}
     neighbours = partial(_frames, rows, "abc", adjacency)
     options: dict[str, Any] = {"features": network_features, "trials": (100, 800)}
     return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, **options)
@@ -86,16 +92,19 @@ def _vote_case(name: str, budget: str, adjacency: str, features: Any) -> AuditCa
     rows = ([(0, 0), (1, 1)], [(0, 0)] if adjacency == "add_remove" else [(0, 0), (1, 0)])
     given = {
         **{"width": 2.0, "min_edge_weight": 0.4, "learner": "chow-liu", "n_blocks": 1, "n_workers": 1},
-        **{"state_names": PAIR, **_declared(adjacency, 2)},
+        **{"state_names": PAIR, **declared(adjacency, 2)},
     }
     neighbours = partial(_frames, rows, "ab", adjacency)
     return fit_case(name, budget, [adjacency], neighbours, given, features=features, trials=(100, 1500))
 
 
 def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
-    given = {**_declared(adjacency, 2, "n_users"), "state_names": PAGES, **arguments}
+    given = {**declared(adjacency, 2, "n_users"), "state_names": PAGES, **arguments}
     neighbours = partial(sequence_neighbours, PAGES, adjacency, 2, 6)
-    return fit_case("PrivateMarkovChain", budget, [adjacency, *said(arguments)], neighbours, given, trials=trials)
+    options: dict[str, Any] = {"trials": trials}
+    if arguments.get("chain_order") == "auto":
+        options["features"] = chain_features
+    return fit_case("PrivateMarkovChain", budget, [adjacency, *said(arguments)], neighbours, given, **options)
 
 
 def _cases() -> list[AuditCase]:
@@ -128,6 +137,8 @@ def _cases() -> list[AuditCase]:
     ]
     cases += [_chain_case(budget, adjacency, (100, 1000)) for budget in ("epsilon", "rho") for adjacency in ADJACENCIES]
     cases.append(_chain_case("epsilon", "add_remove", segment_length=2, max_segments=2, method="naive"))
+    cases.append(_chain_case("epsilon", "add_remove", (100, 1000), chain_order=2))
+    cases.append(_chain_case("rho", "replace_one", (100, 1000), chain_order="auto"))
     cases += [
         _chain_case(budget, adjacency, method="sgd", n_steps=2, batch_rate=0.5, clip_norm=1.0)
         for budget, adjacency in (("delta", "add_remove"), ("delta", "replace_one"))

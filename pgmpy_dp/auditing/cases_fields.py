@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from pgmpy_dp.auditing.cases import AuditCase, fit_case, said
-from pgmpy_dp.auditing.cases_discrete import PAIR, _declared
+from pgmpy_dp.auditing.cases_base import PAIR, AuditCase, declared, fit_case, said
 from pgmpy_dp.auditing.neighbours import table_neighbours
 
 __all__ = ["CASES"]
@@ -19,7 +18,7 @@ def _field_case(
     name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 1600), **arguments: Any
 ) -> AuditCase:
     states = MIXED if name == "PrivatePairwise" else PAIR
-    fixed = {"width": 1.0, "state_names": states, **_declared(adjacency, N)}
+    fixed = {"width": 1.0, "state_names": states, **declared(adjacency, N)}
     if name == "PrivateBinaryMRF":
         fixed["order"] = 2
     neighbours = partial(table_neighbours, states, adjacency, N)

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.cases import OneRunCase, fitted
+from pgmpy_dp.auditing.cases_base import OneRunCase, fitted
 from pgmpy_dp.plans.gaussian import noisy_moments
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.cases import AuditCase, fit_case, said
+from pgmpy_dp.auditing.cases_base import AuditCase, fit_case, said
 from pgmpy_dp.auditing.neighbours import Neighbours, vector_neighbours
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph

@@ -16,8 +16,8 @@ import pytest
 
 from pgmpy_dp import list_estimators
 from pgmpy_dp.auditing import AuditCase, Neighbours, audit_catalogue, catalogue, one_run_audit
+from pgmpy_dp.auditing.all_cases import family_wise
 from pgmpy_dp.auditing.bounds import claimed_value, guarantee_bound, lower_limit, upper_limit
-from pgmpy_dp.auditing.cases import family_wise
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.matrix import MECHANISMS
 from pgmpy_dp.private.sensitive import _DISTRIBUTIONS, _MATRIX_DISTRIBUTIONS, Noise, Release

@@ -1,0 +1,114 @@
+"""An attack on every public estimator and mechanism of this package, small enough to be run by everybody.
+
+The cases are in ``cases_*.py``; :mod:`pgmpy_dp.auditing.cases_base` says what one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+
+from pgmpy import config
+from tqdm.auto import tqdm
+
+from pgmpy_dp.auditing.attack import AuditReport, one_thread
+from pgmpy_dp.auditing.cases_base import COSTS, AuditCase, OneRunCase
+from pgmpy_dp.auditing.one_run import OneRunReport
+
+__all__ = ["audit_catalogue", "catalogue", "family_wise"]
+
+
+def catalogue() -> dict[str, AuditCase | OneRunCase]:
+    """All cases by name, in the order of ``docs/guarantees.md``.
+
+    Returns
+    -------
+    dict of str to AuditCase or OneRunCase
+
+    Examples
+    --------
+    >>> [name for name in catalogue() if name.startswith("CollectiveEM")]
+    ['CollectiveEM(epsilon, replace_one, n_iter=2)', 'CollectiveEM(rho, add_remove, n_iter=2)']
+    """
+    # Imported when asked for: the cases import all estimators.
+    from pgmpy_dp.auditing import cases_discrete, cases_fields, cases_one_run, cases_other
+
+    cases: list[AuditCase | OneRunCase] = [*cases_discrete.CASES, *cases_fields.CASES, *cases_other.CASES]
+    cases += cases_one_run.CASES
+    named = {case.name: case for case in cases}
+    assert len(named) == len(cases)
+    return named
+
+
+def audit_catalogue(
+    names: Iterable[str] | None = None,
+    cost: str | int = "small",
+    *,
+    confidence: float = 0.99,
+    n_workers: int = 1,
+) -> list[AuditReport | OneRunReport]:
+    """Attack every public estimator and mechanism, or some.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Of the cases, as :func:`catalogue` has them. Default: all.
+    cost : {"small", "full"} or int
+        "small" takes about three minutes of processor time for all cases and finds blunders, "full" about forty.
+        A number: of releases on each dataset that are measured, whatever they cost.
+    confidence : float
+        Of all reports together: if all claims are true, none is called broken but with probability
+        ``1 - confidence``. Each case gets its equal part of that (Bonferroni).
+    n_workers : int
+        Cases at the same time, in processes.
+
+    Returns
+    -------
+    list of AuditReport or OneRunReport
+        In the order of `names`; ``report.holds`` is False where a claim is broken.
+
+    Raises
+    ------
+    ValueError
+        For unknown names, an unknown cost, a confidence out of range.
+
+    Examples
+    --------
+    >>> [report] = audit_catalogue(["distance_test"], confidence=1 - 1e-6)
+    >>> report.holds, str(report.guarantee)
+    (True, '(1, 0.01)-DP')
+    """
+    known = catalogue()
+    chosen = list(known) if names is None else list(names)
+    unknown = [name for name in chosen if name not in known]
+    if unknown:
+        raise ValueError(f"names={unknown!r} are not cases; see pgmpy_dp.auditing.catalogue()")
+    if (not isinstance(cost, int) and cost not in COSTS) or not 0 < confidence < 1:
+        raise ValueError(
+            f"cost={cost!r}, confidence={confidence!r}: pass one of {COSTS} or a number of releases, and a confidence "
+            "in (0, 1)"
+        )
+    attack = partial(_attack, cost=cost, confidence=family_wise(confidence, len(chosen)))
+    bar = partial(tqdm, total=len(chosen), desc="audits", disable=not config.get_show_progress())
+    if n_workers == 1:
+        return list(bar(map(attack, chosen)))
+    # New processes: a fork would copy the threads of the libraries in the middle of what they do.
+    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=one_thread) as pool:
+        return list(bar(pool.map(attack, chosen)))
+
+
+def family_wise(confidence: float, tests: int) -> float:
+    """Confidence of each of several tests, for the confidence of all of them together (Bonferroni).
+
+    Examples
+    --------
+    >>> family_wise(0.99, 10)
+    0.999
+    """
+    return 1.0 - (1.0 - confidence) / max(tests, 1)
+
+
+def _attack(name: str, cost: str | int, confidence: float) -> AuditReport | OneRunReport:
+    return catalogue()[name].run(cost, confidence)
