@@ -136,13 +136,13 @@ class ParityPlan:
 def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Release:
     """Release noisy sums of all parities of up to `order` variables, or of those of a public graph's cliques.
 
+    Refuses variables that are not binary, a graph of other variables, an order above their number, too many parities,
+    too many variables for pmw, a method that does not fit the budget's measure.
+
     Parameters
     ----------
     table : PrivateTable
         All variables binary.
-    settings : ParitySettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger before anything is counted.
 
     Returns
     -------
@@ -152,15 +152,6 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
         is not public, a noisy count of them, shape (1,). ``noise[0]`` is None for pmw and sepfem, whose answers come
         from a distribution and are rounded to whole records; Wishart noise differs from sum to sum, and it is that of
         the noisiest (:func:`released_deviations`). ``public["method"]`` says what was done.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For variables that are not binary, a graph of other variables, an order above their number, too many parities,
-        too many variables for pmw, a method that does not fit the budget's measure. All depend on public arguments only
-        and come before the charge.
 
     Notes
     -----

@@ -170,12 +170,7 @@ class CovarianceSettings(SeededSettings):
 def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> Release:
     """Release noisy second moments, and a noisy mean and number of records where they are needed.
 
-    Parameters
-    ----------
-    data : PrivateVectors
-    settings : CovarianceSettings
-    budget : Budget
-        What this release spends. It is charged to the ledger of the data before anything is computed.
+    Refuses settings that do not suit the columns, the budget or the adjacency.
 
     Returns
     -------
@@ -184,14 +179,6 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         (row_norm/GRID)**2; with ``center="private"`` the sum of the records less `center_start`, in units of
         center_radius/GRID; without a public number of records their number; with private scales the numbers of records
         by size. :func:`noisy_covariance` reads it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For settings that do not suit the columns, the budget or the adjacency. All depend on public arguments only and
-        come before the charge.
 
     Notes
     -----

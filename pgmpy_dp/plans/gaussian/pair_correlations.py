@@ -86,20 +86,14 @@ class PairSettings(SeededSettings):
 def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release:
     """Choose pairs of columns, and release noisy sums of products of their signs.
 
+    Refuses settings that do not suit the columns or the budget.
+
     Returns
     -------
     Release
         ``kind="pairs"``. Values: of each round the positions of the pairs, shape (m, 2), and their sums; before them
         the sum of the records in the box, their number and the numbers by size, where they were asked.
         :func:`noisy_pairs` reads it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For settings that do not suit the columns or the budget. All depend on public arguments only and come before
-        the charge.
 
     Notes
     -----

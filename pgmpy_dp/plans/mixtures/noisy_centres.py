@@ -81,11 +81,12 @@ _VISIBLE = 3.0  # a centre is one where its noisy count exceeds so many standard
 def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Release:
     """Release k centres and the noisy numbers of records nearest to each, or that they were not found.
 
+    Refuses a budget without a delta, too many columns, data with a `unit`.
+
     Parameters
     ----------
     data : PrivateVectors
         Of single records.
-    settings : MixtureSettings
     budget : Budget
         Of (epsilon, delta). It is charged to the data's ledger before the records are looked at, whole, and spent
         whatever the outcome.
@@ -98,14 +99,6 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         empty where they were not found. Then what else was released, named in ``public["values"]``: ``"moments"`` and
         ``"products"`` are second moments about the centres, in squares of ``public["moment_unit"]``.
         :func:`mixture_estimate` reads it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For a budget without a delta, too many columns, data with a `unit`. All depend on public arguments only and
-        come before the charge.
 
     Notes
     -----

@@ -54,12 +54,10 @@ def run(
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
+    Refuses what :func:`~pgmpy_dp.plans.networks.budget_shares.network_shares` refuses.
+
     Parameters
     ----------
-    table : PrivateTable
-    settings : NetworkSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger, whole, before anything is counted.
     progress : callable, optional
         Called after each fit with the share of the budget that is spent.
     refit : callable
@@ -85,14 +83,6 @@ def run(
         permitted and could not be selected in the last round, as they would have made a clique too large, each with the
         number of the last round that could (0: none). ``public["probes"]`` says how many of the last tables were drawn
         at random.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        As :func:`~pgmpy_dp.plans.networks.budget_shares.network_shares`. All depend on public arguments only and come
-        before the charge.
 
     Notes
     -----

@@ -56,26 +56,13 @@ class TreeSettings(SeededSettings):
 def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
     """Release noisy tables of all variables and of the edges of a forest.
 
-    Parameters
-    ----------
-    table : PrivateTable
-    settings : TreeSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger, whole, before anything is counted.
+    Refuses more edges than a tree has, tables that are too large, or a budget too small for any selection.
 
     Returns
     -------
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per edge, in the order in
         which they were selected.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For more edges than a tree has, tables that are too large, or a budget too small for any selection. All depend
-        on public arguments only and come before the charge.
 
     Notes
     -----
