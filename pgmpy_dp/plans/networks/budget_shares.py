@@ -216,15 +216,6 @@ class NetworkShares:
         -------
         Fraction
             Between 0 and all that there is for rounds.
-
-        Notes
-        -----
-        The prediction is a sum, in total variation. *What single variables add* is twice the mean of their tables'
-        expected errors; tables of pairs tell about them too, two for each variable. *What is left of dependence*:
-        before anything is known of a pair, it is expected at ``.35 spread_i spread_j``, as of interactions with a
-        standard deviation of .7. A tree of the strongest pairs, three times as strong, takes half of it away, as far as
-        it is above the noise: of a pair as strong as D in noise of N, ``sqrt(1/(1 + (D/N)^2))`` remains. What is small
-        in many cells drowns first, so the tree is of the pairs of which most is learned.
         """
         if self.one_way_given or not self.first_round or len(sizes) < 2:
             return Fraction(0)
@@ -233,18 +224,25 @@ class NetworkShares:
         first = np.array([noise.mean_size for noise in self.one_way_noise]) / n_records
         rounds, whole = float(self.rounds), self.expected_noise(Fraction(1)) / n_records
         i, j = np.array(self.candidates).T
+        # What is left of dependence, in total variation: before anything is known of a pair, it is expected at .35
+        # spread_i spread_j, as of interactions with a standard deviation of .7. A tree of the strongest pairs, three
+        # times as strong, takes half of it away, as far as it is above the noise.
         usual = 0.5 * _INTERACTION * np.asarray(spread)[i] * np.asarray(spread)[j]
         strong, cells = _STRONGER * usual, k[i] * k[j]
         tree = max(float(np.sort(strong)[1 - p :].sum()), 1e-12)
 
         def learned(noise: float, weaker: float) -> float:
             """Of what a tree of pairs so much weaker would take away, the part that is above the noise."""
+            # Of a pair as strong as D in noise of N, sqrt(1/(1 + (D/N)^2)) remains. What is small in many cells drowns
+            # first, so the tree is of the pairs of which most is learned.
             there, drowned = weaker * strong + 1e-12, 0.5 * cells * noise
             return float(np.sort(there * (1 - drowned / np.hypot(drowned, there)))[1 - p :].sum()) / (weaker * tree)
 
         def error(part: float, trees: int) -> float:
             of_each = (1 - part) * rounds * (1 - _SELECTS) / (trees * (p - 1))
             noise = whole * max(of_each, 1e-12) ** -power
+            # Single variables add twice the mean of their tables' expected errors; tables of pairs tell about them
+            # too, two for each variable.
             known = first**-2.0 * (1 + (part * rounds / float(self.one_way)) ** (2 * power))
             singles = (known + 2 * trees * np.mean(1 / k) / noise**2) ** -0.5
             left = [1 - _OF_A_TREE * learned(noise, (1 - _OF_A_TREE) ** t) for t in range(trees)]
