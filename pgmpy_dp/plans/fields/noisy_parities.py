@@ -52,8 +52,8 @@ _PMW_LIMIT = 20  # variables
 # with Laplace noise have a smaller one, because the l1 sensitivity of all sums grows with their number, not with its
 # square root; with Wishart noise it is larger, for the rounds of PMW have Laplace noise in any case.
 # The noise is in root mean square, if all sums get it: sqrt(m/(2 rho))/N, or by Wishart noise about
-# (p/2)**1.5/(epsilon N) for order 2, under add_remove. Below these numbers it is the most accurate, the fastest, unbiased
-# and of known distribution. See benchmarks/results/query-release.md and query-release-pure.md.
+# (p/2)**1.5/(epsilon N) for order 2, under add_remove. Below these numbers it is the most accurate, the fastest,
+# unbiased and of known distribution. See benchmarks/results/query-release.md and query-release-pure.md.
 _WEAK, _WEAK_PURE, _WEAK_MATRIX = 0.03, 0.003, 0.3
 
 
