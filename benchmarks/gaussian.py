@@ -28,9 +28,9 @@ from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.models.gaussian.gaussian_distribution import sample_gaussian
-from pgmpy_dp.models.gaussian.graphical_models import noise_aware_penalty, project_psd, refit_on_support
+from pgmpy_dp.models.gaussian.graphical_models import lasso_penalty, project_psd, refit_on_support
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
 EPSILONS = (0.5, 1.0, 1.5)
@@ -149,7 +149,7 @@ def colon() -> Case:
 def reference(moments: np.ndarray, n: int) -> np.ndarray:
     """What a real data set's private estimates are compared with: graphical lasso and refit, without noise."""
     moments = project_psd(moments)
-    penalty = noise_aware_penalty(float(np.diagonal(moments).mean()), n, 0.0, len(moments))
+    penalty = lasso_penalty(float(np.diagonal(moments).mean()), n, 0.0, len(moments))
     return refit_on_support(moments, graphical_lasso(moments, penalty).precision).precision
 
 
@@ -174,7 +174,7 @@ def published(noise: Callable[[int, float, np.random.Generator], np.ndarray]) ->
     def fit(case: Case, epsilon: float, seed: int) -> np.ndarray:
         moments, n = clipped_moments(case)
         drawn = noise(len(moments), epsilon, np.random.default_rng([seed, 1]))
-        penalty = noise_aware_penalty(1.0, n, 0.0, len(moments))
+        penalty = lasso_penalty(1.0, n, 0.0, len(moments))
         return graphical_lasso(
             project_psd(moments + drawn * case.norm**2 / n),
             np.full(moments.shape, penalty),

@@ -133,7 +133,7 @@ def centred(n: int, degree: float = 40.0, bias: float = 0.8) -> tuple[Any, float
     """What the learner of block models projects, and to which distance."""
     from pgmpy_dp.models.communities.planted_graphs import planted_labels, sample_block_model
     from pgmpy_dp.plans.communities.projection_solvers import projection as program_of
-    from pgmpy_dp.solvers.correlation_projection import SparseMinusConstant
+    from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 
     rng, program = np.random.default_rng(n), program_of(n, degree, bias)
     graph = sample_block_model(planted_labels(n, 2, rng), degree, bias, rng)

@@ -25,7 +25,7 @@ from pgmpy_dp.models.mixtures.membership_clusters import membership_clusters
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
 from pgmpy_dp.solvers.membership_program import membership_program
-from pgmpy_dp.theory.membership import HIGH, LOW, required_records
+from pgmpy_dp.theory.membership_records import HIGH, LOW, required_records
 
 K, D = 3, 8
 

@@ -174,7 +174,7 @@ def _with_gaussian(fit: Callable) -> Method:
         laplace, cliques = problem.noisy, problem.noisy.cliques
         epsilon, n = cliques.n_cliques / float(laplace.scale[0]), laplace.n_records
         (sigma,) = gaussian_scales([math.sqrt(cliques.n_cliques)], approx_to_zcdp(epsilon, 1.0 / n))
-        noise = discrete_gaussian(np.zeros(cliques.n_cells), sigma, seed=np.random.default_rng(_seed(problem)))
+        noise = discrete_gaussian(np.zeros(cliques.n_cells), sigma, rng=np.random.default_rng(_seed(problem)))
         scale = np.full(cliques.n_cliques, sigma)
         gaussian = NoisyMarginals(cliques, problem.counts + noise, "gaussian", scale, total=laplace.total)
         return _timed(lambda: fit(gaussian))

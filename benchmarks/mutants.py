@@ -25,7 +25,7 @@ import pandas as pd
 from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features
 from pgmpy_dp.estimators.collective import collective_base
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import base as curator
+from pgmpy_dp.private.curator import curator_base as curator
 from pgmpy_dp.private.data import contingency, moments, table
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.ledger import Ledger
@@ -161,18 +161,18 @@ def _without_threshold(*args: Any, true: Callable = histogram.stability_histogra
 
 
 def _always_released(
-    mode: Any, distance: int, test: Any, seed: Any, true: Callable = distance_test.released_mode
+    mode: Any, distance: int, test: Any, rng: Any, true: Callable = distance_test.released_mode
 ) -> tuple[int, Any]:
-    return true(mode, distance, test, seed)[0], mode
+    return true(mode, distance, test, rng)[0], mode
 
 
 def _seed_of_zero(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def _one_sided(noise: Any, seed: Any) -> np.ndarray:
+def _one_sided(noise: Any, rng: Any) -> np.ndarray:
     d = noise.n_columns
-    factor = matrix.standard_normals(d * (d + 1), seed).reshape(d, d + 1)
+    factor = matrix.standard_normals(d * (d + 1), rng).reshape(d, d + 1)
     return noise.scale * (factor @ factor.T)
 
 
@@ -180,9 +180,9 @@ def _published_scale(linf: float, cost: PureDP, share: Fraction) -> float:
     return linf / (float(share) * cost.epsilon)
 
 
-def _laplace_argmax(rows: Any, scale: float, *, seed: Any = None) -> np.ndarray:
-    rng = np.random.default_rng()
-    return np.array([np.argmax(row + rng.laplace(scale=scale, size=len(row))) for row in rows])
+def _laplace_argmax(rows: Any, scale: float, *, rng: Any = None) -> np.ndarray:
+    fresh = np.random.default_rng()
+    return np.array([np.argmax(row + fresh.laplace(scale=scale, size=len(row))) for row in rows])
 
 
 @contextmanager

@@ -15,8 +15,8 @@ import pandas as pd
 
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.plans.collective.gradient_ascent import GradientSettings, parameters, run
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 __all__ = ["fit_private_sgd"]

@@ -37,12 +37,12 @@ from tqdm import tqdm
 from benchmarks.report import markdown_table
 from pgmpy_dp.plans.fields.noisy_parities import ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.field_moments import parity_noise
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.field_moment_curator import parity_noise
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema

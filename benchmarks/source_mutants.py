@@ -60,7 +60,7 @@ class SourceMutant:
         return before.replace(self.old, self.new)
 
 
-_CURATOR = "curator/base.py", "private/test_curator.py"
+_CURATOR = "curator/curator_base.py", "private/test_curator.py"
 _DEBIT = "                share, eta = self._debit(share, eta)\n"
 _COUNT = "                exact = mechanism(self.unit_cost if of_units else self.cost, share)\n"
 _CHARGE = "        data.ledger.charge(charged, unit=self.unit, **facts)\n"
@@ -105,17 +105,17 @@ SOURCE_MUTANTS = [
     ),
     SourceMutant(
         "a block function gets a view",
-        "curator/blocks.py",
+        "curator/outside_functions.py",
         'np.array(blocks[k], order="C")',
         "blocks[k]",
-        "private/test_blocks.py",
+        "private/test_outside_functions.py",
     ),
     SourceMutant(
         "one generator for all blocks",
-        "curator/blocks.py",
+        "curator/outside_functions.py",
         "np.random.default_rng(seeds[k])",
         "np.random.default_rng(seeds[0])",
-        "private/test_blocks.py",
+        "private/test_outside_functions.py",
     ),
     SourceMutant(
         "scales rounded to nearest",
@@ -168,7 +168,7 @@ SOURCE_MUTANTS = [
     ),
     SourceMutant(
         "marks that a record takes away are not covered",
-        "curator/columns.py",
+        "curator/column_curator.py",
         "float(eta), changed_records(adjacency))",
         "float(eta), 1)",
         "private/test_columns.py",
@@ -189,7 +189,7 @@ SOURCE_MUTANTS = [
     ),
     SourceMutant(
         "divisions that somebody else has made",
-        "curator/columns.py",
+        "curator/column_curator.py",
         "type(number) not in (Number, Date)",
         "not isinstance(number, Number)",
         "private/test_columns.py",

@@ -13,6 +13,7 @@ import numpy as np
 __all__ = [
     "checked_integer",
     "checked_number",
+    "checked_within",
     "exact_fraction",
     "missing_package",
     "require_choice",
@@ -48,6 +49,27 @@ def checked_number(name: str, value: object, *, positive: bool, below_one: bool 
     too_large = below_one and number >= 1
     if not math.isfinite(number) or number < 0 or (positive and number == 0) or too_large:
         raise ValueError(f"{name}={value!r} is out of range; {remedy}")
+    return number
+
+
+def checked_within(
+    name: str, value: object, *, above: float = 0.0, most: float = math.inf, finite: bool = True
+) -> float:
+    """`value` as a float in (above, most].
+
+    Raises
+    ------
+    TypeError
+        If it is not a real number.
+    ValueError
+        If it is outside the range, NaN, or infinite where `finite`.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a number")
+    number = float(value)
+    if not above < number <= most or (finite and math.isinf(number)):
+        limit = "" if math.isinf(most) else f" and at most {most:g}"
+        raise ValueError(f"{name}={value!r} is out of range; pass a {'finite ' * finite}number above {above:g}{limit}")
     return number
 
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Ledger, MarkovNetwork, Release
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli import fit as fit_command
-from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.curator_base import Curator
 
 COLUMNS = '--variable "job=office,field" --variable "income=low,high" --variable "sex=F,M"'
 FIT = f"fit records.csv {COLUMNS} --epsilon 2 --delta 1e-9 --ledger ledger.json --out model.npz"

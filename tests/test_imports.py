@@ -92,8 +92,8 @@ PLANS_KNOW = (
     *("private.data.table.PrivateTable", "private.data.table.require_table_and_budget"),
     "private.data.columns.PrivateColumns",
     *("private.data.sequences.PrivateSequences", "private.data.graph.PrivateGraph"),
-    *("private.data.vectors.PrivateVectors", "private.data.subject.PrivateData"),
-    "private.data.subject.require_data_and_budget",
+    *("private.data.vectors.PrivateVectors", "private.data.data_base.PrivateData"),
+    "private.data.data_base.require_data_and_budget",
     "private.data.regressions.feature_rows",  # for block functions: of one block's codes, by a public layout
 )
 
@@ -218,3 +218,24 @@ def test_the_walk_sees_every_form_of_import(tmp_path, monkeypatch):
     assert imports("pgmpy_dp.models.module") == {
         *("a.b", "c.d", "pgmpy_dp.schema.e", "pgmpy_dp.models.f", "h", "i", "j", "<computed>")
     }
+
+
+def test_the_name_of_a_module_says_which_one_it_is():
+    """One name, one module; commands alone have the names that their users type."""
+    paths = [path for path in MODULES.values() if path.name != "__init__.py"]
+    twins = {path.relative_to(PACKAGE) for path in paths if [p.name for p in paths].count(path.name) > 1}
+    assert {path for path in twins if path.parts[0] == "cli"} == {Path("cli", "ledger.py")}
+    assert len(twins) == 2 and Path("private", "ledger.py") in twins
+
+
+def test_checks_and_budgets_are_imported_from_where_they_are_defined():
+    homes = {"checked_integer": "checks", "checked_number": "checks", "Budget": "private.budget"}
+    assert not offenders(
+        MODULES,
+        lambda i: (
+            i.split(".")[-1] in homes
+            and i.startswith("pgmpy_dp.")
+            and i.count(".") > 1
+            and i != f"pgmpy_dp.{homes[i.split('.')[-1]]}.{i.split('.')[-1]}"
+        ),
+    )

@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pgmpy import config
 from tqdm.auto import tqdm
 
-from pgmpy_dp.auditing.attack import AuditReport, one_thread
+from pgmpy_dp.auditing.attack import AuditReport, one_thread_per_process
 from pgmpy_dp.auditing.cases_base import COSTS, AuditCase, OneRunCase
 from pgmpy_dp.auditing.one_run import OneRunReport
 
@@ -95,7 +95,7 @@ def audit_catalogue(
     if n_workers == 1:
         return list(bar(map(attack, chosen)))
     # New processes: a fork would copy the threads of the libraries in the middle of what they do.
-    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=one_thread) as pool:
+    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=one_thread_per_process) as pool:
         return list(bar(pool.map(attack, chosen)))
 
 

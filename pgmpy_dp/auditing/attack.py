@@ -210,7 +210,11 @@ def audit(
     read = release_features if features is None else features
     pool: Any = None
     if n_workers > 1:
-        pool = ProcessPoolExecutor(n_workers, initializer=one_thread) if processes else ThreadPoolExecutor(n_workers)
+        pool = (
+            ProcessPoolExecutor(n_workers, initializer=one_thread_per_process)
+            if processes
+            else ThreadPoolExecutor(n_workers)
+        )
     total = 2 * (trials + trials // 2)
     with tqdm(total=total, desc="audit", disable=not config.get_show_progress(), leave=False) as progress:
 
@@ -237,7 +241,7 @@ def audit(
                 pool.shutdown()
 
 
-def one_thread() -> None:
+def one_thread_per_process() -> None:
     """Start of each of several processes: threads of linear algebra on small tables only get in each other's way."""
     threadpool_limits(1)
 

@@ -32,7 +32,7 @@ def community_features(estimator: Any) -> np.ndarray:
     return np.array([(1.0 if labels[0] == labels[1] else -1.0) * (1.0 + strength)])
 
 
-def _block_case(budget: str, trials: tuple[int, int], **arguments: Any) -> AuditCase:
+def _block_model_case(budget: str, trials: tuple[int, int], **arguments: Any) -> AuditCase:
     options: dict[str, Any] = {"features": community_features, "trials": trials}
     return fit_case("PrivateBlockModel", budget, said(arguments), _joined, {"degree": 1.0, **arguments}, **options)
 
@@ -156,12 +156,12 @@ def _changed_scores() -> Neighbours:
 def _cases() -> list[AuditCase]:
     quick = (200, 10_000)
     cases = [
-        _block_case("epsilon", (100, 1600), method="noisy-power"),
-        _block_case("rho", (100, 1600), method="noisy-power"),
-        _block_case("epsilon", (100, 2000), method="randomized-response"),
-        _block_case("epsilon", (100, 2000), method="exponential"),
-        _block_case("rho", (100, 1600), method="sdp"),
-        _block_case("delta", (100, 1600), method="sdp-exact"),
+        _block_model_case("epsilon", (100, 1600), method="noisy-power"),
+        _block_model_case("rho", (100, 1600), method="noisy-power"),
+        _block_model_case("epsilon", (100, 2000), method="randomized-response"),
+        _block_model_case("epsilon", (100, 2000), method="exponential"),
+        _block_model_case("rho", (100, 1600), method="sdp"),
+        _block_model_case("delta", (100, 1600), method="sdp-exact"),
         AuditCase(
             "BlockProjection(rho)", "BlockProjection", ZCDP(0.5), _joined, released_projection, trials=(100, 2400)
         ),

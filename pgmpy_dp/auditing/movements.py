@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.curator.columns import StableMarks
-from pgmpy_dp.private.curator.field_matrices import MatrixSums
-from pgmpy_dp.private.curator.graphs import CommunityChoice, RandomisedResponse
+from pgmpy_dp.private.curator.column_curator import StableMarks
+from pgmpy_dp.private.curator.field_matrix_curator import MatrixSums
+from pgmpy_dp.private.curator.graph_curator import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, StableCells, SymmetricNoise, WeightedNoise
 from pgmpy_dp.private.data.columns import mark_row
 from pgmpy_dp.private.guarantee import ZCDP
@@ -100,8 +100,8 @@ def marks_moved(mechanism: StableMarks, other: Mechanism) -> float:
     add_remove some rise as others fall, and where a mark of one side alone has a count other than 1.
     """
     assert isinstance(other, StableMarks)
-    public = [(m.n_marks, m.changes, m.histogram, m.max_length) for m in (mechanism, other)]
-    if public[0] != public[1]:
+    declared = [(m.n_marks, m.changes, m.histogram, m.max_length) for m in (mechanism, other)]
+    if declared[0] != declared[1]:
         return np.inf
     ours, theirs = (dict(zip(m.marks, m.counts.tolist(), strict=True)) for m in (mechanism, other))
     gaps = {mark: ours.get(mark, 0) - theirs.get(mark, 0) for mark in {*ours, *theirs}}

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from pgmpy_dp.private import accounting
-from pgmpy_dp.private.curator.base import Request
+from pgmpy_dp.private.curator.curator_base import Request
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
 __all__ = ["SENSITIVITIES", "stated_scales"]

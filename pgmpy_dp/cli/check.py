@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, command
 from pgmpy_dp.cli.arguments import as_written, protection
 from pgmpy_dp.cli.ledger import marked, note_uncounted, open_account, show_charged
@@ -28,7 +28,7 @@ __all__ = ["check"]
 def check(
     *,
     data: option.Data,
-    described: columns.ColumnOptions,
+    described: column_options.ColumnOptions,
     spent: option.BudgetOptions,
     protected: option.ProtectionOptions,
     account: option.LedgerOptions,
@@ -48,10 +48,10 @@ def check(
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = spent.budget()
-    public = columns.described(described)
+    public_schema = column_options.described(described)
     records, whose = as_written(data, text), protection(protected)
     charged = open_account(account, budget, protected.adjacency, fit=False)
-    table = PrivateTable(records, public, ledger=charged, **whose)
+    table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):
         found = check_schema(table, budget)
         told = f"{found}\nSpent {found.privacy_}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command
 from pgmpy_dp.cli.arguments import as_written
 from pgmpy_dp.cli.files import require_writable
@@ -48,12 +48,12 @@ def discover(
     data: option.Data,
     out: Annotated[Path, typer.Option("--out", help="JSON file to write: the schema, with what it cost.")],
     categories: CategoriesOption = None,
-    number: columns.NumberOption = None,
-    date: columns.DateOption = None,
-    variable: columns.VariableOption = None,
-    cuts: columns.CutsOption = None,
-    reading: columns.ReadingOptions,
-    impossible: columns.ImpossibleOption = None,
+    number: column_options.NumberOption = None,
+    date: column_options.DateOption = None,
+    variable: column_options.VariableOption = None,
+    cuts: column_options.CutsOption = None,
+    reading: column_options.ReadingOptions,
+    impossible: column_options.ImpossibleOption = None,
     other: OtherOption = "other",
     bins: BinsOption = None,
     max_categories: MaxCategoriesOption = 100,
@@ -90,10 +90,10 @@ def discover(
         ask_for("--unit", unit, "discover protects single records only; keep one record of each person, or list states")
     require_writable(overwrite, (data, account.ledger), out=out)
     budget = spent.budget()
-    declared = _declared(categories, columns.DeclarationOptions(variable, cuts, number, date))
+    declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
     records = as_written(data, text)
     declared = {str(name): declared[str(name)] for name in in_their_order(records, declared)}
-    cells = columns.reading_options(declared, reading)
+    cells = column_options.reading_options(declared, reading)
     ledger = open_account(account, budget, adjacency, fit=False)
     ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, adjacency=str(adjacency))
     limits: dict[str, Any] = {
@@ -115,7 +115,7 @@ def discover(
         raise typer.Exit(CHECK_FAILED)
 
 
-def _declared(categories: list[str] | None, known: columns.DeclarationOptions) -> dict[str, Any]:
+def _declared(categories: list[str] | None, known: column_options.DeclarationOptions) -> dict[str, Any]:
     """Columns whose categories are to be found, and those that are declared."""
     from pgmpy_dp.plans.category_search import CATEGORIES
 
@@ -123,7 +123,7 @@ def _declared(categories: list[str] | None, known: columns.DeclarationOptions) -
     for name in names:
         if names.count(name) > 1:
             ask_for("--categories", name, f"{name} was described before; describe each variable once")
-    declared = columns.declarations(dict.fromkeys(names, CATEGORIES), known)
+    declared = column_options.declarations(dict.fromkeys(names, CATEGORIES), known)
     if not declared:
         ask_for("--categories", None, 'say which columns: --categories job,city, --number "age=0:120:1"')
     return declared

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_graph, given_workload, protection
 from pgmpy_dp.cli.files import load_release, require_writable
@@ -79,7 +79,7 @@ def fit(
     *,
     data: option.Data,
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
-    described: columns.ColumnOptions,
+    described: column_options.ColumnOptions,
     spent: option.BudgetOptions,
     structure: StructureOption = None,
     max_order: MaxOrderOption = None,
@@ -114,9 +114,9 @@ def fit(
     budget = spent.budget()
     files = (data, described.schema, edges_file, account.ledger, prior)
     require_writable(overwrite, files, out=out, release=release)
-    public = columns.described(described)
-    graph = _fixed_graph(public, structure, given_graph(public, edges, edges_file))
-    search = _search(public, structure, graph, max_order, workload)
+    public_schema = column_options.described(described)
+    graph = _fixed_graph(public_schema, structure, given_graph(public_schema, edges, edges_file))
+    search = _search(public_schema, structure, graph, max_order, workload)
     if graph is None:
         learner = _learner(structure, budget, protected.adjacency, **search)
     else:
@@ -126,9 +126,11 @@ def fit(
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     _require_posterior(learner, draws)
     records, whose = as_written(data, text), protection(protected)
-    public = public.subset(in_their_order(records, public))  # samples have the columns as the file has them
+    public_schema = public_schema.subset(
+        in_their_order(records, public_schema)
+    )  # samples have the columns as the file has them
     charged = open_account(account, budget, protected.adjacency)
-    table = PrivateTable(records, public, ledger=charged, **whose)
+    table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit", learner), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)

@@ -178,7 +178,7 @@ def export(
     as_json: option.Json = False,
 ) -> None:
     """Write the charges as a table, for a data protection officer's own records."""
-    from pgmpy_dp.private.files import write_atomically
+    from pgmpy_dp.private.atomic_file import write_atomically
 
     require_writable(overwrite, (file,), out=out)
     ledger = _load(file)

@@ -233,7 +233,7 @@ def sample(
 
     from pgmpy_dp.estimators.decoded_columns import days_as_texts
     from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
-    from pgmpy_dp.private.files import write_atomically
+    from pgmpy_dp.private.atomic_file import write_atomically
 
     kind = _kind(out)
     outs = [out] if copies is None else [_numbered(out, k + 1) for k in range(copies)]

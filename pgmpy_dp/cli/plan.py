@@ -108,15 +108,15 @@ def plan(
     from pgmpy_dp.private.budget import unit_budget
 
     budget = unit_budget(spent.budget(), given_rows(rows_per_unit))
-    public = load_schema(schema)
-    graph = given_graph(public, edges, edges_file)
+    public_schema = load_schema(schema)
+    graph = given_graph(public_schema, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
-    merged = [str(name) for name in undivided(public)]
+    merged = [str(name) for name in undivided(public_schema)]
     if structure == option.Structure.CHOW_LIU:
-        public.require_discrete(argument="--schema")
-    public = public.fine()
-    sizes = [public.cardinality(name) for name in public.variables]
+        public_schema.require_discrete(argument="--schema")
+    public_schema = public_schema.fine()
+    sizes = [public_schema.cardinality(name) for name in public_schema.variables]
     document: dict[str, Any] = {
         "variables": len(sizes),
         "budget": budget.guarantee.to_dict(),
@@ -125,13 +125,13 @@ def plan(
     }
     lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
     if graph is not None or structure == option.Structure.INDEPENDENT:
-        scopes = [(name,) for name in public.variables] if graph is None else graph
+        scopes = [(name,) for name in public_schema.variables] if graph is None else graph
         with progress(quiet):
-            expected = _of_graph(public, scopes, budget, adjacency, n, simulations)
+            expected = _of_graph(public_schema, scopes, budget, adjacency, n, simulations)
     elif structure == option.Structure.CHOW_LIU:
-        expected = _of_tree(public, budget, adjacency, n)
+        expected = _of_tree(public_schema, budget, adjacency, n)
     else:
-        expected = _of_network(public, budget, adjacency, n)
+        expected = _of_network(public_schema, budget, adjacency, n)
     document |= expected.facts
     lines += expected.lines
     document["tables"] = [table.to_dict(n) for table in expected.tables]

@@ -47,7 +47,7 @@ def report(
 
     It has intervals if `fit` or `refit` wrote the model with --draws. The page loads nothing from anywhere.
     """
-    from pgmpy_dp.private.files import write_atomically
+    from pgmpy_dp.private.atomic_file import write_atomically
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.reporting import comparison_page, report_page
 
@@ -89,7 +89,7 @@ def explore(
     The page carries the released model and computes in the browser. It needs no server and no network; whoever has the
     page has the model.
     """
-    from pgmpy_dp.private.files import write_atomically
+    from pgmpy_dp.private.atomic_file import write_atomically
     from pgmpy_dp.reporting import explorer_page
 
     require_writable(overwrite, (model,), out=out)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from pgmpy_dp.cli import columns, option
+from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, show
 from pgmpy_dp.cli.files import require_writable
 
@@ -28,14 +28,14 @@ __all__ = ["schema"]
 )
 def schema(
     *,
-    declared: columns.DeclarationOptions,
+    declared: column_options.DeclarationOptions,
     codebook: Annotated[
         Path | None, typer.Option("--codebook", help="CSV with the columns variable,state: one line for each state.")
     ] = None,
-    other: columns.OtherOption = None,
-    texts: columns.TextsOption = None,
-    reading: columns.ReadingOptions,
-    impossible: columns.ImpossibleOption = None,
+    other: column_options.OtherOption = None,
+    texts: column_options.TextsOption = None,
+    reading: column_options.ReadingOptions,
+    impossible: column_options.ImpossibleOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
@@ -60,8 +60,8 @@ def schema(
     """
     require_writable(overwrite, (codebook,), out=out)
     states = None if codebook is None else _read_codebook(codebook)
-    given = columns.ColumnOptions(None, declared, other, texts, reading, impossible)
-    found = columns.described(given, states)
+    given = column_options.ColumnOptions(None, declared, other, texts, reading, impossible)
+    found = column_options.described(given, states)
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

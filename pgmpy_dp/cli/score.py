@@ -92,11 +92,11 @@ def score(
         return
     if n is not None:
         ask_for("--n", str(n), "it is for a preview, without DATA; pass --n-records where their number is public")
-    public = load_schema(schema) if schema is not None else schema_of_model(network)
+    public_schema = load_schema(schema) if schema is not None else schema_of_model(network)
     records = as_written(data, text)
-    public = public.subset(in_their_order(records, public))
+    public_schema = public_schema.subset(in_their_order(records, public_schema))
     charged = open_account(account, budget, protected.adjacency, fit=False)
-    table = PrivateTable(records, public, ledger=charged, **whose)
+    table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):
         with kept(release or model.with_suffix(".score.npz"), "pgmpy-dp report --score"):
             found = score_model(network, table, budget, level=level, **asked)

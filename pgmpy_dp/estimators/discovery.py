@@ -17,10 +17,10 @@ from pgmpy_dp.estimators.few_records import FEW, FewRecordsWarning
 from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.plans import category_search as plan
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.columns import PrivateColumns
-from pgmpy_dp.private.data.subject import PrivateData
-from pgmpy_dp.private.files import write_atomically
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Release

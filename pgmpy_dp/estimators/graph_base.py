@@ -9,7 +9,7 @@ import networkx as nx
 from pgmpy.base import UndirectedGraph
 from pgmpy.metrics import _BaseSupervisedMetric
 
-from pgmpy_dp.estimators.pgmpy_bases import StructureBase
+from pgmpy_dp.estimators.pgmpy_base import StructureBase
 from pgmpy_dp.estimators.table_base import BaseTableEstimator
 from pgmpy_dp.metrics import list_metrics
 

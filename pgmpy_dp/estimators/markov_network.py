@@ -34,8 +34,8 @@ from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.inference.sampling import SamplingMethod, check_method
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.structural_zeros import obeying
+from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.data.frame import encode, n_rows
-from pgmpy_dp.private.files import write_atomically
 from pgmpy_dp.schema import Number, Schema, encode_label
 
 if TYPE_CHECKING:

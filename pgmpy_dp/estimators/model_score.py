@@ -255,7 +255,7 @@ def score_model(
     >>> list(score.table.index), bool(score.table["upper"].max() < 0.1)
     (['pairs', 'triples', 'worst'], True)
     """
-    require_budget(budget, "Budget(epsilon=0.1)")
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
     level = checked_number("level", level, positive=True, below_one=True)
     require_flag("worst", worst)
     require_flag("each", each)
@@ -322,7 +322,7 @@ def preview_score(
     >>> preview_score(model, 20_000, Budget(epsilon=0.1)).loc["pairs", "half_width"].round(4)
     np.float64(0.0027)
     """
-    require_budget(budget, "Budget(epsilon=0.1)")
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
     n = checked_integer("n", n, 1)
     level = checked_number("level", level, positive=True, below_one=True)
     require_flag("worst", worst)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, checked_graph, progress_bar
+from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, checked_model_graph, progress_bar
 from pgmpy_dp.estimators.collective.collective_map import CollectiveMAP
 from pgmpy_dp.estimators.display import as_text
 from pgmpy_dp.models.cliques import Cliques
@@ -27,7 +27,7 @@ from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
-from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
@@ -232,8 +232,8 @@ def preview(
     budget = unit_budget(budget, rows_per_unit)
     n = checked_integer("n", n, 1)
     n_simulations = checked_integer("n_simulations", n_simulations, 0)
-    public = str(Adjacency.parse(adjacency)) == "replace_one"
-    learner = _learner(estimator, schema, budget, adjacency, noise, n if public else None)
+    is_public = str(Adjacency.parse(adjacency)) == "replace_one"
+    learner = _learner(estimator, schema, budget, adjacency, noise, n if is_public else None)
     graph, tables = _graph_and_tables(schema, cliques, learner)
     schema = schema.subset(graph.nodes)
     learner.set_params(cliques=list(tables.scopes), state_names=schema)
@@ -296,7 +296,7 @@ def _graph_and_tables(schema: Schema, cliques: Any, learner: BaseMarginalsEstima
     """The graph, and its tables as the learner would release them."""
     scopes = learner.cliques
     if isinstance(cliques, nx.Graph):
-        graph = checked_graph(cliques)
+        graph = checked_model_graph(cliques)
     else:
         if isinstance(cliques, str) or not isinstance(cliques, Iterable):
             raise TypeError(

@@ -11,7 +11,7 @@ from typing import Any
 
 from pgmpy_dp.private.accounting import pure_to_zcdp, zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.entry import Entry
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release

@@ -15,7 +15,7 @@ from skbase.base import BaseEstimator
 from pgmpy_dp.estimators.few_records import FewRecordsWarning, LargeDeltaWarning, few_records, large_delta
 from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["TABLE_EXAMPLES", "BasePrivateEstimator", "PrivateFit"]

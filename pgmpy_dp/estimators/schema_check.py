@@ -173,7 +173,7 @@ def check_schema(
     >>> found.table["verdict"].to_dict(), found.poor
     ({'sex': 'all', 'age': 'nothing'}, ['age'])
     """
-    require_budget(budget, "Budget(epsilon=0.05)")
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.05)")
     settings = matched_counts.CheckSettings(random_state)
     known: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
     table = given_table(df, schema, budget, **known, unit=unit, rows_per_unit=rows_per_unit)

@@ -23,11 +23,13 @@ from pgmpy_dp.models.inference.gibbs_sampling import gibbs_sample
 from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.models.inference.loopy_belief_propagation import LoopyBeliefPropagation
 from pgmpy_dp.models.inference.sampling import SamplingMethod, forward_sample
+from pgmpy_dp.models.inference.scope_marginals import ScopeMarginals
 
 __all__ = ["LogLinearModel"]
 
-_JOINT_BYTES = 2**24
-"""A junction tree of several queries together may always take this much, and four times what the model's own takes."""
+_JOINT_BYTES = 2**24, 2**28
+"""A junction tree of a model and of queries may take four times what the model's own takes, but at least and at most
+this; where it would be larger, the model's own answers the queries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,40 +142,48 @@ class LogLinearModel:
     def marginals_of(self, scopes: Sequence[Sequence[Hashable]]) -> list[np.ndarray]:
         """Marginal tables of any sets of variables, each with its axes in the order given.
 
-        Exact inference builds one junction tree that covers the model and all the sets together, or several that each
-        cover a part of the sets where one would be much larger than the model's own. Loopy inference has the marginals
-        of single variables and of sets within one table.
+        Exact inference builds one junction tree that covers the model and all the sets together where that is small.
+        Else it takes the model's own (:mod:`pgmpy_dp.models.inference.scope_marginals`), in memory that does not depend
+        on how far apart the variables of a set are. Loopy inference has the marginals of single variables and of sets
+        within one table.
 
         Raises
         ------
         ValueError
             If a variable is unknown or repeated in a set.
         InferenceTooLarge
-            If the tree of the model and one of the sets would exceed `memory_limit`.
+            If inference on the model, or the tables asked for, would exceed `memory_limit`.
         InferenceUnavailable
             Under loopy inference, for a set that is in no table.
         """
         wanted = Cliques(self.cliques.variables, self.cliques.cardinalities, tuple(tuple(s) for s in scopes))
         if self.inference != "exact":
             return [self._within_a_table(scope) for scope in wanted.indices]
+        if 8 * wanted.n_cells > self.memory_limit:
+            raise InferenceTooLarge(
+                f"the tables asked for have {8 * wanted.n_cells:,} bytes, over memory_limit={self.memory_limit:,}; ask "
+                "for fewer sets of variables or for smaller ones, or pass a larger memory_limit"
+            )
+        found = self._in_one_tree(wanted)
+        if found is None:
+            with self._lock:
+                assert isinstance(self._engine, SumProduct)
+                found = ScopeMarginals(self.cliques, self.theta, self._engine).tables(wanted.indices)
+        return found
+
+    def _in_one_tree(self, wanted: Cliques) -> list[np.ndarray] | None:
+        """Marginals by a junction tree that covers them, None where it is large."""
         with self._lock:
             assert isinstance(self._engine, SumProduct)
-            joint = max(_JOINT_BYTES, 4 * self._engine.size.memory_bytes)
-        return self._exact_marginals(wanted, min(joint, self.memory_limit))
-
-    def _exact_marginals(self, wanted: Cliques, joint: int) -> list[np.ndarray]:
-        """Marginals of all sets in one tree if it takes at most `joint` bytes; else of each half of the sets."""
-        alone = wanted.n_cliques <= 1
+            own = self._engine.size.memory_bytes
+        least, most = _JOINT_BYTES
+        if own > most:
+            return None
         try:
-            limit = self.memory_limit if alone else joint
+            limit = min(max(least, min(4 * own, most)), self.memory_limit)
             engine = SumProduct(self.cliques, extra=wanted.indices, memory_limit=limit)
         except InferenceTooLarge:
-            if alone:
-                raise
-            middle = wanted.n_cliques // 2
-            halves = (wanted.scopes[:middle], wanted.scopes[middle:])
-            parts = (Cliques(wanted.variables, wanted.cardinalities, half) for half in halves)
-            return [table for part in parts for table in self._exact_marginals(part, joint)]
+            return None
         marginals, _ = engine.calibrate(self.theta)
         return wanted.split(marginals[self.cliques.n_cells :])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.plans.settings import SeededSettings, number, require_kind, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, number, require_kind, share, whole
 from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.sensitive import Release
 

@@ -22,10 +22,10 @@ from pgmpy_dp.models.quantile_cuts import (
 from pgmpy_dp.plans.least_noise import least_noise
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.columns import ColumnCurator, category_histogram, category_labels, number_noise
+from pgmpy_dp.private.curator.column_curator import ColumnCurator, category_histogram, category_labels, number_noise
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.data.columns import PrivateColumns
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import MISSING, Number, Schema, encode_label, match_key
@@ -147,7 +147,7 @@ class DiscoverSettings:
 
 def require_payable(settings: DiscoverSettings, budget: Any) -> None:
     """Raise a TypeError if this is not a budget, a ValueError if it lacks a delta that categories need."""
-    require_budget(budget, "Budget(epsilon=0.2, delta=1e-8)")
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.2, delta=1e-8)")
     if settings.categories and not budget.delta:
         raise ValueError(
             f"budget={budget} has no delta, without which categories that nobody has listed cannot be told: that one "
@@ -177,9 +177,9 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
     Notes
     -----
     Privacy
-        *Sensitivity.* Of categories :meth:`~pgmpy_dp.private.curator.columns.ColumnCurator.stable_categories`, of
-        numbers :meth:`~pgmpy_dp.private.curator.columns.ColumnCurator.number_tables`. Divisions of later rounds are
-        functions of what earlier ones released.
+        *Sensitivity.* Of categories :meth:`~pgmpy_dp.private.curator.column_curator.ColumnCurator.stable_categories`,
+        of numbers :meth:`~pgmpy_dp.private.curator.column_curator.ColumnCurator.number_tables`. Divisions of later
+        rounds are functions of what earlier ones released.
 
         *Guarantee.* The budget. With categories: the rho that converts to (epsilon, .9 delta), and an eta of .1 delta
         for the threshold. Without: an epsilon, or a rho, whichever has less noise.

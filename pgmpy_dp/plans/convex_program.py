@@ -16,7 +16,7 @@ from pgmpy_dp.private.curator.solutions import (
     StableProgram,
     noise_plan,
 )
-from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["release", "released_solution"]

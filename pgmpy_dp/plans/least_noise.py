@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.sensitive import Noise
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.plans.least_noise import least_noise
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.tables import TableCurator, match_noise
+from pgmpy_dp.private.curator.table_curator import TableCurator, match_noise
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Release
@@ -42,7 +42,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
     -------
     Release
         ``kind="schema_check"``; one array, that of
-        :meth:`~pgmpy_dp.private.curator.tables.TableCurator.matched_counts`.
+        :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.matched_counts`.
 
     Notes
     -----

@@ -12,11 +12,11 @@ import numpy as np
 from pgmpy_dp.models.posterior.noisy_ratio import sampling_distance
 from pgmpy_dp.plans.least_noise import least_noise
 from pgmpy_dp.plans.networks.public_graph import encoded_graph
-from pgmpy_dp.plans.settings import SeededSettings
+from pgmpy_dp.plans.settings_base import SeededSettings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.field_moments import record_count_noise
-from pgmpy_dp.private.curator.tables import TableCurator, distance_noise, misfit_scale
+from pgmpy_dp.private.curator.field_moment_curator import record_count_noise
+from pgmpy_dp.private.curator.table_curator import TableCurator, distance_noise, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -54,7 +54,7 @@ class ModelTables:
         Which model it is.
     merged : (Schema, mapping of variable to places), optional
         States to count in, where they are not the records' own; see
-        :meth:`~pgmpy_dp.private.curator.tables.TableCurator.merge`.
+        :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.merge`.
     """
 
     scopes: Sequence[tuple[Hashable, ...]]
@@ -152,8 +152,8 @@ def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget
         Gaussian and Gumbel noise; an (epsilon, delta) budget takes whichever is smaller. Costs add up with what the
         model cost.
 
-        *Source.* :meth:`~pgmpy_dp.private.curator.tables.TableCurator.distances`,
-        :meth:`~pgmpy_dp.private.curator.tables.TableCurator.worst_fit`.
+        *Source.* :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.distances`,
+        :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.worst_fit`.
     """
     budget = require_table_and_budget(table, budget)
     cost, _ = planned_noise(len(model.means), len(model.scopes), settings, budget, table.adjacency)

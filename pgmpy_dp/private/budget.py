@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, checked_number
+from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 __all__ = ["Budget", "UnitBudget", "require_budget", "unit_budget"]
 
@@ -107,10 +107,10 @@ class UnitBudget(Budget):
     rows: int = 1
 
 
-def require_budget(budget: object, example: str = "Budget(epsilon=1.0)") -> None:
-    """TypeError for what is no budget, with an example of one."""
+def require_budget(budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)") -> None:
+    """Raise a TypeError for anything but a budget; it tells to pass the example."""
     if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass a Budget, e.g. {example}")
+        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass {example}")
 
 
 def unit_budget(budget: Budget, rows_per_unit: int | str) -> Budget:

@@ -26,19 +26,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.entry import Entry
-from pgmpy_dp.private.guarantee import (
-    ZCDP,
-    ApproxDP,
-    Guarantee,
-    PureDP,
-    ReservedZCDP,
-    checked_number,
-    guarantee_from_dict,
-)
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 
 __all__ = ["Account", "BudgetExceeded", "Filter"]
 

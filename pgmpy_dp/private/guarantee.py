@@ -20,10 +20,10 @@ __all__ = [
     "PureDP",
     "ReservedZCDP",
     "ZCDP",
-    "checked_number",
     "guarantee_from_dict",
     "part_for_each",
     "privacy_profile",
+    "share_of_cost",
 ]
 
 
@@ -235,6 +235,19 @@ def part_for_each(cost: Any, rows: int) -> Any:
     part = float(exact)
     part = part if Fraction(part) <= exact else math.nextafter(part, 0.0)
     return ZCDP(part) if isinstance(cost, ZCDP) else PureDP(part)
+
+
+def share_of_cost(cost: PureDP | ZCDP, share: Fraction) -> PureDP | ZCDP:
+    """A share of a cost, rounded to the nearest float: for messages and guesses. Noise is scaled by the exact share.
+
+    Examples
+    --------
+    >>> share_of_cost(ZCDP(0.5), Fraction(1, 4))
+    ZCDP(rho=0.125)
+    """
+    if isinstance(cost, ZCDP):
+        return ZCDP(float(share * Fraction(cost.rho)))
+    return PureDP(float(share * Fraction(cost.epsilon)))
 
 
 def privacy_profile(guarantee: Guarantee, epsilon: float) -> float:

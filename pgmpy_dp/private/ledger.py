@@ -15,15 +15,16 @@ from html import escape
 from pathlib import Path
 from typing import NoReturn
 
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry, entries_table
 from pgmpy_dp.private.filter import Account, BudgetExceeded, Filter
-from pgmpy_dp.private.guarantee import Guarantee, checked_number
+from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger_file import LedgerFile, agreed, read_ledger, write_ledger
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["Budget", "BudgetExceeded", "Entry", "Ledger"]
+__all__ = ["BudgetExceeded", "Entry", "Ledger"]
 
 
 class Ledger:

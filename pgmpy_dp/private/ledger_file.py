@@ -18,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.files import write_atomically
 from pgmpy_dp.private.filter import Filter
 
 __all__ = ["LedgerFile", "agreed", "read_ledger", "write_ledger"]

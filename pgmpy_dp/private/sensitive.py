@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.files import write_atomically
+from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.schema import Schema, decode_label
 

@@ -6,6 +6,6 @@ what these functions make.
 
 from pgmpy_dp.reporting.comparison import comparison_page
 from pgmpy_dp.reporting.explorer import explorer_page
-from pgmpy_dp.reporting.report import report_page
+from pgmpy_dp.reporting.model_report import report_page
 
 __all__ = ["comparison_page", "explorer_page", "report_page"]

@@ -8,8 +8,8 @@ import numpy as np
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.reporting.marginals import state_text, variable_rows
+from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
 from pgmpy_dp.reporting.page import render
-from pgmpy_dp.reporting.report import MOST_PAIRED, require_exact
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
 
 __all__ = ["comparison_page"]

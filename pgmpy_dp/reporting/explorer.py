@@ -12,8 +12,8 @@ from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.inference.junction_tree import build_junction_tree
 from pgmpy_dp.models.posterior.discrepancy import TAU_GRID
 from pgmpy_dp.reporting.marginals import state_text
+from pgmpy_dp.reporting.model_report import require_exact
 from pgmpy_dp.reporting.page import render
-from pgmpy_dp.reporting.report import require_exact
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
 
 __all__ = ["MOST_BYTES", "MOST_CELLS", "explorer_page"]

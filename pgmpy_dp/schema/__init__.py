@@ -5,7 +5,7 @@ from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts, interval_
 from pgmpy_dp.schema.labels import decode_label, encode_label
 from pgmpy_dp.schema.number import OUTSIDE, Date, Number
 from pgmpy_dp.schema.reading import Reading
-from pgmpy_dp.schema.table import Schema
+from pgmpy_dp.schema.table_schema import Schema
 
 __all__ = [
     "MISSING",

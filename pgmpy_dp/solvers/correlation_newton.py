@@ -121,18 +121,18 @@ class _Point:
         weights = 1.0 / (diagonal + ridge).clamp(min=1e-12 * max(float(diagonal.max()), 1e-300))
         step, residual = torch.zeros_like(self.gradient), -self.gradient
         scaled = weights * residual
-        direction, rho = scaled.clone(), float(residual @ scaled)
+        direction, product = scaled.clone(), float(residual @ scaled)
         for _ in range(_MOST_CG_STEPS):
-            if float(residual.norm()) <= min(0.05, 10.0 * size) * size or rho == 0:
+            if float(residual.norm()) <= min(0.05, 10.0 * size) * size or product == 0:
                 break
             image = self.jacobian_product(direction) + ridge * direction
             curvature = float(direction @ image)
             if curvature <= 0:
                 break
-            length = rho / curvature
+            length = product / curvature
             step += length * direction
             residual -= length * image
             scaled = weights * residual
             following = float(residual @ scaled)
-            direction, rho = scaled + (following / rho) * direction, following
+            direction, product = scaled + (following / product) * direction, following
         return step if float(step @ self.gradient) < 0 else -weights * self.gradient

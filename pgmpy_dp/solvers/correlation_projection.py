@@ -39,7 +39,7 @@ from pgmpy_dp.solvers.correlation_products import ASKED, ArrayProducts, Products
 from pgmpy_dp.solvers.devices import chosen_device
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
-__all__ = ["METHODS", "Projection", "SparseMinusConstant", "project_correlation"]
+__all__ = ["METHODS", "Projection", "project_correlation"]
 
 METHODS = ("auto", "descent", "newton")
 _SMALL = 300  # rows up to which Newton's complete eigendecompositions are the fastest

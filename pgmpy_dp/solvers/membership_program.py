@@ -1,9 +1,9 @@
 """Which records belong together, by a semidefinite program: degree 2 of the one of Chen et al. (2023), section 6.
 
-:mod:`pgmpy_dp.solvers.membership` has the program, its dual function and the certificate. The dual function is concave
-with a Lipschitz gradient, made of the violations at W(P, M, u): it is maximised by projected ascent with Nesterov's
-momentum, restarted where the momentum points down (O'Donoghue and Candes 2015), each block of multipliers with a step
-of its own.
+:mod:`pgmpy_dp.solvers.membership_problem` has the program, its dual function and the certificate. The dual function is
+concave with a Lipschitz gradient, made of the violations at W(P, M, u): it is maximised by projected ascent with
+Nesterov's momentum, restarted where the momentum points down (O'Donoghue and Candes 2015), each block of multipliers
+with a step of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.solvers.membership import MembershipPoint, MembershipProblem
+from pgmpy_dp.solvers.membership_problem import MembershipPoint, MembershipProblem
 
 __all__ = ["Membership", "membership_program"]
 
@@ -62,7 +62,7 @@ def membership_program(
     max_iter: int | None = 5000,
     device: str | None = None,
 ) -> Membership:
-    """Minimise ``||J - W||_F^2`` over K(y); see :mod:`pgmpy_dp.solvers.membership`.
+    """Minimise ``||J - W||_F^2`` over K(y); see :mod:`pgmpy_dp.solvers.membership_problem`.
 
     Parameters
     ----------

@@ -8,10 +8,10 @@ here sees a record or spends a budget: all arguments are public numbers.
 """
 
 from pgmpy_dp.theory.feasibility import FeasibilityMap, feasibility_map
-from pgmpy_dp.theory.membership import required_records
+from pgmpy_dp.theory.membership_records import required_records
 from pgmpy_dp.theory.order import Order
 from pgmpy_dp.theory.planning import Option, plan
-from pgmpy_dp.theory.tables import table_1, table_1_options
+from pgmpy_dp.theory.published_table import table_1, table_1_options
 
 __all__ = [
     "FeasibilityMap",

@@ -29,9 +29,9 @@ import math
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.private.accounting import gaussian_multiplier
-from pgmpy_dp.theory.order import Order, checked
+from pgmpy_dp.theory.order import Order
 
 __all__ = [
     "cut_deviation",
@@ -71,7 +71,7 @@ def weak_recovery_degree(gamma: float) -> float:
     >>> weak_recovery_degree(0.5)
     4.0
     """
-    return 1.0 / checked("gamma", gamma, most=1.0) ** 2
+    return 1.0 / checked_within("gamma", gamma, most=1.0) ** 2
 
 
 def exact_recovery_degree(n: int, gamma: float) -> float:
@@ -95,7 +95,7 @@ def exact_recovery_degree(n: int, gamma: float) -> float:
     >>> round(exact_recovery_degree(1000, 0.8), 1)
     17.3
     """
-    n, gamma = checked_integer("n", n, least=2), checked("gamma", gamma, most=1.0)
+    n, gamma = checked_integer("n", n, least=2), checked_within("gamma", gamma, most=1.0)
     return math.log(n) / (1.0 - math.sqrt(1.0 - gamma**2))
 
 
@@ -127,7 +127,11 @@ def cut_deviation(n: int, degree: float, failure: float) -> float:
     >>> round(cut_deviation(1000, 40.0, 0.01) / 1000, 2)
     15.87
     """
-    n, degree, failure = checked_integer("n", n, least=2), checked("degree", degree), _probability("failure", failure)
+    n, degree, failure = (
+        checked_integer("n", n, least=2),
+        checked_within("degree", degree),
+        _probability("failure", failure),
+    )
     exponent = n * math.log(4.0) + math.log(1.0 / failure)
     return 2.0 * exponent / 3.0 + math.sqrt((2.0 * exponent / 3.0) ** 2 + 4.0 * degree * n * exponent)
 
@@ -160,7 +164,7 @@ def projection_distance(n: int, degree: float, gamma: float, failure: float) -> 
     >>> round(projection_distance(1000, 400.0, 0.8, 0.01), 3)
     0.418
     """
-    gamma = checked("gamma", gamma, most=1.0)
+    gamma = checked_within("gamma", gamma, most=1.0)
     return (1.0 + _GROTHENDIECK) * cut_deviation(n, degree, failure) / (n * gamma * degree)
 
 
@@ -204,12 +208,12 @@ def projection_accuracy(
     >>> projection_accuracy(40.0, 0.8, 2.0, 1e-6), round(projection_accuracy(40.0, 0.8, 2.0, 1e-6, analysis="tight"), 2)
     (0.5, 0.86)
     """
-    degree, gamma = checked("degree", degree), checked("gamma", gamma, most=1.0)
+    degree, gamma = checked_within("degree", degree), checked_within("gamma", gamma, most=1.0)
     if analysis not in ("published", "tight"):
         raise ValueError(f'analysis={analysis!r} must be "published" or "tight"')
     times, scale = (24.0, 1.0) if analysis == "published" else (2.0, 1.5)
-    scale = scale if theta is None else checked("theta", theta)
-    multiplier = gaussian_multiplier(checked("epsilon", epsilon), _probability("delta", delta))
+    scale = scale if theta is None else checked_within("theta", theta)
+    multiplier = gaussian_multiplier(checked_within("epsilon", epsilon), _probability("delta", delta))
     return _share(times * scale / (gamma * degree) * multiplier**2)
 
 
@@ -242,7 +246,7 @@ def response_accuracy(n: int, degree: float, gamma: float, epsilon: float) -> fl
     (0.93, 0.5)
     """
     n, degree, gamma = _model(n, degree, gamma)
-    flipped = 1.0 / (1.0 + math.exp(checked("epsilon", epsilon)))
+    flipped = 1.0 / (1.0 + math.exp(checked_within("epsilon", epsilon)))
     edge = flipped + (1.0 - 2.0 * flipped) * degree / n
     return _share(n * edge * (1.0 - edge) / ((1.0 - 2.0 * flipped) * gamma * degree) ** 2)
 
@@ -278,7 +282,11 @@ def exponential_error(n: int, degree: float, gamma: float, epsilon: float, failu
     0.155
     """
     n, degree, gamma = _model(n, degree, gamma)
-    privacy = 2.0 / checked("epsilon", epsilon) * (n * math.log(2.0) + math.log(1.0 / _probability("failure", failure)))
+    privacy = (
+        2.0
+        / checked_within("epsilon", epsilon)
+        * (n * math.log(2.0) + math.log(1.0 / _probability("failure", failure)))
+    )
     return (cut_deviation(n, degree, failure) + privacy) / (n * gamma * degree)
 
 
@@ -313,8 +321,8 @@ def vote_failure(n: int, degree: float, gamma: float, epsilon: float, rough_erro
     (True, True)
     """
     n, degree, gamma = _model(n, degree, gamma)
-    scale = 2.0 / checked("epsilon", epsilon)
-    r = checked("rough_error", rough_error, above=-1.0, most=0.5)
+    scale = 2.0 / checked_within("epsilon", epsilon)
+    r = checked_within("rough_error", rough_error, above=-1.0, most=0.5)
     if r < 0:
         raise ValueError(f"rough_error={rough_error!r} is negative; pass a share from 0 to 0.5")
     more, fewer = (min((1.0 + sign * gamma) * degree / n, 1.0) for sign in (1.0, -1.0))
@@ -356,8 +364,8 @@ def weak_recovery(degree: float, gamma: float, epsilon: float, delta: float) -> 
     error = O(1/(gamma sqrt(d)) + log(1/delta)/(gamma d epsilon^2)): 0.2977 with constant 1 (Chen et al. 2023, Theorem
     5.3)
     """
-    degree, gamma = checked("degree", degree), checked("gamma", gamma, most=1.0)
-    noise = math.log(1.0 / _probability("delta", delta)) / (gamma * degree * checked("epsilon", epsilon) ** 2)
+    degree, gamma = checked_within("degree", degree), checked_within("gamma", gamma, most=1.0)
+    noise = math.log(1.0 / _probability("delta", delta)) / (gamma * degree * checked_within("epsilon", epsilon) ** 2)
     formula = "1/(gamma sqrt(d)) + log(1/delta)/(gamma d epsilon^2)"
     value = 1.0 / (gamma * math.sqrt(degree)) + noise
     return Order(value, formula, "Chen et al. 2023, Theorem 5.3", "upper", "1", quantity="error")
@@ -389,8 +397,8 @@ def exact_recovery(n: int, gamma: float, epsilon: float, delta: float) -> Order:
     >>> round(exact_recovery(1000, 0.9, 1.0, 1e-6).value, 1)
     31.6
     """
-    n, gamma = checked_integer("n", n, least=2), checked("gamma", gamma, most=1.0)
-    epsilon, logarithm = checked("epsilon", epsilon), math.log(n)
+    n, gamma = checked_integer("n", n, least=2), checked_within("gamma", gamma, most=1.0)
+    epsilon, logarithm = checked_within("epsilon", epsilon), math.log(n)
     value = logarithm / gamma**2 + logarithm / (gamma * epsilon)
     value += math.log(1.0 / _probability("delta", delta)) / (gamma * epsilon**2)
     formula = "log(n)/gamma^2 + log(n)/(gamma epsilon) + log(1/delta)/(gamma epsilon^2)"
@@ -402,14 +410,18 @@ def _share(v: float) -> float:
 
 
 def _model(n: int, degree: float, gamma: float) -> tuple[int, float, float]:
-    n, degree, gamma = checked_integer("n", n, least=2), checked("degree", degree), checked("gamma", gamma, most=1.0)
+    n, degree, gamma = (
+        checked_integer("n", n, least=2),
+        checked_within("degree", degree),
+        checked_within("gamma", gamma, most=1.0),
+    )
     if (1.0 + gamma) * degree > n:
         raise ValueError(f"degree={degree!r} and gamma={gamma!r} give edges a probability above 1 at n={n!r}")
     return n, degree, gamma
 
 
 def _probability(name: str, value: float) -> float:
-    value = checked(name, value)
+    value = checked_within(name, value)
     if value >= 1.0:
         raise ValueError(f"{name}={value!r} must be below 1")
     return value

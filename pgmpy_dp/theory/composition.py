@@ -13,8 +13,7 @@ import math
 import numpy as np
 from scipy.stats import binom
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.theory.order import checked
+from pgmpy_dp.checks import checked_integer, checked_within
 
 __all__ = ["advanced_composition", "composed_delta", "noted_composition"]
 
@@ -48,7 +47,11 @@ def composed_delta(total: float, epsilon: float, steps: int) -> float:
     >>> composed_delta(1.0, 0.5, 2), round(composed_delta(1.0, 0.1, 50), 4)
     (0.0, 0.0383)
     """
-    total, epsilon, steps = checked("total", total), checked("epsilon", epsilon), checked_integer("steps", steps, 1)
+    total, epsilon, steps = (
+        checked_within("total", total),
+        checked_within("epsilon", epsilon),
+        checked_integer("steps", steps, 1),
+    )
     likely = np.arange(steps + 1)
     loss = (2.0 * likely - steps) * epsilon
     chance = binom.pmf(likely, steps, 1.0 / (1.0 + math.exp(-epsilon)))
@@ -134,7 +137,7 @@ def noted_composition(epsilon: float, steps: int, slack: float) -> float:
 
 
 def _checked(epsilon: float, steps: int, slack: float) -> tuple[float, int, float]:
-    slack = checked("slack", slack)
+    slack = checked_within("slack", slack)
     if slack >= 1.0:
         raise ValueError(f"slack={slack!r} must be below 1, a probability that the bound may fail with")
-    return checked("epsilon", epsilon), checked_integer("steps", steps, 1), slack
+    return checked_within("epsilon", epsilon), checked_integer("steps", steps, 1), slack

@@ -20,8 +20,8 @@ import math
 
 from scipy.optimize import brentq
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.theory.order import Order, checked, exp
+from pgmpy_dp.checks import checked_integer, checked_within
+from pgmpy_dp.theory.order import Order, exp
 
 __all__ = [
     "MAX_ALPHA",
@@ -84,12 +84,12 @@ def ising_parameters(p: int, alpha: float, epsilon: float | None = None, rho: fl
     >>> print(ising_parameters(100, alpha=0.01, epsilon=0.5))
     n = Omega(sqrt(p)/(alpha epsilon)): 2000 with constant 1 (Zhang et al. 2020, Theorems 5.1 and 1.6)
     """
-    p, alpha = checked_integer("p", p, least=2), checked("alpha", alpha, most=MAX_ALPHA)
+    p, alpha = checked_integer("p", p, least=2), checked_within("alpha", alpha, most=MAX_ALPHA)
     theorem = "Zhang et al. 2020, Theorems 5.1 and 1.6"
     formula = "sqrt(p)/(alpha epsilon)"
     if _is_pure(epsilon, rho):
-        return Order(math.sqrt(p) / (alpha * checked("epsilon", epsilon)), formula, theorem, "lower", "sqrt(p)")
-    rho = checked("rho", rho)
+        return Order(math.sqrt(p) / (alpha * checked_within("epsilon", epsilon)), formula, theorem, "lower", "sqrt(p)")
+    rho = checked_within("rho", rho)
 
     def excess(log_n: float) -> float:  # increasing: a larger n has a smaller delta, hence a larger epsilon
         return log_n + math.log(alpha * (rho + 2 * math.sqrt(rho * max(log_n + math.log(64 / 3), 0)))) - math.log(p) / 2
@@ -190,9 +190,9 @@ def block_model_recovery(n: int, degree: float, gamma: float, error: float, fail
     exp(2 epsilon) - 1 = Omega(log(1/zeta)/(gamma d) + log(1/beta)/(zeta n gamma d)): 1.382 with constant 1 (Chen et al.
     2023, Theorem 5.22)
     """
-    n, d = checked_integer("n", n, least=25), checked("degree", degree)
-    gamma, zeta = checked("gamma", gamma, most=1), checked("error", error, most=0.04)
-    beta = checked("failure", failure, most=1)
+    n, d = checked_integer("n", n, least=25), checked_within("degree", degree)
+    gamma, zeta = checked_within("gamma", gamma, most=1), checked_within("error", error, most=0.04)
+    beta = checked_within("failure", failure, most=1)
     if zeta * n < 1 - 1e-9:
         raise ValueError(f"error={error!r} is below 1/n={1 / n:g}, which is exact recovery; pass 1/n or more")
     value = math.log(1 / zeta) / (gamma * d) + math.log(1 / beta) / (zeta * n * gamma * d)
@@ -213,10 +213,10 @@ def _structure(
     if _is_pure(epsilon, rho):
         if min_weight is None:
             raise ValueError("min_weight=None: the bound for pure DP depends on the smallest edge weight; pass it")
-        eta, epsilon = checked("min_weight", min_weight), checked("epsilon", epsilon)
+        eta, epsilon = checked_within("min_weight", min_weight), checked_within("epsilon", epsilon)
         value = math.sqrt(p) / (eta * epsilon) + k**2 * p / epsilon
         return Order(value, f"sqrt(p)/(eta epsilon) + {cells}p/epsilon", theorem, "lower", "p")
-    value = math.sqrt(k**2 * p / checked("rho", rho))
+    value = math.sqrt(k**2 * p / checked_within("rho", rho))
     return Order(value, f"sqrt({cells}p/rho)", theorem, "lower", "sqrt(p)")
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.theory.order import checked
+from pgmpy_dp.checks import checked_integer, checked_within
 
 __all__ = ["marginal_error"]
 
@@ -56,11 +55,11 @@ def marginal_error(probability: float, n: int, epsilon: float, tables: int, *, n
     >>> marginal_error(0.5, 1000, epsilon=1.0, tables=10)
     0.00045
     """
-    mu = checked("probability", probability, above=-1.0, most=1.0)
+    mu = checked_within("probability", probability, above=-1.0, most=1.0)
     if mu < 0:
         raise ValueError(f"probability={probability!r} is negative; pass one from 0 to 1")
     n, tables = checked_integer("n", n, least=1), checked_integer("tables", tables, least=1)
-    scale = tables / checked("epsilon", epsilon)
+    scale = tables / checked_within("epsilon", epsilon)
     if noise not in ("laplace", "discrete"):
         raise ValueError(f'noise={noise!r} must be "laplace" or "discrete"')
     variance = 2.0 * scale**2 if noise == "laplace" else 0.5 / math.sinh(min(0.5 / scale, 350.0)) ** 2

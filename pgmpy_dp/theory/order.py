@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
+from pgmpy_dp.checks import checked_within
 
-__all__ = ["Order", "checked", "checked_weight", "exp"]
+__all__ = ["Order", "checked_weight", "exp"]
 
 
 @dataclass(frozen=True)
@@ -58,34 +57,15 @@ class Order:
         return f"{self.quantity} = {symbol}({self.formula}): {self.value:.4g} with constant 1 ({self.theorem})"
 
 
-def checked(name: str, value: object, *, above: float = 0.0, most: float = math.inf, finite: bool = True) -> float:
-    """`value` as a float in (above, most].
-
-    Raises
-    ------
-    TypeError
-        If it is not a real number.
-    ValueError
-        If it is outside the range, NaN, or infinite where `finite`.
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a number")
-    number = float(value)
-    if not above < number <= most or (finite and math.isinf(number)):
-        limit = "" if math.isinf(most) else f" and at most {most:g}"
-        raise ValueError(f"{name}={value!r} is out of range; pass a {'finite ' * finite}number above {above:g}{limit}")
-    return number
-
-
 def checked_weight(min_weight: object, width: object) -> tuple[float, float]:
     """(eta, lambda), where no edge can weigh more than the width.
 
     Raises
     ------
     TypeError, ValueError
-        As `checked`; or if `min_weight` exceeds `width`.
+        As :func:`~pgmpy_dp.checks.checked_within`; or if `min_weight` exceeds `width`.
     """
-    weight, limit = checked("min_weight", min_weight), checked("width", width)
+    weight, limit = checked_within("min_weight", min_weight), checked_within("width", width)
     if weight > limit:
         raise ValueError(f"min_weight={min_weight!r} exceeds width={width!r}, which every edge's weight is part of")
     return weight, limit

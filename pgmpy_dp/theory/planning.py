@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.theory import lower_bounds, sample_complexity
-from pgmpy_dp.theory.order import Order, checked, checked_weight
+from pgmpy_dp.theory.order import Order, checked_weight
 
 __all__ = ["BudgetLike", "Option", "plan"]
 
@@ -165,7 +165,7 @@ def plan(
         raise ValueError(f"k={k}, t={t}: the theorems are about pairwise models (t = 2) or binary variables (k = 2)")
     if min_weight is None and alpha is None:
         raise ValueError("min_weight=None, alpha=None: no goal; pass min_weight (structure) or alpha (parameters)")
-    checked("width", width)
+    checked_within("width", width)
     measure, epsilon, delta, rho = _spent(budget)
     options = []
     if min_weight is not None:
@@ -180,7 +180,7 @@ def plan(
             uppers.append((THRESHOLD, _regressions(p, k, t, width, eta / 2, rho)))
         options += _options("structure", measure, uppers, lowers)
     if alpha is not None:
-        alpha = checked("alpha", alpha)
+        alpha = checked_within("alpha", alpha)
         lowers = _parameter_bounds(p, k, alpha, measure, epsilon, rho)
         name = NOT_PRIVATE if measure == "none" else REGRESSIONS
         uppers = [] if measure == "pure" else [(name, _regressions(p, k, t, width, alpha, rho))]
@@ -195,11 +195,11 @@ def _spent(budget: BudgetLike | None) -> tuple[str, float | None, float | None, 
     if budget.rho is not None:
         if budget.epsilon is not None:
             raise ValueError(f"budget={budget!r} has both rho and epsilon; it must have one of them")
-        return "zcdp", None, None, checked("rho", budget.rho)
-    epsilon = checked("epsilon", budget.epsilon)
+        return "zcdp", None, None, checked_within("rho", budget.rho)
+    epsilon = checked_within("epsilon", budget.epsilon)
     if not budget.delta:
         return "pure", epsilon, None, math.nan  # no learner spends it
-    log_delta = math.log(1 / checked("delta", budget.delta, most=1))
+    log_delta = math.log(1 / checked_within("delta", budget.delta, most=1))
     return "approximate", epsilon, budget.delta, (math.sqrt(epsilon + log_delta) - math.sqrt(log_delta)) ** 2
 
 

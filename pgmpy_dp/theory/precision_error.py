@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.theory.order import Order, checked
+from pgmpy_dp.checks import checked_integer, checked_within
+from pgmpy_dp.theory.order import Order
 
 __all__ = ["covariance_perturbation", "noise_norm", "output_perturbation", "solution_error"]
 
@@ -60,7 +60,7 @@ def solution_error(noise: float, largest_eigenvalue: float) -> float:
     >>> solution_error(0.01, 3.0)
     0.09
     """
-    return checked("largest_eigenvalue", largest_eigenvalue) ** 2 * checked("noise", noise)
+    return checked_within("largest_eigenvalue", largest_eigenvalue) ** 2 * checked_within("noise", noise)
 
 
 def noise_norm(mechanism: str, d: int, n: int, epsilon: float, delta: float | None = None) -> float:
@@ -94,7 +94,11 @@ def noise_norm(mechanism: str, d: int, n: int, epsilon: float, delta: float | No
     >>> [round(noise_norm(kind, 20, 10_000, 1.0, 1e-6), 4) for kind in ("laplace", "wishart", "gaussian")]
     [0.1131, 0.0199, 0.0106]
     """
-    d, n, epsilon = checked_integer("d", d, least=1), checked_integer("n", n, least=1), checked("epsilon", epsilon)
+    d, n, epsilon = (
+        checked_integer("d", d, least=1),
+        checked_integer("n", n, least=1),
+        checked_within("epsilon", epsilon),
+    )
     if mechanism not in _MECHANISMS:
         raise ValueError(f"mechanism={mechanism!r} is not supported; use one of {_MECHANISMS}")
     if mechanism == "laplace":
@@ -137,7 +141,7 @@ def covariance_perturbation(
     relative error = O(d sqrt(log(1/delta))/(n epsilon)): 0.007434 with constant 1 (Wang, Huai and Xu 2018, Algorithm 2)
     """
     noise_norm(mechanism, d, n, epsilon, delta)  # checks the arguments
-    beta = checked("beta", beta, most=1.0)
+    beta = checked_within("beta", beta, most=1.0)
     if mechanism == "laplace":
         value = d**2 / (n * epsilon)
     elif mechanism == "wishart":
@@ -168,7 +172,7 @@ def output_perturbation(d: int, n: int, epsilon: float, penalty: float) -> float
     d, n, epsilon
         As in `noise_norm`.
     penalty : float
-        rho of the program.
+        lambda of the program; the paper's rho.
 
     Returns
     -------
@@ -179,14 +183,18 @@ def output_perturbation(d: int, n: int, epsilon: float, penalty: float) -> float
     >>> round(output_perturbation(5, 1000, 1.0, 0.1), 1)
     106.1
     """
-    d, n, epsilon = checked_integer("d", d, least=1), checked_integer("n", n, least=1), checked("epsilon", epsilon)
-    return math.sqrt(2.0) * d**3 * (d + 1.0) / (n * epsilon * checked("penalty", penalty) ** 2)
+    d, n, epsilon = (
+        checked_integer("d", d, least=1),
+        checked_integer("n", n, least=1),
+        checked_within("epsilon", epsilon),
+    )
+    return math.sqrt(2.0) * d**3 * (d + 1.0) / (n * epsilon * checked_within("penalty", penalty) ** 2)
 
 
 def _delta(delta: float | None) -> float:
     if delta is None:
         raise ValueError("delta=None: this mechanism is for (epsilon, delta); pass delta")
-    delta = checked("delta", delta)
+    delta = checked_within("delta", delta)
     if delta >= 1.0:
         raise ValueError(f"delta={delta!r} must be below 1")
     return delta

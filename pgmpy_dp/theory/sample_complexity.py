@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import math
 
-from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.theory.order import Order, checked, checked_weight, exp
+from pgmpy_dp.checks import checked_integer, checked_within
+from pgmpy_dp.theory.order import Order, checked_weight, exp
 
 __all__ = [
     "binary_parameters",
@@ -58,7 +58,7 @@ def sparse_logistic_regression(n: int, p: int, radius: float, rho: float, beta: 
     0.0045
     """
     n, p = checked_integer("n", n, least=1), checked_integer("p", p, least=1)
-    lam, rho, beta = checked("radius", radius), checked("rho", rho), checked("beta", beta, most=1)
+    lam, rho, beta = checked_within("radius", radius), checked_within("rho", rho), checked_within("beta", beta, most=1)
     value = lam ** (4 / 3) * math.log(n * p / beta) / (n * math.sqrt(rho)) ** (2 / 3)
     formula = "lambda^(4/3) log(n p/beta)/(n sqrt(rho))^(2/3)"
     return Order(value, formula, "Zhang et al. 2020, Theorem 1.3", "upper", "log p", quantity="excess risk")
@@ -124,7 +124,7 @@ def pairwise_parameters(p: int, k: int, width: float, alpha: float, rho: float, 
     Order
     """
     p, k = checked_integer("p", p, least=2), checked_integer("k", k, least=2)
-    (lam, alpha, rho), c = _accuracy(width, alpha, rho), checked("exponent", exponent)
+    (lam, alpha, rho), c = _accuracy(width, alpha, rho), checked_within("exponent", exponent)
     logs = math.log(math.log(p * k))
     value = exp([2 * math.log(lam), 5 * math.log(k), logs, c * lam, -4 * math.log(alpha)])
     value += exp(
@@ -161,7 +161,7 @@ def binary_polynomial(p: int, t: int, width: float, alpha: float, rho: float, *,
     Order
     """
     p, t = checked_integer("p", p, least=2), checked_integer("t", t, least=2)
-    (lam, alpha, rho), c = _accuracy(width, alpha, rho), checked("exponent", exponent)
+    (lam, alpha, rho), c = _accuracy(width, alpha, rho), checked_within("exponent", exponent)
     common = c * t * math.log(2 * t) + c * lam * t
     value = exp([common, 4 * t * math.log(p), math.log(math.log(p)), -4 * math.log(alpha)])
     value += exp(
@@ -274,7 +274,7 @@ def binary_structure(
     Order
     """
     p, t = checked_integer("p", p, least=2), checked_integer("t", t, least=2)
-    (eta, lam), c = checked_weight(min_weight, width), checked("exponent", exponent)
+    (eta, lam), c = checked_weight(min_weight, width), checked_within("exponent", exponent)
     if eta >= p:
         raise ValueError(f"min_weight={min_weight!r} must be below p={p}: the theorem's log(p/eta) is not positive")
     factor, text = _stability(epsilon, delta)
@@ -285,7 +285,7 @@ def binary_structure(
 
 
 def _accuracy(width: float, alpha: float, rho: float) -> tuple[float, float, float]:
-    return checked("width", width), checked("alpha", alpha), checked("rho", rho, finite=False)
+    return checked_within("width", width), checked_within("alpha", alpha), checked_within("rho", rho, finite=False)
 
 
 def _growth(rho: float, private: str = "sqrt(p)") -> str:
@@ -298,5 +298,5 @@ def _stability(epsilon: float | None, delta: float | None) -> tuple[float, str]:
         return 1.0, ""
     if epsilon is None or delta is None:
         raise ValueError(f"epsilon={epsilon!r}, delta={delta!r}: pass both (approximate DP) or neither (not private)")
-    epsilon, delta = checked("epsilon", epsilon), checked("delta", delta, most=1)
+    epsilon, delta = checked_within("epsilon", epsilon), checked_within("delta", delta, most=1)
     return math.log(1 / delta) / epsilon, " log(1/delta)"

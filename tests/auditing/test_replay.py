@@ -18,9 +18,9 @@ from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, movement,
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.plans.networks import adaptive_search
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import base, tables
+from pgmpy_dp.private.curator import curator_base, table_curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import pair_scores
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
@@ -72,20 +72,20 @@ def test_the_catalogue_holds_and_attains_every_bound(turns):
 class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize("fit", [fit_parameters, fit_network])
     def test_a_halved_sensitivity(self, fit, monkeypatch):
-        monkeypatch.setattr(tables, "table_sensitivity", lambda a: (0.5, 0.5, 0.5))
-        true = tables.contingency_tables
+        monkeypatch.setattr(table_curator, "table_sensitivity", lambda a: (0.5, 0.5, 0.5))
+        true = table_curator.contingency_tables
         halved = lambda t, s, g: [Sensitive(x.value, x.adjacency, 0.5, 0.5, 0.5) for x in true(t, s, g)]  # noqa: E731
-        monkeypatch.setattr(tables, "contingency_tables", halved)
+        monkeypatch.setattr(table_curator, "contingency_tables", halved)
         problems = found(fit)
         assert "tables: exact statistics moved by 2" in problems
         assert "tables: noise of scale" in problems
 
     def test_a_statistic_times_three(self, monkeypatch):
-        true = tables.contingency_tables
+        true = table_curator.contingency_tables
         tripled = lambda t, s, g: [  # noqa: E731
             Sensitive(3 * x.value, x.adjacency, x.l1, x.l2, x.linf) for x in true(t, s, g)
         ]
-        monkeypatch.setattr(tables, "contingency_tables", tripled)
+        monkeypatch.setattr(table_curator, "contingency_tables", tripled)
         assert "tables: exact statistics moved by 3" in found(fit_parameters)
 
     @pytest.mark.parametrize("name", ["laplace_scales", "gaussian_scales"])
@@ -96,7 +96,7 @@ class TestMutantsOfTheBoundary:
         assert "where the formula has" in found(lambda frame: fit_parameters(frame, budget))
 
     def test_a_selection_whose_noise_covers_one_direction_alone(self, monkeypatch):
-        true = tables.NoisyMax.of.__func__
+        true = table_curator.NoisyMax.of.__func__
         half = lambda cls, scores, cost, share: NoisyMax(scores, true(cls, scores, cost, share).scale / 2, cost)  # noqa: E731
         monkeypatch.setattr(NoisyMax, "of", classmethod(half))
         assert "worst_fit: noise of scale" in found()
@@ -107,7 +107,7 @@ class TestMutantsOfTheBoundary:
         assert "worst_fit: exact statistics moved by 3" in found()
 
     def test_a_share_that_is_not_debited(self, monkeypatch):
-        true = base.Curator._debit
+        true = curator_base.Curator._debit
 
         def free(self, share, eta):
             left, self._left = self._left, Fraction(10)
@@ -115,18 +115,18 @@ class TestMutantsOfTheBoundary:
             self._left = left
             return asked
 
-        monkeypatch.setattr(base.Curator, "_debit", free)
+        monkeypatch.setattr(curator_base.Curator, "_debit", free)
         assert "is left where" in found(fit_parameters)
 
     def test_a_share_that_is_debited_twice(self, monkeypatch):
-        true = base.Curator._debit
+        true = curator_base.Curator._debit
 
         def twice(self, share, eta):
             asked = true(self, share, eta)
             self._left -= share / 2
             return asked
 
-        monkeypatch.setattr(base.Curator, "_debit", twice)
+        monkeypatch.setattr(curator_base.Curator, "_debit", twice)
         assert "is left where" in found()
 
     def test_an_operator_that_says_something_of_the_data(self, monkeypatch):
@@ -263,7 +263,7 @@ def test_parts_by_position_are_found(monkeypatch):
             for part in parts:
                 part.tables([("a", "b")], 1)
 
-    monkeypatch.setattr(base.Curator, "_random_parts", by_position)
+    monkeypatch.setattr(curator_base.Curator, "_random_parts", by_position)
     rows = pd.DataFrame({"a": ["no", "yes"] * 10, "b": [0, 1] * 10, "c": [True] * 20})
     assert "tables: exact statistics moved by" in found(fit, rows, rows[1:])
 

@@ -13,10 +13,10 @@ from pgmpy_dp import PrivateVectors
 from pgmpy_dp.auditing.movements import invented_cells
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.private.curator import base, blocks, clusters
-from pgmpy_dp.private.curator.blocks import block_function
-from pgmpy_dp.private.curator.clusters import MOMENT_KINDS, BlockClusters, ClusterCurator
+from pgmpy_dp.private.curator import cluster_curator, curator_base, outside_functions
+from pgmpy_dp.private.curator.cluster_curator import MOMENT_KINDS, BlockClusters, ClusterCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data import vector_sums
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
@@ -142,7 +142,7 @@ class TestSecondMoments:
 
     def test_records_that_are_clipped_in_another_norm(self, monkeypatch):
         """Squares of four columns, shortened in l2 where the proof is about l4, and the other way round."""
-        true, centre = clusters.clipped_cluster_moments, np.zeros((1, 4))
+        true, centre = cluster_curator.clipped_cluster_moments, np.zeros((1, 4))
         pair = [np.zeros((1, 4)), np.array([[0.0] * 4, [1e9] * 4])]
         for kind, other in (("spherical", "diag"), ("full", "diag")):
             assert replay(moments(kind, centre), *pair).holds
@@ -150,7 +150,7 @@ class TestSecondMoments:
             problems = replay(moments(kind, centre), *pair).problems
             assert any("cluster_moments: exact statistics moved by" in problem for problem in problems), other
             monkeypatch.undo()
-        monkeypatch.setattr(clusters, "clipped_cluster_moments", lambda d, c, u, b, k: true(d, c, u, 2 * b, k))
+        monkeypatch.setattr(cluster_curator, "clipped_cluster_moments", lambda d, c, u, b, k: true(d, c, u, 2 * b, k))
         assert any("exact statistics moved by" in p for p in replay(moments("diag", centre), *pair).problems)
 
 
@@ -160,16 +160,18 @@ def in_another_norm(true, order):
 
 class TestMutantsOfTheBoundary:
     def test_halved_sensitivities(self, monkeypatch):
-        true = clusters.stability_histogram
-        monkeypatch.setattr(clusters, "stability_histogram", lambda k, rho, eta: true(k, 2 * rho, eta))
+        true = cluster_curator.stability_histogram
+        monkeypatch.setattr(cluster_curator, "stability_histogram", lambda k, rho, eta: true(k, 2 * rho, eta))
         assert "stable_cells: noise of scale" in found(asking(), pairs()[:1])
-        units = clusters._step_units
-        monkeypatch.setattr(clusters, "_step_units", lambda *a: (units(*a)[0], units(*a)[1] / 4))
+        units = cluster_curator._step_units
+        monkeypatch.setattr(cluster_curator, "_step_units", lambda *a: (units(*a)[0], units(*a)[1] / 4))
         assert "cluster_sums: exact statistics moved by 2 of" in found(asking(), pairs()[:1])
 
     def test_halved_marks(self, monkeypatch):
         """Of two centres in a block one is not counted on."""
-        monkeypatch.setattr(clusters, "StableCells", lambda cells, counts, k, h: StableCells(cells, counts, k // 2, h))
+        monkeypatch.setattr(
+            cluster_curator, "StableCells", lambda cells, counts, k, h: StableCells(cells, counts, k // 2, h)
+        )
         assert "stable_cells: exact statistics moved by inf" in found(asking(k=2), pairs()[:1])
 
     def test_a_halved_sum_of_scales(self, monkeypatch):
@@ -182,22 +184,26 @@ class TestMutantsOfTheBoundary:
 
     @pytest.mark.parametrize("operator", ["stable_cells", "cluster_sums"])
     def test_statistics_times_three(self, operator, monkeypatch):
-        sums, marked = clusters.clipped_cluster_sums, clusters.marked_cells
-        monkeypatch.setattr(clusters, "clipped_cluster_sums", lambda *a: [3 * array for array in sums(*a)])
-        monkeypatch.setattr(clusters, "marked_cells", lambda *a: (marked(*a)[0], 3 * marked(*a)[1]))
+        sums, marked = cluster_curator.clipped_cluster_sums, cluster_curator.marked_cells
+        monkeypatch.setattr(cluster_curator, "clipped_cluster_sums", lambda *a: [3 * array for array in sums(*a)])
+        monkeypatch.setattr(cluster_curator, "marked_cells", lambda *a: (marked(*a)[0], 3 * marked(*a)[1]))
         assert f"{operator}: exact statistics moved by" in found(asking(), pairs()[:1])
 
     def test_a_threshold_without_eta(self, monkeypatch):
         """Of noise that is right: that a lone cell is there at all would tell neighbours apart."""
-        true = clusters.stability_histogram
+        true = cluster_curator.stability_histogram
         monkeypatch.setattr(
-            clusters, "stability_histogram", lambda *a: StabilityHistogram(true(*a).scale, true(*a).threshold - 1)
+            cluster_curator,
+            "stability_histogram",
+            lambda *a: StabilityHistogram(true(*a).scale, true(*a).threshold - 1),
         )
         assert "stable_cells: noise of scale" in found(asking(), pairs()[:1])
 
     def test_an_eta_that_is_not_debited(self, monkeypatch):
-        true = base.Curator._answer
-        monkeypatch.setattr(base.Curator, "_answer", lambda s, o, a, share, m, eta=0, **_: true(s, o, a, share, m))
+        true = curator_base.Curator._answer
+        monkeypatch.setattr(
+            curator_base.Curator, "_answer", lambda s, o, a, share, m, eta=0, **_: true(s, o, a, share, m)
+        )
         assert "stable_cells: noise of scale" in found(asking(), pairs()[:1])
 
     def test_records_in_the_order_of_the_table(self, monkeypatch):
@@ -205,27 +211,29 @@ class TestMutantsOfTheBoundary:
         rows = np.random.default_rng(1).uniform(0.0, 1000.0, size=(61, 2))
         turned = [(rows[:60], rows[::-1])]
         assert not found(asking(4, 2, 5), turned)
-        true = clusters.vector_blocks
+        true = cluster_curator.vector_blocks
         monkeypatch.setattr(
-            clusters, "vector_blocks", lambda rows, part, places, *a: true(rows, part, np.arange(len(rows)), *a)
+            cluster_curator, "vector_blocks", lambda rows, part, places, *a: true(rows, part, np.arange(len(rows)), *a)
         )
         assert "stable_cells: exact statistics moved by" in found(asking(4, 2, 5), turned)
 
     def test_randomness_that_other_blocks_decide(self, monkeypatch):
         """Bits of a block that depend on how many records there are."""
-        true = clusters.batched_kmeans
+        true = cluster_curator.batched_kmeans
 
         def batched(points, used, uniforms, device):
             return true(points, used, (uniforms[:1] + 0.37 * used.sum()) % 1.0, device=device)
 
         rows = np.random.default_rng(2).uniform(0.0, 1000.0, size=(600, 2))
         assert not found(asking(20, 5, 100), [(rows, rows[:-1])])
-        monkeypatch.setattr(clusters, "batched_kmeans", batched)
+        monkeypatch.setattr(cluster_curator, "batched_kmeans", batched)
         assert "stable_cells: exact statistics moved by" in found(asking(20, 5, 100), [(rows, rows[:-1])])
 
     def test_records_that_are_not_clipped(self, monkeypatch):
-        true = clusters.clipped_cluster_sums
-        monkeypatch.setattr(clusters, "clipped_cluster_sums", lambda d, c, unit, bound: true(d, c, unit, 2 * bound))
+        true = cluster_curator.clipped_cluster_sums
+        monkeypatch.setattr(
+            cluster_curator, "clipped_cluster_sums", lambda d, c, unit, bound: true(d, c, unit, 2 * bound)
+        )
         assert "cluster_sums: exact statistics moved by" in found(asking(), pairs()[:1])
 
     def test_plans_that_count_the_records(self, monkeypatch):
@@ -250,12 +258,12 @@ class TestMutantsOfTheBoundary:
 SEEN: list[int] = []
 
 
-@block_function
+@outside_function
 def first_record(points, rng, k):
     return points[:1].repeat(k, axis=0) + rng.integers(3)
 
 
-@block_function
+@outside_function
 def fails_on_few(points, rng, k):
     if len(points) % 2:
         raise ValueError("a block of these records")
@@ -267,7 +275,7 @@ def remembers(points, rng, k):
     return np.full((k, 2), 100.0 * len(SEEN) * sum(SEEN))
 
 
-@block_function
+@outside_function
 def draws_from_everywhere(points, rng, k):
     return 100.0 * np.random.normal(size=(1 + len(points), 2))[:k]  # noqa: NPY002
 
@@ -279,10 +287,10 @@ def test_one_record_changes_one_block_whatever_functions_do(function):
 
 
 def test_a_function_that_keeps_state_is_refused_and_found(monkeypatch):
-    blocks.block_function(remembers)
+    outside_functions.outside_function(remembers)
     with pytest.raises(TypeError, match="names what can be changed in place"):
         BlockClusters(1, 3, 30, f"{__name__}.remembers", {"k": 1})
-    monkeypatch.setattr(blocks, "_kept_state", lambda function: "")
+    monkeypatch.setattr(outside_functions, "_kept_state", lambda function: "")
     named = {"function": f"{__name__}.remembers", "arguments": {"k": 1}}
     SEEN.clear()
     assert "stable_cells: exact statistics moved by" in found(asking(3, 1, **named))

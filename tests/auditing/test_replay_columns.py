@@ -15,8 +15,8 @@ from pgmpy_dp.estimators.discovery import discover
 from pgmpy_dp.estimators.few_records import FewRecordsWarning
 from pgmpy_dp.plans import category_search as plan
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import base, columns
-from pgmpy_dp.private.curator.columns import StableMarks, category_histogram
+from pgmpy_dp.private.curator import column_curator, curator_base
+from pgmpy_dp.private.curator.column_curator import StableMarks, category_histogram
 from pgmpy_dp.private.data import columns as data_columns
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
@@ -75,41 +75,41 @@ def test_ten_thousand_different_cells():
 
 class TestMutantsOfTheBoundary:
     def test_half_of_the_noise(self, monkeypatch):
-        true = columns.stability_histogram
-        monkeypatch.setattr(columns, "stability_histogram", lambda k, rho, *a: true(k, 4 * rho, *a))
+        true = column_curator.stability_histogram
+        monkeypatch.setattr(column_curator, "stability_histogram", lambda k, rho, *a: true(k, 4 * rho, *a))
         assert "stable_categories: noise of scale" in problems()
 
     def test_noise_of_a_record_more_where_one_is_replaced(self, monkeypatch):
-        true = columns.stability_histogram
-        monkeypatch.setattr(columns, "stability_histogram", lambda k, rho, eta, changes: true(k, rho, eta, 1))
+        true = column_curator.stability_histogram
+        monkeypatch.setattr(column_curator, "stability_histogram", lambda k, rho, eta, changes: true(k, rho, eta, 1))
         fit = lambda frame: discover(frame, CATEGORIES, BUDGET, adjacency="replace_one", n_records=41).release_  # noqa: E731
         assert "stable_categories: noise of scale" in problems(fit, pairs("replace_one")[:1])
 
     def test_a_threshold_that_is_too_low(self, monkeypatch):
-        true = columns.stability_histogram
+        true = column_curator.stability_histogram
         monkeypatch.setattr(
-            columns, "stability_histogram", lambda *a: StabilityHistogram(true(*a).scale, true(*a).threshold - 1)
+            column_curator, "stability_histogram", lambda *a: StabilityHistogram(true(*a).scale, true(*a).threshold - 1)
         )
         assert "stable_categories: noise of scale" in problems()
 
     def test_an_eta_that_is_not_debited(self, monkeypatch):
-        true = base.Curator._answer
-        monkeypatch.setattr(base.Curator, "_answer", lambda s, o, a, share, m, eta=0: true(s, o, a, share, m))
+        true = curator_base.Curator._answer
+        monkeypatch.setattr(curator_base.Curator, "_answer", lambda s, o, a, share, m, eta=0: true(s, o, a, share, m))
         assert "stable_categories: noise of scale" in problems()
 
     def test_a_cell_that_marks_twice(self, monkeypatch):
-        true = columns.column_marks
+        true = column_curator.column_marks
 
         def twice(data, names, length):
             marks, counts = true(data, names, length)
             return [*marks, *((place, ("text", f"{key} again")) for place, key in marks)], np.tile(counts, 2)
 
-        monkeypatch.setattr(columns, "column_marks", twice)
+        monkeypatch.setattr(column_curator, "column_marks", twice)
         assert "stable_categories: exact statistics moved by inf" in problems()
 
     def test_marks_that_other_records_decide(self, monkeypatch):
         """The case of the first spelling that is seen is the column's."""
-        true = columns.column_marks
+        true = column_curator.column_marks
 
         def first(data, names, length):
             marks, counts = true(data, names, length)
@@ -120,12 +120,12 @@ class TestMutantsOfTheBoundary:
         frame = pd.DataFrame({"job": ["nurse"] * 9, "town": ["Ulm"] * 9})
         one = pd.concat([pd.DataFrame({"job": ["BAKER"], "town": ["Ulm"]}), frame], ignore_index=True)
         assert not problems(data=[(frame, one)])
-        monkeypatch.setattr(columns, "column_marks", first)
+        monkeypatch.setattr(column_curator, "column_marks", first)
         assert "stable_categories: exact statistics moved by inf" in problems(data=[(frame, one)])
 
     def test_a_table_that_counts_a_record_twice(self, monkeypatch):
-        true = columns.number_counts
-        monkeypatch.setattr(columns, "number_counts", lambda *a: 2 * true(*a))
+        true = column_curator.number_counts
+        monkeypatch.setattr(column_curator, "number_counts", lambda *a: 2 * true(*a))
         case = next(case for case in column_cases() if case.name.startswith("discover, numbers, add_remove"))
         assert "number_tables: exact statistics moved by" in problems(case.fit)
 
@@ -152,13 +152,13 @@ class TestMutantsOfTheBoundary:
 
 class TestMutantsOfPlans:
     def test_one_that_counts_the_records(self, monkeypatch):
-        true = columns.ColumnCurator.stable_categories
+        true = column_curator.ColumnCurator.stable_categories
 
         def counting(curator, names, share, eta, max_length):
             n = sum(curator._data._counted[0].values())
             return true(curator, names, share, eta, max_length + n % 2)
 
-        monkeypatch.setattr(columns.ColumnCurator, "stable_categories", counting)
+        monkeypatch.setattr(column_curator.ColumnCurator, "stable_categories", counting)
         assert "stable_categories: its arguments differ" in problems()
 
     def test_one_that_lists_what_it_sees(self, monkeypatch):

@@ -11,8 +11,8 @@ import pytest
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.plans.fields import frank_wolfe_steps
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import fields, mechanism
-from pgmpy_dp.private.curator import gradients as curators
+from pgmpy_dp.private.curator import field_curator, mechanism
+from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.data import gradients, regressions
 from pgmpy_dp.private.data import pseudo_likelihood as sums
 from pgmpy_dp.private.noise import subsampling
@@ -112,7 +112,7 @@ class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     def test_half_of_what_selections_weigh(self, budget, adjacency, monkeypatch):
         true = regressions.selection_weight
-        monkeypatch.setattr(fields, "selection_weight", lambda *a: max(1, true(*a) // 2))
+        monkeypatch.setattr(field_curator, "selection_weight", lambda *a: max(1, true(*a) // 2))
         assert "vertices: noise of scale" in found("walk, ising", budget, adjacency)
 
     def test_selections_whose_noise_covers_one_direction_alone(self, monkeypatch):
@@ -146,24 +146,24 @@ class TestMutantsOfTheBoundary:
         assert "gradient: exact statistics moved by" in found("ascent, clipped")
 
     def test_a_halved_sensitivity_of_the_pseudo_likelihood(self, monkeypatch):
-        true = fields.gradient_sum
+        true = field_curator.gradient_sum
 
         def halved(*a):
             exact = true(*a)
             return Sensitive(exact.value, exact.adjacency, exact.l1 / 2, exact.l2 / 2, exact.linf / 2)
 
-        monkeypatch.setattr(fields, "gradient_sum", halved)
+        monkeypatch.setattr(field_curator, "gradient_sum", halved)
         problems = found("ascent, clipped")
         assert "gradient: exact statistics moved by" in problems and "gradient: noise of scale" in problems
 
     def test_a_count_with_half_the_noise(self, monkeypatch):
-        true = fields.record_count
+        true = field_curator.record_count
 
         def halved(table, **how):
             exact = true(table, **how)
             return Sensitive(exact.value, exact.adjacency, 0.5, 0.5, 0.5)
 
-        monkeypatch.setattr(fields, "record_count", halved)
+        monkeypatch.setattr(field_curator, "record_count", halved)
         assert "record_count: exact statistics moved by 2" in found("walk, count", PURE)
 
 
@@ -180,12 +180,12 @@ class TestMutantsOfPlans:
         assert "step: its arguments differ" in found("sgd")
 
     def test_a_slope_of_the_data(self, monkeypatch):
-        true = fields.RegressionPath.vertices
+        true = field_curator.RegressionPath.vertices
 
         def peeking(self, rows, moves, slope, share):
             return true(self, rows, moves, slope * (1 + len(self._curator._data._codes) % 2), share)
 
-        monkeypatch.setattr(fields.RegressionPath, "vertices", peeking)
+        monkeypatch.setattr(field_curator.RegressionPath, "vertices", peeking)
         assert "vertices: its arguments differ" in found("walk, ising")
 
     def test_a_number_of_steps_of_the_data(self):

@@ -22,9 +22,9 @@ from pgmpy_dp.plans.communities import (
     projection_solvers,
     randomised_response,
 )
-from pgmpy_dp.private.curator import graphs, solutions
+from pgmpy_dp.private.curator import graph_curator, solutions
 from pgmpy_dp.private.curator.block_projection import BlockProjection
-from pgmpy_dp.private.curator.graphs import CommunityChoice, GraphCurator, RandomisedResponse, community_law
+from pgmpy_dp.private.curator.graph_curator import CommunityChoice, GraphCurator, RandomisedResponse, community_law
 from pgmpy_dp.private.data import graph as data
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
@@ -99,19 +99,19 @@ class TestMutantsOfTheBoundary:
             exact = true(*arguments)
             return replace(exact, l1=exact.l1 / 2, l2=exact.l2 / 2)
 
-        monkeypatch.setattr(graphs, name, halved)
+        monkeypatch.setattr(graph_curator, name, halved)
         problems = found(fit(method))
         assert f"{name}: exact statistics moved by 2 " in problems and f"{name}: noise of scale" in problems
 
     @pytest.mark.parametrize("name", ["edge_count", "neighbour_sums"])
     def test_a_statistic_times_three(self, name, monkeypatch):
         true = getattr(data, name)
-        monkeypatch.setattr(graphs, name, lambda *a: replace(true(*a), value=3 * true(*a).value))
+        monkeypatch.setattr(graph_curator, name, lambda *a: replace(true(*a), value=3 * true(*a).value))
         assert f"{name}: exact statistics moved by 3 " in found(fit("noisy-power"))
 
     def test_marks_that_are_not_checked(self, monkeypatch):
         """Every vertex in two communities at once: an edge counts four times."""
-        monkeypatch.setattr(graphs, "checked_marks", lambda marks, n: marks)
+        monkeypatch.setattr(graph_curator, "checked_marks", lambda marks, n: marks)
         monkeypatch.setattr(data, "checked_marks", lambda marks, n: marks)
         monkeypatch.setattr(communities_base, "marks_of", lambda labels, k: np.ones((len(labels), 2), dtype=np.int32))
         monkeypatch.setattr(noisy_power, "combined", lambda marks, sums, labels, k: sums[-1])
@@ -121,8 +121,8 @@ class TestMutantsOfTheBoundary:
         ("method", "name"), [("randomized-response", "flip_rate"), ("exponential", "exponential_below")]
     )
     def test_coins_and_weights_for_twice_the_epsilon(self, method, name, monkeypatch):
-        true = getattr(graphs, name)
-        monkeypatch.setattr(graphs, name, lambda epsilon: true(2 * epsilon))
+        true = getattr(graph_curator, name)
+        monkeypatch.setattr(graph_curator, name, lambda epsilon: true(2 * epsilon))
         assert "noise of scale" in found(fit(method), pairs()[:1])
 
     @pytest.mark.parametrize(

@@ -25,8 +25,16 @@ import pytest
 
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.private import curator as curators
-from pgmpy_dp.private.curator import clusters, columns, field_matrices, fields, graphs, vectors, votes
-from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator import (
+    cluster_curator,
+    column_curator,
+    field_curator,
+    field_matrix_curator,
+    graph_curator,
+    vector_curator,
+)
+from pgmpy_dp.private.curator import voting_curator as votes
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -92,7 +100,10 @@ def operators() -> set[str]:
                 if isinstance(name, ast.Constant):
                     found.add(name.value)
                 else:  # the two places that hand on what they were given
-                    assert (path.name, ast.unparse(name)) in {("schedule.py", "operator"), ("base.py", "operator")}
+                    assert (path.name, ast.unparse(name)) in {
+                        ("schedule.py", "operator"),
+                        ("curator_base.py", "operator"),
+                    }
     return found
 
 
@@ -194,34 +205,42 @@ def thrice_each(true: Callable) -> Callable:
 
 # Operators whose noise is not scaled by the sensitivities of a `Sensitive`, or whose statistic is none.
 OTHERWISE = {
-    ("vertices", halved): instead(fields, selection_weight=lambda true: lambda *a: max(1, true(*a) // 2)),
+    ("vertices", halved): instead(field_curator, selection_weight=lambda true: lambda *a: max(1, true(*a) // 2)),
     ("agreed_graph", halved): instead(votes, distance_test=lambda true: lambda e, eta: true(2 * e, eta)),
     ("agreed_graph", tripled): instead(distance_test, mode_and_distance=thrice_as_far),
-    ("randomised_response", halved): instead(graphs, flip_rate=by(2)),
-    ("randomised_response", tripled): instead(graphs.RandomisedResponse, __init__=thrice_the_edges),
-    ("community_choice", halved): instead(graphs, exponential_below=by(2)),
-    ("community_choice", tripled): instead(graphs.CommunityChoice, __init__=thrice_the_edges),
+    ("randomised_response", halved): instead(graph_curator, flip_rate=by(2)),
+    ("randomised_response", tripled): instead(graph_curator.RandomisedResponse, __init__=thrice_the_edges),
+    ("community_choice", halved): instead(graph_curator, exponential_below=by(2)),
+    ("community_choice", tripled): instead(graph_curator.CommunityChoice, __init__=thrice_the_edges),
     ("second_moments", halved): half_a_trace,
     ("solution", halved): instead(PrecisionProgram, sensitivity=lambda true: property(lambda p: true.fget(p) / 2)),
-    ("stable_cells", halved): instead(clusters, stability_histogram=twice_the_rho),
-    ("stable_cells", tripled): instead(clusters, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])),
-    ("cluster_sums", halved): instead(clusters, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)),
-    ("cluster_sums", tripled): instead(clusters, clipped_cluster_sums=thrice_each),
-    ("cluster_moments", halved): instead(
-        clusters, _moment_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
+    ("stable_cells", halved): instead(cluster_curator, stability_histogram=twice_the_rho),
+    ("stable_cells", tripled): instead(
+        cluster_curator, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
     ),
-    ("cluster_moments", tripled): instead(clusters, clipped_cluster_moments=thrice_each),
+    ("cluster_sums", halved): instead(
+        cluster_curator, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
+    ),
+    ("cluster_sums", tripled): instead(cluster_curator, clipped_cluster_sums=thrice_each),
+    ("cluster_moments", halved): instead(
+        cluster_curator, _moment_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
+    ),
+    ("cluster_moments", tripled): instead(cluster_curator, clipped_cluster_moments=thrice_each),
 }
 OTHERWISE |= {
-    ("strongest_pairs", halved): instead(vectors, changed_records=lambda true: lambda adjacency: true(adjacency) / 2),
-    ("strongest_pairs", tripled): instead(vectors, sign_products=lambda true: lambda *a: 3 * true(*a)),
+    ("strongest_pairs", halved): instead(
+        vector_curator, changed_records=lambda true: lambda adjacency: true(adjacency) / 2
+    ),
+    ("strongest_pairs", tripled): instead(vector_curator, sign_products=lambda true: lambda *a: 3 * true(*a)),
 }
 OTHERWISE |= {
-    ("stable_categories", halved): instead(columns, stability_histogram=twice_the_rho),
-    ("stable_categories", tripled): instead(columns, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])),
+    ("stable_categories", halved): instead(column_curator, stability_histogram=twice_the_rho),
+    ("stable_categories", tripled): instead(column_curator, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])),
 }
 OTHERWISE |= {
-    (operator, halved): instead(field_matrices, changed_records=lambda true: lambda adjacency: true(adjacency) / 2)
+    (operator, halved): instead(
+        field_matrix_curator, changed_records=lambda true: lambda adjacency: true(adjacency) / 2
+    )
     for operator in ("parity_matrix", "interaction_matrix")
 }
 OTHERWISE |= {("stable_scales", change): OTHERWISE["stable_cells", change] for change in (halved, tripled)}

@@ -30,9 +30,9 @@ from pgmpy import config
 
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
-from pgmpy_dp.private.curator.sequences import SequenceCurator
-from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data import frame, query_text, sql
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.vectors import PrivateVectors

@@ -11,7 +11,7 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
 from pgmpy_dp.estimators.model_score import score_model
-from pgmpy_dp.private.curator import tables
+from pgmpy_dp.private.curator import table_curator
 from pgmpy_dp.private.data import table_distances
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_tables import STATES, score_cases, score_pairs, sure_model
@@ -58,7 +58,7 @@ class TestMutants:
             made = true(exact, sizes, parts, means)
             return replace(made, value=made.value - int(exact.value.sum()) % 10)
 
-        monkeypatch.setattr(tables, "mean_distances", coarse)
+        monkeypatch.setattr(table_curator, "mean_distances", coarse)
         assert "distances: exact statistics moved by" in found()
 
     def test_a_mean_of_every_table_costs_as_much_as_one(self, monkeypatch):

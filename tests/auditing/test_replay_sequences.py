@@ -9,8 +9,8 @@ import pytest
 
 from pgmpy_dp.auditing.replay import invented, replay
 from pgmpy_dp.plans.chains import chain_counts
-from pgmpy_dp.private.curator import gradients as curators
-from pgmpy_dp.private.curator import sequences as tables
+from pgmpy_dp.private.curator import gradient_curator as curators
+from pgmpy_dp.private.curator import sequence_curator as tables
 from pgmpy_dp.private.data import chain_gradients, contributions, sequences
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
@@ -94,7 +94,7 @@ class TestMutants:
     def test_segments_that_are_chosen_by_position_among_all(self, monkeypatch):
         true = contributions.chosen_segments
 
-        def by_position(user, most, seed=None, keys=None):
+        def by_position(user, most, rng=None, keys=None):
             return true(np.arange(len(user)) // 3, most, keys=np.arange(len(user), dtype=np.uint64))
 
         monkeypatch.setattr(sequences, "chosen_segments", by_position)

@@ -14,8 +14,16 @@ from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.models.fields.regression_layout import regression_layout
-from pgmpy_dp.private.curator import base, field_moments, fields, gradients, schedule, tables, votes
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator import (
+    curator_base,
+    field_curator,
+    field_moment_curator,
+    gradient_curator,
+    schedule,
+    table_curator,
+    voting_curator,
+)
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import gradients as data_gradients
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.data import units
@@ -105,8 +113,8 @@ def has_records(codes, rng):
 class TestMutants:
     @pytest.mark.parametrize("name", [RHO, PURE, "persons, 3: parities, ", "persons, 3: walk, binary"])
     def test_a_person_is_taken_for_half_as_many_records(self, name, monkeypatch):
-        true = base.part_for_each
-        monkeypatch.setattr(base, "part_for_each", lambda cost, rows: true(cost, max(1, rows // 2)))
+        true = curator_base.part_for_each
+        monkeypatch.setattr(curator_base, "part_for_each", lambda cost, rows: true(cost, max(1, rows // 2)))
         assert "where the formula has" in found(name)
 
     @pytest.mark.parametrize("name", [RHO, PURE, "persons, 3: parities, ", "persons, shares: NaiveMLE"])
@@ -162,14 +170,14 @@ class TestMutants:
     @pytest.mark.parametrize("mutant", [False, True])
     def test_votes_of_blocks_of_records(self, mutant, monkeypatch):
         """All records of a person have to be in one block."""
-        true = votes.table_units
+        true = voting_curator.table_units
 
         def apart(table):
             codes = table._codes
             return lambda: codes, len(codes), true(table)[2] * 0 + np.arange(len(codes))
 
         if mutant:
-            monkeypatch.setattr(votes, "table_units", apart)
+            monkeypatch.setattr(voting_curator, "table_units", apart)
         person = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], PERSON: ["x"] * 3}, dtype=object)
 
         def fit(frame):
@@ -182,20 +190,20 @@ class TestMutants:
         assert ("moved by" in problems) == mutant
 
     def test_steps_of_the_clip_norm_of_one_record(self, monkeypatch):
-        true = gradients.sampled_gradient_sum
-        monkeypatch.setattr(gradients, "sampled_gradient_sum", lambda *a: true(*a[:-2], 1, a[-1]))
+        true = gradient_curator.sampled_gradient_sum
+        monkeypatch.setattr(gradient_curator, "sampled_gradient_sum", lambda *a: true(*a[:-2], 1, a[-1]))
         monkeypatch.setattr(
             schedule.SampledCurator, "bound", property(lambda self: self._grid.bound, lambda *_: None), False
         )
         assert "moved by" in found("persons, 3: one table")
 
     def test_a_count_with_the_noise_of_one_record(self, monkeypatch):
-        true = gradients.record_count
-        monkeypatch.setattr(gradients, "record_count", lambda table, rows, parts: true(table, 1, parts))
+        true = gradient_curator.record_count
+        monkeypatch.setattr(gradient_curator, "record_count", lambda table, rows, parts: true(table, 1, parts))
         assert "count: exact statistics moved by 3" in found("persons, 3: sgd")
 
     def test_counts_by_shares_with_the_sensitivity_of_one_part(self, monkeypatch):
-        monkeypatch.setattr(tables, "share_grid", lambda table, scale=1.0: 1)
+        monkeypatch.setattr(table_curator, "share_grid", lambda table, scale=1.0: 1)
         assert not found("persons, shares: NaiveMLE")  # whoever has two records counts nowhere then
         monkeypatch.setattr(units.UnitRecords, "weights", lambda self, grid: self.rows().weights)
         assert "moved by" in found("persons, shares: NaiveMLE")
@@ -210,7 +218,7 @@ class TestMutants:
             codes, weights = true(table, grid)
             return codes, None if weights is None else np.full_like(weights, grid)
 
-        for module in (field_moments, fields, data_gradients):
+        for module in (field_moment_curator, field_curator, data_gradients):
             monkeypatch.setattr(module, "shared_codes", whole)
         assert "moved by" in found(f"persons, shares: {name}")
 

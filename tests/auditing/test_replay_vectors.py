@@ -19,11 +19,11 @@ from pgmpy_dp.plans import convex_program
 from pgmpy_dp.plans.gaussian import noisy_moments as covariance_plan
 from pgmpy_dp.plans.gaussian import output_perturbation as precision_plan
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import precision, solutions, vectors
-from pgmpy_dp.private.curator.blocks import block_function
+from pgmpy_dp.private.curator import precision, solutions, vector_curator
 from pgmpy_dp.private.curator.mechanism import SymmetricNoise
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
-from pgmpy_dp.private.curator.vectors import VectorCurator, moments_noise
+from pgmpy_dp.private.curator.vector_curator import VectorCurator, moments_noise
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.data.moments import TRACE
 from pgmpy_dp.private.data.vectors import vector_rows
@@ -138,23 +138,23 @@ class TestMutantsOfTheBoundary:
         assert "second_moments: noise of scale" in found(fit)
 
     def test_a_halved_sensitivity_of_the_mean(self, monkeypatch):
-        for module in (vectors, moments):
+        for module in (vector_curator, moments):
             monkeypatch.setattr(module, "mean_sensitivity", halved(moments.mean_sensitivity))
         for budget in (PURE, RHO):
             problems = found(partial(lasso, budget=budget, **PRIVATE))
             assert "clipped_sum: exact statistics moved by" in problems and "clipped_sum: noise of scale" in problems
 
     def test_a_halved_sensitivity_of_the_number(self, monkeypatch):
-        monkeypatch.setattr(vectors, "unit_count", halved(vectors.unit_count))
+        monkeypatch.setattr(vector_curator, "unit_count", halved(vector_curator.unit_count))
         problems = found(lasso)
         assert "unit_count: exact statistics moved by 2" in problems and "unit_count: noise of scale" in problems
 
     @pytest.mark.parametrize(
         ("module", "name", "operator"),
         [
-            (vectors, "second_moments", "second_moments"),
-            (vectors, "centered_sums", "clipped_sum"),
-            (vectors, "unit_count", "unit_count"),
+            (vector_curator, "second_moments", "second_moments"),
+            (vector_curator, "centered_sums", "clipped_sum"),
+            (vector_curator, "unit_count", "unit_count"),
         ],
     )
     def test_a_statistic_times_three(self, module, name, operator, monkeypatch):
@@ -293,7 +293,7 @@ def remembering(exact, **arguments):
 
 
 def test_a_registered_solver_that_keeps_state_is_refused():
-    block_function(remembering)
+    outside_function(remembering)
     program = PrecisionProgram(2, Adjacency.ADD_REMOVE, 20, 1.0, 0.5)
     data = PrivateVectors(np.ones((20, 2)), ledger=RHO, n_records=20)
     with pytest.raises(TypeError, match="could keep something"):

@@ -16,10 +16,11 @@ from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.plans.votes import block_graphs, graph_votes
 from pgmpy_dp.plans.votes import edge_votes as edge_voting
-from pgmpy_dp.private.curator import base, blocks, mechanism, votes
+from pgmpy_dp.private.curator import curator_base, mechanism, outside_functions
+from pgmpy_dp.private.curator import voting_curator as votes
 from pgmpy_dp.private.curator.mechanism import StableMode
-from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.votes import VotingCurator, agreement_test
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.voting_curator import VotingCurator, agreement_test
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise import distance_test
 from tests.auditing.replay_cases import run_replays
@@ -112,7 +113,7 @@ class TestMutantsOfTheBoundary:
         rows = [kinds[place % 2][place // 4 % 4] for place in range(64)]
         tables = [pd.DataFrame(r, columns=list(VOTERS)) for r in (2 * rows, [*rows, [0, 0, 0], *rows])]
         assert not found(lambda frame: edges(frame, 4), [tables])
-        monkeypatch.setattr(base.Curator, "_random_parts", lambda self, units, count, n: np.arange(count) % n)
+        monkeypatch.setattr(curator_base.Curator, "_random_parts", lambda self, units, count, n: np.arange(count) % n)
         assert "edge_votes: exact statistics moved by" in found(lambda frame: edges(frame, 4), [tables])
 
     def test_records_in_the_order_of_the_table(self, monkeypatch):
@@ -241,7 +242,7 @@ def test_state_that_is_kept_is_found(function):
 
 
 def test_warnings_that_are_left_to_the_blocks_are_found(monkeypatch):
-    monkeypatch.setattr(blocks, "silent_warnings", nullcontext)
+    monkeypatch.setattr(outside_functions, "silent_warnings", nullcontext)
     with warnings.catch_warnings():
         assert "edge_votes: exact statistics moved by" in found(voting(warns_on_few))
 

@@ -20,8 +20,8 @@ def test_mutants_change_one_place_of_the_boundary(mutant):
 
 
 def test_a_line_that_is_gone_is_named():
-    with pytest.raises(ValueError, match=r"a line: pgmpy_dp/private/files.py has 0 times 'nothing like it'"):
-        SourceMutant("a line", "files.py", "nothing like it", "", "private/test_ledger.py").source()
+    with pytest.raises(ValueError, match=r"a line: pgmpy_dp/private/atomic_file.py has 0 times 'nothing like it'"):
+        SourceMutant("a line", "atomic_file.py", "nothing like it", "", "private/test_ledger.py").source()
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from pgmpy_dp import (
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.estimators.discovery import Discovery
 from pgmpy_dp.plans.category_search import DiscoverSettings
-from pgmpy_dp.private.curator.columns import ColumnCurator, category_labels
+from pgmpy_dp.private.curator.column_curator import ColumnCurator, category_labels
 from pgmpy_dp.private.guarantee import PureDP, ReservedZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 

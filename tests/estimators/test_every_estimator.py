@@ -28,9 +28,9 @@ from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import NaiveMLE
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
 from pgmpy_dp.estimators.private_base import PrivateFit
-from pgmpy_dp.private.curator.base import Curator
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import Mechanism
-from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.estimators.cases import CASES, GRAPH, NEIGHBOURS, ORDINARY, Case
 

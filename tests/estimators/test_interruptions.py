@@ -7,8 +7,8 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend
-from pgmpy_dp.private.curator.base import Curator
-from pgmpy_dp.private.curator.gradients import GradientCurator
+from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from tests.estimators.cases import CASES, ORDINARY, STATES
 from tests.estimators.test_every_estimator import fit, fit_release, public
 

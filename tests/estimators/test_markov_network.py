@@ -22,8 +22,9 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from tests.estimators.shapes import GRAPHS, brute_force, make_network
 
 

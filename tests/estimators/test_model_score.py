@@ -26,7 +26,7 @@ from pgmpy_dp import (
 from pgmpy_dp.estimators import CollectiveMAP
 from pgmpy_dp.estimators.model_score import ModelScore
 from pgmpy_dp.estimators.scored_model import model_digest
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.ledger import BudgetExceeded
 
 STATES = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}

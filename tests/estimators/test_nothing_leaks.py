@@ -13,7 +13,7 @@ from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, list_estimator
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
 from pgmpy_dp.estimators.collective import collective_base
 from pgmpy_dp.plans.collective import noisy_tables
-from pgmpy_dp.private.curator import base as curator
+from pgmpy_dp.private.curator import curator_base as curator
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Sensitive

@@ -25,9 +25,9 @@ def test_record_probabilities(cliques):
     np.testing.assert_allclose(model.log_probability(truth.states.T), np.log(truth.joint), atol=1e-11)
 
 
-@pytest.mark.parametrize("joint_bytes", [log_linear._JOINT_BYTES, 0], ids=["one tree", "several trees"])
+@pytest.mark.parametrize("joint_bytes", [log_linear._JOINT_BYTES, (0, 0)], ids=["one tree", "its own tree"])
 def test_marginals_of_any_sets(cliques, joint_bytes, monkeypatch):
-    """All pairs and the joint of four variables, in one tree with the model or in as many as it takes."""
+    """All pairs and the joint of four variables, in one tree with the model or on its own."""
     monkeypatch.setattr(log_linear, "_JOINT_BYTES", joint_bytes)
     model = model_on(cliques, 3)
     truth = BruteForce.of(cliques, model.theta)

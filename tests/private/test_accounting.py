@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.accounting import approx_to_zcdp, pure_to_zcdp, zcdp_to_approx, zcdp_to_delta
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, checked_number, guarantee_from_dict, privacy_profile
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, guarantee_from_dict, privacy_profile
 
 rhos = st.floats(1e-7, 50.0)
 deltas = st.floats(1e-12, 0.3)

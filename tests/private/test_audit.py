@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.plans.collective import noisy_tables
-from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private import audit

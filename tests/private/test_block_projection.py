@@ -18,7 +18,7 @@ from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import solutions
 from pgmpy_dp.private.curator.block_projection import BlockProjection
-from pgmpy_dp.private.curator.blocks import named_function
+from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
@@ -304,7 +304,7 @@ class TestAudit:
 
         def draw(dataset: int, count: int) -> np.ndarray:
             repeated = replace(exact[dataset], value=np.repeat(exact[dataset].value, count))
-            return discrete_gaussian(repeated.value, weaker.noise.scale, seed=rng)
+            return discrete_gaussian(repeated.value, weaker.noise.scale, rng=rng)
 
         def measure(p: float, q: float) -> float:
             return audit.rho_bound(p, q) if budget.rho else audit.epsilon_bound(p, q, budget.delta)

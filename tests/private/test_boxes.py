@@ -10,7 +10,7 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.boxes import MAGNITUDES, Box, magnitude_sensitivity, magnitudes, sign_products
 from pgmpy_dp.private.data.moments import TRACE, centered_sums, second_moments
 

@@ -98,7 +98,7 @@ def test_many_cells_have_the_noise_of_few(noise, monkeypatch):
     assert accepts(bulk.with_noise(large, noise) - large, noise.distribution, noise.scale)
     seeded = [bulk.with_noise(values, noise, np.random.default_rng(1)) for values in (small, small, large)]
     assert (seeded[0] == seeded[1]).all() and seeded[0].shape == (3, 2)
-    assert (seeded[2] == getattr(samplers, noise.distribution)(large, noise.scale, seed=np.random.default_rng(1))).all()
+    assert (seeded[2] == getattr(samplers, noise.distribution)(large, noise.scale, rng=np.random.default_rng(1))).all()
     monkeypatch.setattr(bulk, "bulk_noise", None)  # it is not asked for few cells, or for a scale beyond its tables
     assert bulk.with_noise(small, noise).shape == (3, 2)
     assert bulk.with_noise(large, Noise(noise.distribution, 2.0**13)).shape == large.shape

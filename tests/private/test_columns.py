@@ -21,7 +21,7 @@ from scipy.stats import binom
 from pgmpy_dp import Budget, Ledger, Number, Schema
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.columns import (
+from pgmpy_dp.private.curator.column_curator import (
     ColumnCurator,
     StableMarks,
     category_histogram,

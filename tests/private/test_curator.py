@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.curator import base, tables
-from pgmpy_dp.private.curator.base import Observer, Request, cost_of, observed
+from pgmpy_dp.private.curator import curator_base, table_curator
+from pgmpy_dp.private.curator.curator_base import Observer, Request, cost_of, observed
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.noise import samplers
@@ -53,7 +53,7 @@ class TestOpening:
         ids=str,
     )
     def test_charges_the_whole_budget_before_anything_is_counted(self, budget, reserve, cost, monkeypatch):
-        monkeypatch.setattr(tables, "contingency_tables", None)
+        monkeypatch.setattr(table_curator, "contingency_tables", None)
         data = table(budget)
         curator = opened(budget, data, reserve=reserve)
         (entry,) = data.ledger.entries
@@ -110,8 +110,8 @@ class TestShares:
     def test_a_share_is_debited_before_counting(self, monkeypatch):
         curator = opened()
         seen = []
-        count = tables.contingency_tables
-        monkeypatch.setattr(tables, "contingency_tables", lambda *a: seen.append(curator.left) or count(*a))
+        count = table_curator.contingency_tables
+        monkeypatch.setattr(table_curator, "contingency_tables", lambda *a: seen.append(curator.left) or count(*a))
         curator.tables([("a",)], Fraction(1, 4))
         curator.worst_fit([("a",), ("b",)], [np.zeros(2), np.zeros(3)], Fraction(1, 4))
         assert seen == [Fraction(3, 4), Fraction(1, 2)]
@@ -119,7 +119,7 @@ class TestShares:
     def test_too_little_left_is_an_error_before_counting(self, monkeypatch):
         curator = opened()
         curator.tables([("a",)], Fraction(2, 3))
-        monkeypatch.setattr(tables, "contingency_tables", None)
+        monkeypatch.setattr(table_curator, "contingency_tables", None)
         for ask in (
             lambda: curator.tables([("a",)], Fraction(1, 2)),
             lambda: curator.worst_fit([("a",)], [np.zeros(2)], 0.5),
@@ -173,7 +173,7 @@ class TestShares:
         curator = opened()
         first = curator.tables([("a",)], Fraction(1, 4))
 
-        def interrupt(self, seed):
+        def interrupt(self, rng):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
@@ -186,7 +186,7 @@ class TestShares:
         np.testing.assert_array_equal(release.values[0], first[0])
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-    @pytest.mark.parametrize("where", [(samplers, "discrete_gaussian"), (tables, "contingency_tables")])
+    @pytest.mark.parametrize("where", [(samplers, "discrete_gaussian"), (table_curator, "contingency_tables")])
     def test_an_error_in_an_answer_leads_to_no_record(self, error, where, monkeypatch):
         """Notebooks in verbose mode and trackers of errors print the variables of every frame."""
 
@@ -212,17 +212,17 @@ class TestShares:
 
     @pytest.mark.parametrize("when", ["draw", "turn"])
     def test_nor_does_full_memory_or_an_interrupt_at_the_very_end(self, when, monkeypatch):
-        def full(self, seed):
+        def full(self, rng):
             raise MemoryError
 
         @contextlib.contextmanager
-        def interrupted(self, turn=base.Curator._turn):
+        def interrupted(self, turn=curator_base.Curator._turn):
             with turn(self):
                 yield
             raise KeyboardInterrupt
 
         curator = opened()
-        changed = (AdditiveNoise, "draw", full) if when == "draw" else (base.Curator, "_turn", interrupted)
+        changed = (AdditiveNoise, "draw", full) if when == "draw" else (curator_base.Curator, "_turn", interrupted)
         monkeypatch.setattr(*changed)
         with pytest.raises((MemoryError, KeyboardInterrupt)) as caught:
             curator.tables([("a",)], Fraction(1, 4))
@@ -234,7 +234,7 @@ class TestShares:
 
     def test_running_out_of_memory_tells_no_number_of_records(self, monkeypatch):
         curator = opened()
-        monkeypatch.setattr(tables, "contingency_tables", lambda *_arguments: np.empty(1 << 50))
+        monkeypatch.setattr(table_curator, "contingency_tables", lambda *_arguments: np.empty(1 << 50))
         with pytest.raises(MemoryError, match=r"^memory ran out .* the share is spent$") as caught:
             curator.tables([("a",)], Fraction(1, 4))
         assert caught.value.__context__ is None and curator.left == Fraction(3, 4)
@@ -259,7 +259,7 @@ class TestShares:
     def test_another_thread_waits_until_an_answer_is_given(self, monkeypatch):
         """The second asks while the first counts; it is answered after it, and not refused."""
         curator, done, second, log = opened(), threading.Event(), [], []
-        true = tables.contingency_tables
+        true = table_curator.contingency_tables
 
         def ask():
             try:
@@ -276,7 +276,7 @@ class TestShares:
                 log.append(("first", 1))
             return true(table, scopes, grid)
 
-        monkeypatch.setattr(tables, "contingency_tables", counted)
+        monkeypatch.setattr(table_curator, "contingency_tables", counted)
         curator.tables([("a",)], Fraction(1, 4))
         second[0].join()
         assert log == [("first", 1), ("second", 1)] and curator.left == Fraction(1, 2)
@@ -361,7 +361,7 @@ class TestParts:
             records = units()
             raise error(f"of {len(records)} records")
 
-        monkeypatch.setattr(base.Curator, "_random_parts", full)
+        monkeypatch.setattr(curator_base.Curator, "_random_parts", full)
         curator = opened()
         with pytest.raises(error) as raised, curator.split(2):
             pass
@@ -473,14 +473,14 @@ class TestOneAtATime:
 
     def test_nothing_is_asked_in_the_middle_of_an_answer(self, monkeypatch):
         """A signal's handler that asks the same curator between its check and its debit, say."""
-        curator, true = opened(), tables.contingency_tables
+        curator, true = opened(), table_curator.contingency_tables
 
         def interrupted(*arguments):
             with pytest.raises(RuntimeError, match="is answering"):
                 curator.tables([("b",)], Fraction(1, 2))
             return true(*arguments)
 
-        monkeypatch.setattr(tables, "contingency_tables", interrupted)
+        monkeypatch.setattr(table_curator, "contingency_tables", interrupted)
         curator.tables([("a",)], Fraction(1, 2))
         assert curator.left == Fraction(1, 2) and len(curator.answers) == 1
 
@@ -517,12 +517,12 @@ def test_all_operators_answer_through_the_one_door():
             path.name,
             *(scope.name for scope in ast.walk(tree) if isinstance(scope, ast.FunctionDef) and call in ast.walk(scope)),
         )
-        for path in Path(base.__file__).parent.glob("*.py")
+        for path in Path(curator_base.__file__).parent.glob("*.py")
         for tree in [ast.parse(path.read_text(encoding="utf-8"))]
         for call in ast.walk(tree)
         if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "draw"
     }
-    assert calls == {("base.py", "_answer"), ("tables.py", "rehearsed_tables"), ("mechanism.py", "draw")}
+    assert calls == {("curator_base.py", "_answer"), ("table_curator.py", "rehearsed_tables"), ("mechanism.py", "draw")}
 
 
 def test_costs_of_budgets():

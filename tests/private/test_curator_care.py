@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateSequences, PrivateTable
-from pgmpy_dp.private.curator import tables
-from pgmpy_dp.private.curator.base import Curator
-from pgmpy_dp.private.curator.gradients import GradientCurator
+from pgmpy_dp.private.curator import table_curator
+from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
-from pgmpy_dp.private.curator.sequences import SequenceCurator
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, ReservedZCDP
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -126,14 +126,14 @@ class TestSeveralAtOnce:
     def test_a_block_that_ends_waits_for_the_answer_that_a_thread_is_getting(self, monkeypatch):
         """Its share counts, and nothing is asked of the part afterwards."""
         curator, counting, go = opened(), threading.Event(), threading.Event()
-        true = tables.contingency_tables
+        true = table_curator.contingency_tables
 
         def slow(*arguments):
             counting.set()
             assert go.wait(60)
             return true(*arguments)
 
-        monkeypatch.setattr(tables, "contingency_tables", slow)
+        monkeypatch.setattr(table_curator, "contingency_tables", slow)
         with curator.split(2) as parts:
             asking = threading.Thread(target=parts[0].tables, args=([("a",)], Fraction(1, 2)))
             asking.start()
@@ -149,7 +149,7 @@ class TestSeveralAtOnce:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("pgmpy_dp.private.curator.base._observer.lent", fail, raising=False)
+            patch.setattr("pgmpy_dp.private.curator.curator_base._observer.lent", fail, raising=False)
             with pytest.raises(KeyboardInterrupt), curator.split(2):
                 pass
         curator.tables([("a",)], 1)
@@ -207,7 +207,7 @@ class TestProcesses:
 
     def test_a_fork_that_an_operator_makes_itself(self, monkeypatch):
         curator, told = opened(), []
-        true = tables.contingency_tables
+        true = table_curator.contingency_tables
 
         def forking(*arguments):
             def work(write):
@@ -221,7 +221,7 @@ class TestProcesses:
                 told.append(everything(reading))
             return true(*arguments)
 
-        monkeypatch.setattr(tables, "contingency_tables", forking)
+        monkeypatch.setattr(table_curator, "contingency_tables", forking)
         curator.tables([("a",)], Fraction(1, 2))
         assert told == [b"RuntimeError;RuntimeError;"]
         assert curator.left == Fraction(1, 2) and len(curator.answers) == 1
@@ -258,7 +258,7 @@ class TestLedgersOnDisk:
                 threading.Event().wait()
 
             if when == "while it counts":
-                monkeypatch.setattr(tables, "contingency_tables", stop)
+                monkeypatch.setattr(table_curator, "contingency_tables", stop)
             curator = opened(ledger=Ledger.open(path))
             if when == "after the charge":
                 stop()

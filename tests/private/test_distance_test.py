@@ -147,7 +147,7 @@ class TestNoise:
         votes = (["a"] * (2 * k + 1), ["a"] * (2 * k) + ["b"])
         assert [mode_and_distance(v)[1] for v in votes] == [k, k - 1]
         if forgotten:
-            monkeypatch.setattr(module.samplers, "discrete_laplace", lambda values, scale, seed=None: values)
+            monkeypatch.setattr(module.samplers, "discrete_laplace", lambda values, scale, rng=None: values)
 
         def draw(dataset, count):
             return np.array(

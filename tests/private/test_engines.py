@@ -727,7 +727,7 @@ class TestSequences:
             PrivateSequences(data, {"page": ["a", "b"]}, ledger=Budget(epsilon=1.0), **options)
             for data in (table, engine(table))
         ]
-        here, there = ([t.value for t in chain_tables(p, **limits, seed=np.random.default_rng(0))] for p in private)
+        here, there = ([t.value for t in chain_tables(p, **limits, rng=np.random.default_rng(0))] for p in private)
         assert_same(here, there)
         assert here[1].sum() > 0
 

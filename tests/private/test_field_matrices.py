@@ -18,9 +18,9 @@ from pgmpy_dp.plans.fields.noisy_interactions import InteractionSettings
 from pgmpy_dp.plans.fields.noisy_parities import ParitySettings, released_deviations
 from pgmpy_dp.plans.fields.parity_features import parity_features
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.field_matrices import MatrixSums, interaction_matrix_noise, parity_matrix_noise
-from pgmpy_dp.private.curator.field_moments import interaction_noise, parity_noise
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.field_matrix_curator import MatrixSums, interaction_matrix_noise, parity_matrix_noise
+from pgmpy_dp.private.curator.field_moment_curator import interaction_noise, parity_noise
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.feature_matrices import ContrastMatrix, ParityMatrix
 from pgmpy_dp.private.data.interactions import InteractionUnits, interaction_sums
 from pgmpy_dp.private.data.parities import parity_sums
@@ -119,9 +119,9 @@ def test_the_scale_is_the_trace_that_moves_over_twice_epsilon(adjacency):
     seen = []
     true = MatrixSums.draw
 
-    def draw(self, seed):
+    def draw(self, rng):
         seen.append(self)
-        return true(self, seed)
+        return true(self, rng)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MatrixSums, "draw", draw)

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_moments, fields
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator import field_curator, field_moment_curator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.parities import checked_family
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -22,7 +22,7 @@ ASKED = {
     "interaction_sums": lambda curator, share: curator.interaction_sums(share, with_count=True),
 }
 
-COUNTS = ((field_moments, "shared_codes"), (fields, "record_count"))
+COUNTS = ((field_moment_curator, "shared_codes"), (field_curator, "record_count"))
 
 
 def curator(states=2, budget=None, rows=40, **facts) -> TableCurator:
@@ -66,7 +66,7 @@ class TestEveryOperator:
     [0, 4, -1, (), ((),), ((0,), (0,)), ((1, 0),), ((0, 0),), ((0, 3),), ((-1,),), True, 2.0, ((0.5,),), "ab", None],
 )
 def test_families_that_are_none(family, monkeypatch):
-    monkeypatch.setattr(field_moments, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
+    monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
     asked = curator()
     for ask in (lambda: asked.parity_sums(family, 1), lambda: asked.worst_parity(family, np.zeros(3), 1)):
         with pytest.raises((TypeError, ValueError)):
@@ -86,7 +86,7 @@ def test_families_in_any_order_are_summed_in_it():
 
 @pytest.mark.parametrize("pairs", [((1, 0),), ((0, 0),), ((0, 3),), ((1, 2), (0, 1)), ((0, 1), (0, 1)), ((0.5, 1),)])
 def test_pairs_that_are_none(pairs, monkeypatch):
-    monkeypatch.setattr(field_moments, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
+    monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
     asked = curator(3)
     with pytest.raises((TypeError, ValueError)):
         asked.interaction_sums(1, pairs)

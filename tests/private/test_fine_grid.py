@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from pgmpy_dp.private.accounting import approx_to_zcdp, gaussian_multiplier
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.ledger import Budget
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.noise.fine_grid import fine_grid, on_grid
 from pgmpy_dp.private.noise.samplers import discrete_gaussian
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from pgmpy.base import DAG, UndirectedGraph
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.private.curator.graphs import GraphCurator
+from pgmpy_dp.private.curator.graph_curator import GraphCurator
 from pgmpy_dp.private.data.graph import adjacency_matrix
 
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]

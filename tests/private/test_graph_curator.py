@@ -11,8 +11,8 @@ import pytest
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.plans.communities.projection_solvers import projected, projection, solvers
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import graphs
-from pgmpy_dp.private.curator.graphs import GraphCurator, edge_count_noise, neighbour_noise, response_rate
+from pgmpy_dp.private.curator import graph_curator
+from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise, response_rate
 from pgmpy_dp.private.data.graph import adjacency_matrix
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
@@ -91,7 +91,7 @@ def test_noise_from_public_numbers_is_that_of_the_operators(cost):
     budget = Budget(epsilon=0.7) if isinstance(cost, PureDP) else Budget(rho=0.2)
     share, seen = Fraction(1, 3), []
 
-    class Watch(graphs.GraphCurator):
+    class Watch(graph_curator.GraphCurator):
         def _answer(self, operator, arguments, share, mechanism, eta=0, **options):
             seen.append(mechanism(self.cost, Fraction(share)))
             return super()._answer(operator, arguments, share, mechanism, eta, **options)

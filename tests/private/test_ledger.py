@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from pgmpy_dp.private.accounting import approx_to_zcdp, zcdp_to_approx
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Entry, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Entry, Ledger
 
 
 def charge(ledger: Ledger, cost, adjacency="add_remove", **changes) -> Entry:

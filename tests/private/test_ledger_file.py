@@ -207,7 +207,9 @@ class TestCharging:
         charge(ledger)
 
     def test_a_failure_after_the_move_wastes_budget_and_draws_nothing(self, path, ledger, monkeypatch):
-        monkeypatch.setattr("pgmpy_dp.private.files._flush_folder", lambda _: (_ for _ in ()).throw(OSError("pulled")))
+        monkeypatch.setattr(
+            "pgmpy_dp.private.atomic_file._flush_folder", lambda _: (_ for _ in ()).throw(OSError("pulled"))
+        )
         with pytest.raises(OSError, match="pulled"):
             charge(ledger)
         assert len(ledger.entries) == 1 == len(Ledger.load(path).entries)

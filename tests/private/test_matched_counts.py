@@ -13,7 +13,7 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.plans import matched_counts
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import pushdown
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
 from pgmpy_dp.private.data.record_file import ParquetSource
@@ -99,13 +99,13 @@ class TestReaders:
             assert exact(data, AGES) == wanted
 
     def test_more_columns_than_are_counted_at_once(self, monkeypatch):
-        monkeypatch.setattr(pushdown, "_BLOCKS_AT_ONCE", 2)
+        monkeypatch.setattr(pushdown, "_TABLES_AT_ONCE", 2)
         assert exact(LAZY[1](arrow(self.ROWS))) == self.WANTED
 
     def test_an_engine_is_asked_once(self, monkeypatch):
         table = PrivateTable(LAZY[1](arrow(self.ROWS)), SCHEMA, ledger=Budget(epsilon=1.0))
         first = matched_records(table).value
-        monkeypatch.setattr(table._records._source, "block_counts", None)
+        monkeypatch.setattr(table._records._source, "joint_counts", None)
         assert matched_records(table).value is first
 
     def test_a_public_number_is_not_counted(self):

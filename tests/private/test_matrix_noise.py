@@ -15,10 +15,10 @@ from scipy import stats
 
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.moments import TRACE, second_moments, trace_sensitivity
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.noise.matrix import MECHANISMS, add_matrix_noise, plan_matrix_noise, standard_normals
 from pgmpy_dp.private.noise.wishart import shifted_chi2_delta, smallest_degrees
@@ -290,8 +290,8 @@ def test_the_published_one_sided_wishart_is_not_private(epsilon, d, monkeypatch)
     """S + W_d(d + 1, 3/(2 n epsilon) I) is claimed to be epsilon-DP: an event of positive probability is impossible."""
     noise = plan_matrix_noise("double-wishart", d, ADD, Budget(epsilon=epsilon))
 
-    def one_sided(noise, seed):
-        factor = standard_normals(d * (d + 1), seed).reshape(d, d + 1)
+    def one_sided(noise, rng):
+        factor = standard_normals(d * (d + 1), rng).reshape(d, d + 1)
         return 1.5 * TRACE / epsilon * factor @ factor.T
 
     monkeypatch.setitem(matrix._MATRICES, "double-wishart", one_sided)

@@ -15,9 +15,8 @@ from scipy.stats import norm
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import clusters
-from pgmpy_dp.private.curator.blocks import block_function
-from pgmpy_dp.private.curator.clusters import (
+from pgmpy_dp.private.curator import cluster_curator
+from pgmpy_dp.private.curator.cluster_curator import (
     MOMENT_KINDS,
     BlockClusters,
     ClusterCurator,
@@ -25,6 +24,7 @@ from pgmpy_dp.private.curator.clusters import (
     moment_noise,
     stable_histogram,
 )
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_moments, clipped_cluster_sums, vector_blocks
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -58,7 +58,7 @@ def asked(rows, adjacency="add_remove", budget=BUDGET, **opened) -> ClusterCurat
 
 def step_square(adjacency) -> tuple[Fraction, Fraction]:
     """w, and the squared distance of neighbours that a step's noise is for."""
-    (unit, _), square = clusters._step_units(Adjacency(adjacency), 1)
+    (unit, _), square = cluster_curator._step_units(Adjacency(adjacency), 1)
     return 1 / unit, square
 
 
@@ -390,7 +390,7 @@ class TestBlocks:
         assert curator.left == 1 and curator.unit == "who"
 
 
-@block_function
+@outside_function
 def corners(points, rng, shape, kind):
     """Centres of a block; or what is none."""
     centres = np.zeros(shape)
@@ -450,7 +450,7 @@ class TestRefusals:
 
         curator, blocks = asked(np.ones((9, 2))), BlockClusters(1, 4, 2)
         for name in ("vector_rows", "clipped_cluster_sums", "clipped_cluster_moments"):
-            monkeypatch.setattr(clusters, name, looked)
+            monkeypatch.setattr(cluster_curator, name, looked)
         with pytest.raises(KeyboardInterrupt):
             request_of(curator, blocks, 0.75)
         assert curator.left == 0.25 and not curator.answers
@@ -488,8 +488,8 @@ class TestRefusals:
 
     def test_blocks_are_found_once(self, monkeypatch):
         found = []
-        true = clusters.batched_kmeans
-        monkeypatch.setattr(clusters, "batched_kmeans", lambda *a, **o: found.append(0) or true(*a, **o))
+        true = cluster_curator.batched_kmeans
+        monkeypatch.setattr(cluster_curator, "batched_kmeans", lambda *a, **o: found.append(0) or true(*a, **o))
         curator = asked(np.random.default_rng(0).normal(size=(90, 2)))
         for blocks, number in ((BlockClusters(1, 4, 2), 1), (BlockClusters(1, 4, 2), 1), (BlockClusters(1, 5, 2), 2)):
             curator.stable_scales(blocks, 0.1, 1e-8)
@@ -504,7 +504,7 @@ class TestRefusals:
             curator.cluster_sums([[0.0, 0.0]], 1.0, 1)
         assert curator.left == 1
         assert curator.mean_log_scale(BlockClusters(1, 4, 2), 0.0, 1) is not None
-        assert clusters.log_scale_noise(PureDP(1.0), 1).scale == 2.0**17
+        assert cluster_curator.log_scale_noise(PureDP(1.0), 1).scale == 2.0**17
 
     @pytest.mark.parametrize(
         ("shape", "kind", "found"),
@@ -527,7 +527,7 @@ class TestSteps:
         weight, claim = float(step_square(adjacency)[0]), 0.5
         drawn = []
 
-        def sampler(values, scale, *, seed=None):  # the step's own draws, many at once
+        def sampler(values, scale, *, rng=None):  # the step's own draws, many at once
             drawn.append(discrete_gaussian(np.repeat(values.ravel(), self.count), scale * factor))
             return values
 
@@ -582,7 +582,7 @@ class TestScale:
     def test_sum_moves_by_its_sensitivity_at_most(self, monkeypatch):
         seen = []
         monkeypatch.setattr(
-            samplers, "discrete_gaussian", lambda values, scale, *, seed=None: seen.append(values) or values
+            samplers, "discrete_gaussian", lambda values, scale, *, rng=None: seen.append(values) or values
         )
         for value in (-150.0, -1.0, 0.2, 150.0, np.nan):
             curator, blocks = asked(np.zeros((0, 1))), BlockClusters(1, 20, 9)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.data.moments import (
     GRID,
@@ -22,7 +23,6 @@ from pgmpy_dp.private.data.moments import (
     unit_count,
 )
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.ledger import Budget
 
 ADJACENCIES = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
 AWKWARD = [0.0, -0.0, 5e-324, 1e-300, 1e300, -1.7e308, 1.7e308, 1.0, 0.1, np.nextafter(1.0, 2.0)]
@@ -92,7 +92,7 @@ class TestSums:
         integers = [[int(entry) for entry in column] for column in z.T]
         exact = [[sum(a * b for a, b in zip(x, y, strict=True)) for y in integers] for x in integers]
         for block in (1, 50, 1 << 20):
-            monkeypatch.setattr(moments, "_BLOCK", block)
+            monkeypatch.setattr(moments, "_BATCH", block)
             assert full(second_moments(vectors(rows), np.zeros(d), 1.0).value, d).tolist() == exact
             assert centered_sums(vectors(rows), np.zeros(d), 1.0).value.tolist() == [int(s) for s in z.sum(axis=0)]
 

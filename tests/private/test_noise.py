@@ -32,14 +32,14 @@ class TestDistribution:
     @pytest.mark.parametrize("scale", [0.7, 3.0, 250.0])
     def test_accepts_the_true_scale_and_rejects_thirty_percent(self, distribution, path, scale):
         values = np.arange(20_000).reshape(200, 100) - 10_000
-        draws = SAMPLERS[distribution](values, scale, seed=PATHS[path]()) - values
+        draws = SAMPLERS[distribution](values, scale, rng=PATHS[path]()) - values
         assert draws.dtype == np.int64 and draws.shape == values.shape
         assert accepts(draws, distribution, scale)
         assert not accepts(draws, distribution, scale / 1.3)
         assert not accepts(draws, distribution, scale * 1.3)
 
     def test_moments(self, distribution, path):
-        draws = SAMPLERS[distribution](np.zeros(20_000, dtype=np.int64), 4.0, seed=PATHS[path]())
+        draws = SAMPLERS[distribution](np.zeros(20_000, dtype=np.int64), 4.0, rng=PATHS[path]())
         support, probability = mass(distribution, 4.0)
         variance, fourth = (probability @ support.astype(float) ** k for k in (2, 4))
         # Five standard errors each: false alarms 6e-7.
@@ -48,29 +48,29 @@ class TestDistribution:
         assert Noise(distribution, 4.0).variance == pytest.approx(variance, rel=1e-9)
 
     def test_cells_and_calls_are_independent(self, distribution, path):
-        seed = PATHS[path]()
-        first, second = (SAMPLERS[distribution](np.zeros(20_000, dtype=np.int64), 4.0, seed=seed) for _ in range(2))
+        rng = PATHS[path]()
+        first, second = (SAMPLERS[distribution](np.zeros(20_000, dtype=np.int64), 4.0, rng=rng) for _ in range(2))
         for a, b in ((first[1:], first[:-1]), (first, second)):
             assert abs(np.corrcoef(a, b)[0, 1]) < 5 / math.sqrt(20_000)  # false alarm 6e-7
 
     def test_chunks_cover_every_cell(self, distribution, path, monkeypatch):
         monkeypatch.setattr(samplers, "_CHUNK", 7)
         values = np.arange(1000, 1023) * 1000
-        noisy = SAMPLERS[distribution](values, 2.0, seed=PATHS[path]())
+        noisy = SAMPLERS[distribution](values, 2.0, rng=PATHS[path]())
         assert np.abs(noisy - values).max() < 500 and (noisy != values).any()
 
     def test_input_is_left_alone_and_may_be_empty(self, distribution, path):
         values = np.zeros((3, 4), dtype=np.int64)
-        SAMPLERS[distribution](values, 50.0, seed=PATHS[path]())
+        SAMPLERS[distribution](values, 50.0, rng=PATHS[path]())
         assert not values.any()
-        assert SAMPLERS[distribution](np.zeros((0, 2), dtype=np.int64), 1.0, seed=PATHS[path]()).shape == (0, 2)
+        assert SAMPLERS[distribution](np.zeros((0, 2), dtype=np.int64), 1.0, rng=PATHS[path]()).shape == (0, 2)
 
 
 class TestSeeds:
     @pytest.mark.parametrize("sampler", SAMPLERS.values())
     def test_repeat(self, sampler):
         zeros = np.zeros(50, dtype=np.int64)
-        a, b, c = (sampler(zeros, 9.0, seed=np.random.default_rng(seed)) for seed in (1, 1, 2))
+        a, b, c = (sampler(zeros, 9.0, rng=np.random.default_rng(seed)) for seed in (1, 1, 2))
         assert np.array_equal(a, b) and not np.array_equal(a, c)
 
     @pytest.mark.parametrize("sampler", SAMPLERS.values())

@@ -19,8 +19,9 @@ import pgmpy_dp.solvers
 from pgmpy_dp.plans.gaussian import output_perturbation
 from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.blocks import named_function
-from pgmpy_dp.private.curator.clusters import ClusterCurator
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
+from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution
 from pgmpy_dp.private.data import parities, pseudo_likelihood, regressions
@@ -32,7 +33,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso

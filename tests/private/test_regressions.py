@@ -89,7 +89,7 @@ class TestValues:
         assert np.array_equal(whole, sum(sums(record[np.newaxis], layout, path) for record in codes))
         monkeypatch.setattr(regressions, "_DISTINCT_LIMIT", 0)  # no counting of equal records: single precision
         for block, threads in ((4096, 1), (16, 3), (17, 2), (53, 4)):
-            monkeypatch.setattr(regressions, "_BLOCK", block)
+            monkeypatch.setattr(regressions, "_BATCH", block)
             monkeypatch.setattr(regressions, "_THREADS", threads)
             assert np.array_equal(whole, sums(codes, layout, path))
             assert np.array_equal(whole, sums(np.asfortranarray(codes[::-1]), layout, path))
@@ -103,7 +103,7 @@ class TestValues:
         codes = everyone(layout)[rng.integers(0, len(everyone(layout)), 70)]
         path = moves(layout, rng, 3, 6)
         ours = sums(codes, layout, path)
-        monkeypatch.setattr(regressions_torch, "_BLOCK", 32)
+        monkeypatch.setattr(regressions_torch, "_BATCH", 32)
         monkeypatch.setattr(regressions_torch, "_KEPT_BYTES", kept)
         config.set_backend("torch")
         try:

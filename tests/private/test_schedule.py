@@ -17,12 +17,12 @@ from pgmpy_dp.models.fields.regression_layout import RegressionLayout, regressio
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import fields
-from pgmpy_dp.private.curator import gradients as curators
-from pgmpy_dp.private.curator.gradients import ChainGradientCurator, GradientCurator
+from pgmpy_dp.private.curator import field_curator
+from pgmpy_dp.private.curator import gradient_curator as curators
+from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator, GradientCurator
 from pgmpy_dp.private.curator.schedule import sampled_schedule
-from pgmpy_dp.private.curator.sequences import SequenceCurator
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -218,7 +218,7 @@ class TestPairTables:
         frame = pd.DataFrame({"user": [1], "sequence": ["a b b"]})
         data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=RHO)
         curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
-        monkeypatch.setattr("pgmpy_dp.private.curator.sequences.chain_tables", fail)
+        monkeypatch.setattr("pgmpy_dp.private.curator.sequence_curator.chain_tables", fail)
         with pytest.raises(ValueError, match=message):
             curator.ngram_tables(**{"share": 1, **arguments})
         assert curator.left == 1
@@ -235,7 +235,7 @@ class TestPairTables:
     def test_refusals_of_the_test_of_order_too(self, arguments, message, monkeypatch):
         data = PrivateSequences(pd.DataFrame({"user": [1], "sequence": ["a b b"]}), {"page": ["a", "b"]}, ledger=RHO)
         curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
-        monkeypatch.setattr("pgmpy_dp.private.curator.sequences.order_departure", fail)
+        monkeypatch.setattr("pgmpy_dp.private.curator.sequence_curator.order_departure", fail)
         with pytest.raises(ValueError, match=message):
             curator.order_departure(**{"probabilities": np.eye(2), "share": 1, **arguments})
         assert curator.left == 1
@@ -276,7 +276,7 @@ class TestRegressionPath:
     def test_a_regression_of_a_feature_alone_is_not_taken_for_one_of_the_constant(self):
         """It knows more of a record than its label, so it costs what any other one does."""
         alone = self.changed(columns=np.array([[-1, 1], [-1, 2]]))
-        assert fields.selection_weight(alone, Adjacency.REPLACE_ONE, ZCDP(1.0)) == 4 + 1
+        assert field_curator.selection_weight(alone, Adjacency.REPLACE_ONE, ZCDP(1.0)) == 4 + 1
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -296,7 +296,7 @@ class TestRegressionPath:
         ],
     )
     def test_other_requests_spend_and_count_nothing(self, changes, message, monkeypatch):
-        monkeypatch.setattr(fields, "GradientSums", fail)
+        monkeypatch.setattr(field_curator, "GradientSums", fail)
         curator = fields_of()
         path = curator.regression_path(self.LAYOUT, 3)
         asked = {"rows": [2, 2], "moves": [1, -1], "slope": 1.0, "share": Fraction(1, 2), **changes}
@@ -316,7 +316,7 @@ class TestRegressionPath:
     def test_two_threads_do_not_pass_the_reach_together(self, monkeypatch):
         """Beyond it logits are read from the part of the table for another label, and sensitivities are false."""
         curator, refused = fields_of(), []
-        path, scale, asked = curator.regression_path(self.LAYOUT, 3), fields.vertex_scale, threading.Event()
+        path, scale, asked = curator.regression_path(self.LAYOUT, 3), field_curator.vertex_scale, threading.Event()
 
         def ask():
             try:
@@ -333,7 +333,7 @@ class TestRegressionPath:
                 second.join(0.2)  # it may finish here only if nothing keeps it out
             return scale(*arguments)
 
-        monkeypatch.setattr(fields, "vertex_scale", between_check_and_move)
+        monkeypatch.setattr(field_curator, "vertex_scale", between_check_and_move)
         ask()
         second.join()
         assert len(refused) == 1 and "reach" in refused[0]
@@ -350,7 +350,7 @@ class TestRegressionPath:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(fields.GradientSums, "after", interrupt)
+            patch.setattr(field_curator.GradientSums, "after", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 path.vertices(*request)
         assert curator.left == Fraction(3, 4)
@@ -389,7 +389,7 @@ class TestPseudoLikelihood:
         ],
     )
     def test_other_requests_spend_and_count_nothing(self, theta, share, message, monkeypatch):
-        monkeypatch.setattr(fields, "gradient_sum", fail)
+        monkeypatch.setattr(field_curator, "gradient_sum", fail)
         curator = fields_of()
         with pytest.raises(ValueError, match=message):
             curator.pseudo_likelihood(self.SCOPES, 1.0).gradient(theta, share)

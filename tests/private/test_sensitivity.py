@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
-from pgmpy_dp.private.ledger import Budget
 
 STATES = {"a": [0, 1], "b": ["x", "y", "z"]}
 # Every value inside the schema, and a record outside of it in one column, in the other.

@@ -15,6 +15,7 @@ import pytest
 
 from pgmpy_dp.plans.chains.chain_counts import ChainSettings
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data import contributions
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments, contribution_sensitivity, share_table
 from pgmpy_dp.private.data.sequences import (
@@ -26,7 +27,6 @@ from pgmpy_dp.private.data.sequences import (
     user_additions,
 )
 from pgmpy_dp.private.data.table_distances import WHOLE, whole_parts
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.schema import Schema
 
 STATES = {"page": ["a", "b", None]}
@@ -59,7 +59,7 @@ def private(users, adjacency="add_remove", schema=STATES) -> PrivateSequences:
 def tables(users, rule, adjacency="add_remove", seed=None) -> np.ndarray:
     """Both tables side by side."""
     rng = None if seed is None else np.random.default_rng(seed)
-    return np.concatenate([s.value.ravel() for s in chain_tables(private(users, adjacency), **RULES[rule], seed=rng)])
+    return np.concatenate([s.value.ravel() for s in chain_tables(private(users, adjacency), **RULES[rule], rng=rng)])
 
 
 def naive_twin(sequences, segment_length=None) -> np.ndarray:

@@ -13,10 +13,10 @@ import pytest
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.plans.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import blocks
+from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import certified_solution, matrix_plan, noise_plan, part_of
-from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
@@ -67,7 +67,7 @@ def opened(budget=RHO, kind=VectorCurator, n_records=200, **options):
 def test_nothing_is_counted_or_spent_on_a_refusal(ask, error, match, monkeypatch):
     curator = opened()
     monkeypatch.setattr("pgmpy_dp.private.data.vectors.vector_rows", None)
-    monkeypatch.setattr("pgmpy_dp.private.data.moments.row_blocks", None)
+    monkeypatch.setattr("pgmpy_dp.private.data.moments.row_batches", None)
     with pytest.raises(error, match=match):
         ask(curator)
     assert curator.left == 1 and not curator.answers
@@ -119,9 +119,11 @@ class TestMeanwhile:
     """While a solver is at work no curator of the data answers, and what it does shows nowhere."""
 
     def attempt(self, monkeypatch, solver, **options):
-        monkeypatch.setitem(blocks._FUNCTIONS, "test.solver", solver)
-        monkeypatch.setattr(blocks, "_kept_state", lambda function: "")
-        monkeypatch.setattr("pgmpy_dp.private.curator.solutions.named_function", blocks._FUNCTIONS.__getitem__)
+        monkeypatch.setitem(outside_functions._FUNCTIONS, "test.solver", solver)
+        monkeypatch.setattr(outside_functions, "_kept_state", lambda function: "")
+        monkeypatch.setattr(
+            "pgmpy_dp.private.curator.solutions.named_function", outside_functions._FUNCTIONS.__getitem__
+        )
         curator = opened(**options)
         return curator, lambda: curator.solution(PROGRAM, [("test.solver", {}), *SOLVERS])
 

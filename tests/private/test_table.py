@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Schema
 
 FRAME = pd.DataFrame({"a": ["x", "y", "y", "secret"], "b": [0, 1, 1, 0]})

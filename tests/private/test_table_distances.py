@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import tables as curators
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator import table_curator as curators
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.data.table_distances import (
     WHOLE,

@@ -29,9 +29,9 @@ from pgmpy_dp.estimators import (
 from pgmpy_dp.models.fields.regression_layout import regression_layout
 from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
-from pgmpy_dp.private.curator.field_moments import interaction_multipliers
-from pgmpy_dp.private.curator.gradients import GradientCurator
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.field_moment_curator import interaction_multipliers
+from pgmpy_dp.private.curator.gradient_curator import GradientCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import units
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import contingency_tables, matched_records, share_grid, shared_codes, table_units

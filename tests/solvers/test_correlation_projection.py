@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.solvers import correlation_products, devices
-from pgmpy_dp.solvers.correlation_projection import SparseMinusConstant, project_correlation
+from pgmpy_dp.solvers.correlation_projection import project_correlation
 
 GRAPHS = {
     "empty": nx.empty_graph(24),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.models.mixtures.membership_clusters import block_centres, membership_clusters
-from pgmpy_dp.private.mathematics import membership
+from pgmpy_dp.private.mathematics import batched_membership
 from pgmpy_dp.solvers.membership_program import membership_program
 
 
@@ -180,7 +180,7 @@ def test_a_block_that_lapack_gives_up_on_is_noticed_by_no_other(monkeypatch):
             raise np.linalg.LinAlgError
         return solve(a)
 
-    monkeypatch.setattr(membership.np.linalg, "eigh", failing)
+    monkeypatch.setattr(batched_membership.np.linalg, "eigh", failing)
     found = block_centres(points, np.ones((5, 9)), 2, 1.0)
     assert np.array_equal(np.delete(found, 2, axis=0), np.delete(alone, 2, axis=0))
     assert not np.array_equal(found[2], alone[2]) and np.isfinite(found).all()
@@ -193,8 +193,8 @@ def test_torch_has_the_same_weights_and_centres_in_blocks():
     arrays = []
     for device in (None, "cpu"):
         with pytest.MonkeyPatch.context() as patch:
-            kept = membership._weights
-            patch.setattr(membership, "_weights", lambda *a, kept=kept: arrays.append(kept(*a)) or arrays[-1])
+            kept = batched_membership._weights
+            patch.setattr(batched_membership, "_weights", lambda *a, kept=kept: arrays.append(kept(*a)) or arrays[-1])
             centres = block_centres(points, used, 3, 1.0, device=device)
         arrays.append(centres)
     assert np.abs(arrays[0] - arrays[2].numpy()).max() < 1e-6
@@ -207,7 +207,7 @@ def test_the_steps_of_blocks_lead_to_the_certified_solution():
     apart = []
     for steps in (10, 100, 2000):
         y = points / math.sqrt(2 * 1.5 * 21**2 / 3)
-        w = membership._weights((y - y.mean(0))[None], np.ones((1, 21, 21)), np.array([7.0]), steps, np)[0]
+        w = batched_membership._weights((y - y.mean(0))[None], np.ones((1, 21, 21)), np.array([7.0]), steps, np)[0]
         apart.append(float(np.linalg.norm(w - best.weights)))
     assert apart[0] > apart[1] > apart[2] and apart[2] < 0.05
 

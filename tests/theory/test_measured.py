@@ -17,7 +17,7 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.plans.communities.projection_solvers import projection, solvers
 from pgmpy_dp.private.accounting import gaussian_multiplier
 from pgmpy_dp.private.curator.block_projection import BlockProjection
-from pgmpy_dp.private.curator.blocks import named_function
+from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.noise.samplers import discrete_laplace
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 from pgmpy_dp.theory import block_models as blocks
@@ -222,7 +222,7 @@ def test_the_error_of_a_noisy_marginal_is_proposition_4s(n):
     rng, mu, epsilon, tables, draws = np.random.default_rng(1), 0.3, 0.5, 5, 40_000
     counts = rng.binomial(n, mu, draws)
     noisy = {"laplace": counts + rng.laplace(0, tables / epsilon, draws)}
-    noisy["discrete"] = np.asarray(discrete_laplace(counts, tables / epsilon, seed=rng))
+    noisy["discrete"] = np.asarray(discrete_laplace(counts, tables / epsilon, rng=rng))
     for noise, values in noisy.items():
         assert abs(values.mean() / n - mu) < 6 * math.sqrt(marginal_error(mu, n, epsilon, tables, noise=noise) / draws)
         found = np.mean((values / n - mu) ** 2)

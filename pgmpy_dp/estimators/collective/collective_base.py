@@ -178,7 +178,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 "sample_weight was given, but a weight scales how much one record changes the tables, which the noise "
                 "is not calibrated for; pass sample_weight=None"
             )
-        graph = checked_graph(model)
+        graph = checked_model_graph(model)
         if data is None:
             raise TypeError("data=None: pass the records as the second argument, fit(model, data), or a PrivateTable")
         budget = self._budget()
@@ -214,7 +214,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             For what is no release of the kind that this estimator learns from, other states than the release's, and
             edges outside the released tables.
         """
-        graph = checked_graph(model)
+        graph = checked_model_graph(model)
         self._check_release(release)
         if self.state_names is not None:
             given = Schema.coerce(self.state_names)
@@ -388,7 +388,7 @@ def schema_and_table(
     return data.schema, data
 
 
-def checked_graph(model: Any) -> nx.Graph:
+def checked_model_graph(model: Any) -> nx.Graph:
     if not isinstance(model, nx.Graph):
         # No part of it is shown: arguments in the wrong order are records.
         raise TypeError(

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.checks import checked_integer, require_choice, require_flag, require_given
+from pgmpy_dp.checks import checked_integer, checked_number, require_choice, require_flag, require_given
 from pgmpy_dp.estimators.collective.collective_base import progress_bar
 from pgmpy_dp.estimators.fields.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
@@ -28,7 +28,6 @@ from pgmpy_dp.plans.fields.pseudo_likelihood_ascent import PseudoLikelihoodSetti
 from pgmpy_dp.plans.networks.public_graph import edge_positions
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 

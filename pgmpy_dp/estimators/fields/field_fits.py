@@ -18,7 +18,7 @@ from pgmpy_dp.models.fields.random_fields import BinaryField, Pairwise, RandomFi
 from pgmpy_dp.plans.fields import frank_wolfe_steps, noisy_interactions, pseudo_likelihood_ascent, random_halves
 from pgmpy_dp.plans.fields.noisy_parities import released_deviations, released_subsets
 from pgmpy_dp.plans.networks.public_graph import edge_positions, released_edges
-from pgmpy_dp.private.curator.field_moments import Subsets, family_size, parity_noise
+from pgmpy_dp.private.curator.field_moment_curator import Subsets, family_size, parity_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pgmpy_dp.models.gaussian.gaussian_pairs import pair_model
 from pgmpy_dp.models.gaussian.graphical_models import (
-    noise_aware_penalty,
+    lasso_penalty,
     project_psd,
     refit_on_support,
     unclipped_moments,
@@ -42,11 +42,11 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
 
     ::
 
-        P     = noisy second moments with eigenvalues clipped to be positive, as before records were shortened
-        rho   = penalty, or 1.5 sqrt((mean(diag P)**2/n + sd**2) log d)
-        Z     = argmin -log det + <P, .> + rho sum_{i != j} |.|
-        R     = argmin -log det + <P, .> on the support of Z, eigenvalues at most 1/(3 s)
-        Theta = the same on the pairs of the support with |R_ij| > sqrt(2 log d) e_ij
+        P      = noisy second moments with eigenvalues clipped to be positive, as before records were shortened
+        lambda = penalty, or 1.5 sqrt((mean(diag P)**2/n + sd**2) log d)
+        Z      = argmin -log det + <P, .> + lambda sum_{i != j} |.|
+        R      = argmin -log det + <P, .> on the support of Z, eigenvalues at most 1/(3 s)
+        Theta  = the same on the pairs of the support with |R_ij| > sqrt(2 log d) e_ij
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
         sd *= max(1.0, float(np.trace(moments) / np.trace(clipped)))
     mean = float(np.diagonal(moments).mean())
     if isinstance(penalty, str):
-        penalty = noise_aware_penalty(mean, n, sd, d)
+        penalty = lasso_penalty(mean, n, sd, d)
     found = graphical_lasso(moments, penalty, tolerance=_TOLERANCE)
     steps = [found]
     if refit:

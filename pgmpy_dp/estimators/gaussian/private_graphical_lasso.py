@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pgmpy.models import LinearGaussianBayesianNetwork
 
-from pgmpy_dp.checks import require_choice
+from pgmpy_dp.checks import checked_number, require_choice
 from pgmpy_dp.estimators.gaussian.precision_fits import fit_covariance, fit_pairs, fit_precision
 from pgmpy_dp.estimators.privacy_record import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
@@ -22,7 +22,6 @@ from pgmpy_dp.plans.gaussian.pair_correlations import PairSettings, noisy_pairs
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.frame import read_numbers
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.guarantee import checked_number
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 

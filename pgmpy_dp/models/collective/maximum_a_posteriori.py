@@ -66,7 +66,7 @@ def collective_map(
     noisy : NoisyMarginals
         Released tables with their noise.
     entropy_share : float in [0, 1)
-        rho: how much of the prior on interactions is replaced by the entropy term.
+        q: how much of the prior on interactions is replaced by the entropy term.
     margin_share : float in [0, 1]
         w: with 1 the entropy term pulls to the product of the margins, with 0 to the uniform model.
     n_rounds : int

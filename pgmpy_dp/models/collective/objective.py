@@ -51,11 +51,11 @@ class _Learned:
 class CollectiveObjective:
     """The penalised negative log-likelihood F(theta), its gradient, and its adaptive scales.
 
-    F = sum NL(N mu - y; v, b) + (1 - rho) hub(I; t_C) + (1 - rho (1 - w)) hub(phi; t_i)
+    F = sum NL(N mu - y; v, b) + (1 - q) hub(I; t_C) + (1 - q (1 - w)) hub(phi; t_i)
         + k (-H(theta) + w sum_i H(mu_i))
 
     with I and phi the interactions and main effects of theta (`InteractionSplit`), hub the pseudo-Huber
-    function, H entropies, and b, N, y those of the release.
+    function, H entropies, b, N, y those of the release, q the `entropy_share` and w the `margin_share`.
 
     Interactions and main effects lie in subspaces: of the K x K cells of an interaction only (K - 1)^2 are free. So a
     prior of variance t per free direction leaves a cell the variance f t, with f the free share, 1/4 in a table of two
@@ -82,7 +82,7 @@ class CollectiveObjective:
         within = noisy.impossible
         self.engine = engine_within(noisy.cliques, within, memory_limit=memory_limit) if engine is None else engine
         self.split = InteractionSplit(noisy.cliques)
-        self.rho, self.w = entropy_share, margin_share
+        self.q, self.w = entropy_share, margin_share
         self.tail, self.shape = prior_tail, variance_shape
         self.n = noisy.n_records
         self.y = noisy.counts
@@ -174,7 +174,7 @@ class CollectiveObjective:
         interaction, main = self.split.decompose(theta)
         interaction_value, interaction_slope = pseudo_huber(interaction, state.t_cell, self.tail)
         main_value, main_slope = pseudo_huber(main, state.t_state, self.tail)
-        interaction_weight, main_weight = 1 - self.rho, 1 - self.rho * (1 - self.w)
+        interaction_weight, main_weight = 1 - self.q, 1 - self.q * (1 - self.w)
         value = float(nl.sum()) + interaction_weight * interaction_value + main_weight * main_value
         pull = self.n * nl_slope
         if state.entropy_weight > 0:
@@ -236,7 +236,7 @@ class CollectiveObjective:
         cliques = self.noisy.cliques
         self.interaction_variances, self.node_variances = t_clique, t_node
         t_cell = cliques.spread(t_clique)
-        entropy_weight = self.rho * (cliques.n_cells / cliques.n_cliques) / float(t_cell.mean())
+        entropy_weight = self.q * (cliques.n_cells / cliques.n_cliques) / float(t_cell.mean())
         information, sampling = self._sampling(mu)
         interaction = self.split.interaction(theta)
         data_curvature = information**2 / (self.scale**2 + sampling)

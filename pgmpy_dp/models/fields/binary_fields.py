@@ -1,4 +1,4 @@
-"""Random fields of binary variables: Ising models and polynomials of any degree; see `random_fields`."""
+"""`Ising` and `BinaryField`: fields of binary variables, of pairs and of any order; `random_fields` compares them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Random fields of maximum entropy from noisy mean moments, by which private learners of Markov random fields end.
 
+Parities or interactions come in, and an Ising, a pairwise or a binary field goes out. The fit between is in
+:mod:`pgmpy_dp.models.fields.sparse_moment_fit`, whose parameters are contrasts.
+
 A field with the features f of its family (parities up to an order, or centred interactions of pairs) is the
 maximum-entropy distribution with its mean features; they determine it. Given noisy means m of n records::
 

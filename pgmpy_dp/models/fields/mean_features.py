@@ -1,4 +1,4 @@
-"""Exact mean features of a discrete model, by enumeration or on a junction tree."""
+"""Exact mean features of a discrete model, by enumeration or on a junction tree; `persistent_gibbs` has estimates."""
 
 from __future__ import annotations
 

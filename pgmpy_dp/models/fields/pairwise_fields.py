@@ -1,4 +1,4 @@
-"""Pairwise random fields over any alphabets; see `random_fields`."""
+"""`Pairwise`: fields of pairs of variables with any numbers of states; `random_fields` compares the three kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Ising models, pairwise models over any alphabets and binary t-wise Markov random fields, as values.
+"""The three kinds of random fields under one roof: Ising, pairwise over any alphabets, and binary of any order.
+
+Their classes are in `binary_fields` and `pairwise_fields`; what holds of all three is here.
 
 All three are log-linear models in a parametrisation of their own, over positions 0 .. p-1::
 

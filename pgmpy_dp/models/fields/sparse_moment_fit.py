@@ -1,4 +1,7 @@
-"""Maximum entropy given noisy mean features: the support by a penalty, then a refit on the support."""
+"""The fit of maximum entropy in contrasts: which interactions there are, by a penalty, then a refit of these alone.
+
+:mod:`pgmpy_dp.models.fields.maximum_entropy` calls it with the released moments of a field, and makes the field of it.
+"""
 
 from __future__ import annotations
 

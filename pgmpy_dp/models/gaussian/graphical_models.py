@@ -1,7 +1,7 @@
 """Gaussian graphical models from a released moment matrix: what follows the release is post-processing.
 
 Sparse inverse covariance: `project_psd` and `unclipped_moments`, then the graphical lasso
-(`pgmpy_dp.solvers.graphical_lasso`) at `noise_aware_penalty`, then `refit_on_support`. `gaussian_distribution` has what
+(`pgmpy_dp.solvers.graphical_lasso`) at `lasso_penalty`, then `refit_on_support`. `gaussian_distribution` has what
 is done with the model.
 """
 
@@ -21,7 +21,7 @@ from pgmpy_dp.solvers.graphical_lasso import GraphicalLassoSolution, graphical_l
 
 __all__ = [
     "linear_gaussian_network",
-    "noise_aware_penalty",
+    "lasso_penalty",
     "partial_correlations",
     "precision_graph",
     "project_psd",
@@ -124,12 +124,12 @@ def _squared_draws(d: int) -> np.ndarray:
     return squares / squares.mean(axis=0)
 
 
-def noise_aware_penalty(diagonal_mean: float, n: float, noise_sd: float, d: int, c0: float = 1.5) -> float:
+def lasso_penalty(diagonal_mean: float, n: float, noise_sd: float, d: int, c0: float = 1.5) -> float:
     """Penalty of the graphical lasso for moments with sampling error and privacy noise.
 
     ::
 
-        rho = c0 sqrt((diagonal_mean^2 / n + noise_sd^2) log d)
+        lambda = c0 sqrt((diagonal_mean^2 / n + noise_sd^2) log d)
 
     An entry of the moment matrix off its diagonal has a sampling error of standard deviation about diagonal_mean /
     sqrt(n), and noise of noise_sd; sqrt(log d) is the order of the largest of d^2 such errors, which the penalty must
@@ -164,7 +164,7 @@ def noise_aware_penalty(diagonal_mean: float, n: float, noise_sd: float, d: int,
 
     Examples
     --------
-    >>> round(noise_aware_penalty(1.0, 10_000, 0.0, 30), 4), round(noise_aware_penalty(1.0, 10_000, 0.02, 30), 4)
+    >>> round(lasso_penalty(1.0, 10_000, 0.0, 30), 4), round(lasso_penalty(1.0, 10_000, 0.02, 30), 4)
     (0.0277, 0.0619)
     """
     for name, value, low in (("diagonal_mean", diagonal_mean, 0.0), ("noise_sd", noise_sd, 0.0), ("c0", c0, 0.0)):

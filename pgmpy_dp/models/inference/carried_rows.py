@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pgmpy_dp.models.inference.junction_tree import JunctionTree
-from pgmpy_dp.models.inference.tree_moves import Moves, equal_rows
+from pgmpy_dp.models.inference.tree_moves import Homes, Moves, equal_rows
 
 __all__ = ["CarriedRows"]
 
@@ -33,30 +33,22 @@ class CarriedRows:
     tree : JunctionTree
     beliefs : sequence of ndarray
         Of each clique, axes as the tree has them.
+    homes : Homes
+        Of `tree`.
     """
 
-    def __init__(self, tree: JunctionTree, beliefs: Sequence[np.ndarray]) -> None:
+    def __init__(self, tree: JunctionTree, beliefs: Sequence[np.ndarray], homes: Homes) -> None:
         self._tree, self._beliefs = tree, beliefs
         self._sizes = np.asarray(tree.cardinalities, dtype=np.int64)
         count, n = len(tree.cliques), len(self._sizes)
-        self._home = np.zeros(n, dtype=np.int64)
-        self._first = np.arange(count)
-        self._children: list[list[int]] = [[] for _ in range(count)]
-        for k, parent in enumerate(tree.parents):
-            self._home[list(tree.cliques[k][: tree.n_residual[k]])] = k
-            if parent >= 0:
-                self._children[parent].append(k)
-                self._first[parent] = min(self._first[parent], self._first[k])
+        self._home, self._first, self._children, self._has = homes.home, homes.first, homes.children, homes.has
         separators = [tree.separator(k) for k in range(count)]
         self._through = separators + separators
         self._cells = np.array([tree.n_cells(axes) for axes in self._through], dtype=np.int64)
-        self._has = np.zeros((count, n), dtype=bool)
         self._ways = np.empty((count, n), dtype=np.int32)  # from each variable into each clique; -1 where it is in it
-        self._nearest = np.empty(
-            (count, n), dtype=np.int32
-        )  # at or above a clique the first one with a variable, or -1
+        # At or above a clique the first one with a variable, or -1.
+        self._nearest = np.empty((count, n), dtype=np.int32)
         for k, clique in enumerate(tree.cliques):
-            self._has[k, list(clique)] = True
             self._ways[k] = count + k
             for child in self._children[k]:
                 self._ways[k, (self._home >= self._first[child]) & (self._home <= child)] = child
@@ -67,7 +59,10 @@ class CarriedRows:
             self._nearest[k, list(tree.cliques[k])] = k
 
     def answer(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> np.ndarray:
-        """Fill in the tables of those of some sets that can be answered so, and return the places of the others.
+        """Fill in the tables of those of some sets that are answered so, and return the places of the others.
+
+        Others are sets of which no clique holds all variables but one, and those whose carried variable alone would
+        take more than is held at once.
 
         Parameters
         ----------
@@ -83,7 +78,11 @@ class CarriedRows:
         places, column, target = places[known], column[known], target[known]
         carried = scopes[places, column]
         needs = self._needs(carried, target)
-        for part in self._parts(needs):
+        numbers = self._sizes * (self._cells @ needs)
+        fits = numbers[carried] <= _NUMBERS
+        left = np.concatenate([left, places[~fits]])
+        places, column, target, carried = places[fits], column[fits], target[fits], carried[fits]
+        for part in self._parts(np.where(numbers <= _NUMBERS, numbers, 0)):
             some = np.flatnonzero(part[carried])
             if len(some):
                 self._at_cliques(scopes, places[some], column[some], target[some], needs & part, stack)
@@ -121,9 +120,8 @@ class CarriedRows:
             pull(k, k)
         return needs
 
-    def _parts(self, needs: np.ndarray) -> Iterator[np.ndarray]:
+    def _parts(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
         """Variables whose numbers are held at once, neighbours in the tree together."""
-        numbers = self._sizes * (self._cells @ needs)
         order = np.argsort(self._home, kind="stable")
         ends = np.cumsum(numbers[order])
         which = (ends - 1) // _NUMBERS

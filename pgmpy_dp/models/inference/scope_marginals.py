@@ -15,12 +15,12 @@ states of each narrow separator around it, by which all others follow. Two varia
 by a narrow separator between them.
 
 Where the wide separators are many, the matrices of all variables for them would take minutes and gigabytes. There only
-what a set needs is computed (:mod:`pgmpy_dp.models.inference.carried_rows`).
+what a set needs is computed: for many sets together (:mod:`pgmpy_dp.models.inference.carried_rows`), or for one after
+the other (:mod:`pgmpy_dp.models.inference.far_sets`), as larger sets always are.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -31,9 +31,10 @@ import numpy as np
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference.belief_propagation import SumProduct
 from pgmpy_dp.models.inference.carried_rows import CarriedRows
+from pgmpy_dp.models.inference.far_sets import FarSets
 from pgmpy_dp.models.inference.growing_tree import GrowingTree, by_order, meeting
 from pgmpy_dp.models.inference.junction_tree import JunctionTree, build_junction_tree
-from pgmpy_dp.models.inference.tree_moves import Axes, Moves, equal_rows, table_sums
+from pgmpy_dp.models.inference.tree_moves import Axes, Homes, Moves, equal_rows, table_sums
 
 if TYPE_CHECKING:
     from pgmpy_dp.models.posterior.posterior_draws import Posterior
@@ -44,13 +45,16 @@ Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
 
 _CELLS = 1 << 26
-"""Numbers in the conditional matrices that are made at once (512 MiB); variables come in blocks where it takes more."""
+"""Numbers in the conditional matrices of all wide separators (512 MiB) above which only those of a set are made."""
 
 _NARROW = 64
 """Cells of the widest narrow separators; fewer where matrices of all variables would be too large."""
 
 _DENSE = 1 << 24
-"""Numbers in the matrices of all wide separators above which only those are made that a set needs."""
+"""The same, above which that is tried first."""
+
+_FEW = 1 / 8
+"""Sets of one shape for each clique: fewer are answered one by one where the matrices are above `_DENSE`."""
 
 _CHUNK = 1 << 22
 """Numbers in an intermediate product."""
@@ -88,26 +92,15 @@ class ScopeMarginals:
         self._engine = engine
         self._tree = tree = engine.plan.tree
         self._sizes = tree.cardinalities
-        count = len(tree.cliques)
-        self._home = np.zeros(len(self._sizes), dtype=np.int64)
-        self._children: list[list[int]] = [[] for _ in range(count)]
-        self._first = list(range(count))  # the clique of the subtree with the smallest number
-        for k, (clique, parent) in enumerate(zip(tree.cliques, tree.parents, strict=True)):
-            self._home[list(clique[: tree.n_residual[k]])] = k
-            if parent >= 0:
-                self._children[parent].append(k)
-                self._first[parent] = min(self._first[parent], self._first[k])
-        self._members = [frozenset(clique) for clique in tree.cliques]
-        self._has = np.zeros((count, len(self._sizes)), dtype=bool)
-        for k, clique in enumerate(tree.cliques):
-            self._has[k, list(clique)] = True
+        self._homes = Homes(tree)
+        self._home, self._has = self._homes.home, self._homes.has
         self._meeting = meeting(tree)
         self._beliefs = engine.beliefs()
-        self._regions = _Regions(tree, self._home, self._first)
+        self._regions = _Regions(tree, self._homes)
         self._narrow: dict[Axes, np.ndarray] | None = None
         self._wide: dict[int, _Inside] = {}
-        self._free = _CELLS  # for what is kept in `_wide`
         self._carried: CarriedRows | None = None
+        self._far = FarSets(tree, self._beliefs, self._homes)
 
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Probabilities of each set of variables, axes in its order."""
@@ -149,19 +142,19 @@ class ScopeMarginals:
         list of (places, tables)
             Which rows of `scopes`, and their tables, of shape ``(len(places), *shape)``.
         """
-        order = scopes.shape[1]
         shapes = np.asarray(self._sizes, dtype=np.int64)[scopes]
+        home = self._home[scopes].min(axis=1)
+        inside = self._has[home[:, None], scopes].all(axis=1)
         found = []
         for places, shape in _groups(shapes):
             asked, stack = scopes[places], np.empty((len(places), *shape))
-            home = self._home[asked].min(axis=1)
-            inside = self._has[home[:, None], asked].all(axis=1)
-            self._within_cliques(asked, np.flatnonzero(inside), home, stack)
-            rest = np.flatnonzero(~inside)
-            if order <= 3:
-                self._across_cliques(asked, rest, stack)
-            elif len(rest):
-                self._one_by_one(asked, rest, stack)
+            self._within_cliques(asked, np.flatnonzero(inside[places]), home[places], stack)
+            rest = np.flatnonzero(~inside[places])
+            few = not self._regions.dense and len(rest) < _FEW * len(self._tree.cliques)
+            if len(rest) and not few and scopes.shape[1] <= 3:
+                rest = self._across_cliques(asked, rest, stack)
+            for place in rest.tolist():
+                stack[place] = self._far.table(asked[place].tolist())
             found.append((places, np.maximum(stack, 0.0, out=stack)))
         return found
 
@@ -181,13 +174,15 @@ class ScopeMarginals:
 
     # -- across cliques ------------------------------------------------------------------------
 
-    def _across_cliques(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> None:
-        """Two or three variables by what separates them: a narrow separator, or a clique."""
-        if len(places) and self._regions.numbers > _DENSE:
+    def _across_cliques(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> np.ndarray:
+        """Two or three variables by what separates them: a narrow separator, or a clique. Returns what is left."""
+        if not self._regions.dense:
             if self._carried is None:
-                self._carried = CarriedRows(self._tree, self._beliefs)
+                self._carried = CarriedRows(self._tree, self._beliefs, self._homes)
             places = self._carried.answer(scopes, places, stack)
-        if len(places) and scopes.shape[1] == 2:
+        if self._regions.too_large:
+            return places
+        if scopes.shape[1] == 2:
             asked = scopes[places]
             for column in (0, 1):
                 below = self._regions.apart(self._home[asked], self._meeting, column)
@@ -195,14 +190,14 @@ class ScopeMarginals:
                     self._at_separator(k, column, scopes, places[np.flatnonzero(below >= 0)[own]], stack)
                 places, asked = places[below < 0], asked[below < 0]
         if len(places) == 0:
-            return
+            return places
         centre = self._centres(scopes[places])
         for (region,), own in equal_rows(self._regions.top[centre][:, None]):
             some, at = places[own], centre[own]
-            for block in self._blocks(region, scopes[some]):
-                inside = self._inside(region, np.unique(scopes[some[block]]))
-                for (k,), these in equal_rows(at[block][:, None]):
-                    self._at_clique(k, scopes, some[block[these]], inside, stack)
+            inside = self._inside(region, np.unique(scopes[some]))
+            for (k,), these in equal_rows(at[:, None]):
+                self._at_clique(k, scopes, some[these], inside, stack)
+        return places[:0]
 
     def _centres(self, scopes: np.ndarray) -> np.ndarray:
         """A clique for each set without which its variables, as far as they are not in it, are in different parts."""
@@ -267,39 +262,14 @@ class ScopeMarginals:
 
     def _crossing(self, region: int) -> _Inside:
         """What leads to the narrow separators around a region."""
-        own = np.array(self._regions.own[region], dtype=np.int64)
-        parts = [self._given_inside(region, part) for part in np.array_split(own, self._n_blocks(region, own, 1))]
+        made = self._given_inside(region, np.array(self._regions.own[region], dtype=np.int64))
         if region in self._wide:  # kept whatever is done here
-            return parts[0]
-        around = self._regions.around[region]
-        tables = [{target: part.tables[target] for target in around} for part in parts]
-        return _Inside.joined([_Inside(part.starts, own, part.sizes) for part, own in zip(parts, tables, strict=True)])
-
-    def _n_blocks(self, region: int, variables: np.ndarray, order: int) -> int:
-        """In how many blocks variables of a region come, so that those of a set of so many are within the limit."""
-        wide = self._regions.wide_cells[region]
-        rows = sum(self._sizes[i] for i in variables.tolist())
-        beside = sum(map(self._tree.n_cells, self._regions.around[region]))
-        if (rows + beside) * wide <= _CELLS:
-            return 1
-        return min(math.ceil(order * rows * wide / max(_CELLS - beside * wide, _CELLS / 4)), max(len(variables), 1))
-
-    def _blocks(self, region: int, scopes: np.ndarray) -> list[np.ndarray]:
-        """Places of sets whose own variables in a region are within the limit together."""
-        asked = np.unique(scopes)
-        own = asked[self._regions.top[self._home[asked]] == region]
-        count = self._n_blocks(region, own, scopes.shape[1])
-        if count == 1:
-            return [np.arange(len(scopes))]
-        # Blocks along the tree, so that variables of one set tend to be in one block.
-        own = own[np.argsort(self._home[own], kind="stable")]
-        block = np.zeros(len(self._sizes), dtype=np.int64)
-        for number, part in enumerate(np.array_split(own, count)):
-            block[part] = number
-        return [places for _, places in equal_rows(np.sort(block[scopes], axis=1))]
+            return made
+        around = {target: made.tables[target] for target in self._regions.around[region]}
+        return _Inside(made.starts, around, made.sizes)
 
     def _inside(self, region: int, variables: np.ndarray) -> _Given:
-        """Of these variables at least, given a separator in or around a region; what is small is kept."""
+        """Of these variables at least, given a separator in or around a region."""
         inside = None
         if self._regions.wide_cells[region]:
             own = variables[self._regions.top[self._home[variables]] == region]
@@ -310,74 +280,57 @@ class ScopeMarginals:
         """P(x_v | x_S) of these variables of a region and the states of what is around it, for all its separators."""
         if region in self._wide:
             return self._wide[region]
-        tree, sizes, regions = self._tree, self._sizes, self._regions
-        members, wide = regions.members[region], regions.is_wide
-        sources: dict[int, list[Axes]] = {k: [] for k in members}
-        for i in variables.tolist():
-            sources[int(self._home[i])].append((i,))
-        sources[region].append(tree.separator(region))
-        seen = {tree.separator(region), *((i,) for i in variables.tolist())}
-        around: dict[int, set[Axes]] = {k: set() for k in members}
-        for child in regions.children[region]:
-            axes, k = tree.separator(child), tree.parents[child]
-            around[k].add(axes)
-            if axes not in seen:
-                seen.add(axes)
-                sources[k].append(axes)
-        starts: dict[Axes, int] = {}
-        low: dict[int, int] = {}
-        high: dict[int, int] = {}
-        n_rows = 0
-        for k in members:  # children before parents, subtrees in one piece
-            low[k] = min([n_rows, *(low[child] for child in self._children[k] if wide[child])])
-            for axes in sources[k]:
-                starts[axes] = n_rows
-                n_rows += tree.n_cells(axes)
-            high[k] = n_rows
-        given: dict[Axes, np.ndarray] = {}
+        rows = _RegionRows(self._tree, self._homes, self._regions, region, variables)
+        below = self._upward(rows)
+        made = _Inside(rows.starts, self._downward(rows, below), rows.sizes)
+        if len(variables) == len(self._regions.own[region]) and self._regions.wide_cells[region]:
+            self._wide[region] = made
+        return made
+
+    def _upward(self, rows: _RegionRows) -> dict[int, np.ndarray]:
+        """Of each clique of a region what is below its separator, given that."""
+        tree = self._tree
         below: dict[int, np.ndarray] = {}
-        for k in members:  # upward
+        for k in rows.members:
             separator = tree.separator(k)
-            moves = Moves(self._beliefs[k], tree.cliques[k], sizes)
-            table = np.empty((high[k] - low[k], tree.n_cells(separator)))
-            for child in self._children[k]:
-                if wide[child] and high[child] > low[child]:
-                    rows = slice(low[child] - low[k], high[child] - low[k])
-                    table[rows] = moves.move(below[child], tree.separator(child), separator)
-            for axes in sources[k]:
-                at = starts[axes] - low[k]
+            moves = Moves(self._beliefs[k], tree.cliques[k], self._sizes)
+            table = np.empty((rows.high[k] - rows.low[k], tree.n_cells(separator)))
+            for child in rows.children(k):
+                here = slice(rows.low[child] - rows.low[k], rows.high[child] - rows.low[k])
+                table[here] = moves.move(below[child], tree.separator(child), separator)
+            for axes in rows.sources[k]:
+                at = rows.starts[axes] - rows.low[k]
                 table[at : at + tree.n_cells(axes)] = moves.of_own(axes, separator)
             below[k] = table
-        given[tree.separator(region)] = below[region]
-        for k in reversed(members):  # downward
-            separator = tree.separator(k)
-            targets = around[k] | {tree.separator(child) for child in self._children[k] if wide[child]}
+        return below
+
+    def _downward(self, rows: _RegionRows, below: dict[int, np.ndarray]) -> dict[Axes, np.ndarray]:
+        """Everything that has rows, given each separator in a region or around it."""
+        tree, region = self._tree, rows.region
+        given = {tree.separator(region): below[region]}
+        for k in reversed(rows.members):
+            targets = rows.around[k] | {tree.separator(child) for child in rows.children(k, empty=True)}
             targets -= given.keys()
             if not targets:
                 continue
-            moves = Moves(self._beliefs[k], tree.cliques[k], sizes)
+            moves = Moves(self._beliefs[k], tree.cliques[k], self._sizes)
             parts: dict[Axes, list[tuple[slice, np.ndarray]]] = defaultdict(list)
-            for child in self._children[k]:
-                if wide[child] and high[child] > low[child]:
-                    parts[tree.separator(child)].append((slice(low[child], high[child]), below[child]))
+            for child in rows.children(k):
+                parts[tree.separator(child)].append((slice(rows.low[child], rows.high[child]), below[child]))
             if k != region:
-                for rows in (slice(0, low[k]), slice(high[k], n_rows)):
-                    if rows.stop > rows.start:
-                        parts[separator].append((rows, given[separator][rows]))
+                separator = tree.separator(k)
+                for beyond in (slice(0, rows.low[k]), slice(rows.high[k], rows.n_rows)):
+                    if beyond.stop > beyond.start:
+                        parts[separator].append((beyond, given[separator][beyond]))
             for target in targets:
-                table = np.empty((n_rows, tree.n_cells(target)))
+                table = np.empty((rows.n_rows, tree.n_cells(target)))
                 for source, some in parts.items():
-                    for rows, part in some:
-                        table[rows] = moves.move(part, source, target)
-                for axes in sources[k]:
-                    table[starts[axes] : starts[axes] + tree.n_cells(axes)] = moves.of_own(axes, target)
+                    for places, part in some:
+                        table[places] = moves.move(part, source, target)
+                for axes in rows.sources[k]:
+                    table[rows.starts[axes] : rows.starts[axes] + tree.n_cells(axes)] = moves.of_own(axes, target)
                 given[target] = table
-        made = _Inside(starts, given, {axes: tree.n_cells(axes) for axes in starts})
-        cells = n_rows * regions.wide_cells[region]
-        if len(variables) == len(regions.own[region]) and 0 < cells <= self._free:
-            self._free -= cells
-            self._wide[region] = made
-        return made
+        return given
 
     def _sources(self, k: int, variables: np.ndarray) -> dict[Axes, np.ndarray]:
         """Variables by the part of clique k that they depend on, given all of it."""
@@ -387,12 +340,10 @@ class ScopeMarginals:
             sources[(i,)].append(np.array([i]))
         outside = variables[~inside]
         home = self._home[outside]
-        under = (home >= self._first[k]) & (home < k)
+        under = (home >= self._homes.first[k]) & (home < k)
         sources[self._tree.separator(k)].append(outside[~under])
-        children = np.sort(self._children[k])  # their subtrees are intervals
-        which = np.searchsorted(children, home[under])
-        for (child,), places in equal_rows(which[:, None]):
-            sources[self._tree.separator(int(children[child]))].append(outside[under][places])
+        for (child,), places in equal_rows(self._homes.child(k, home[under])[:, None]):
+            sources[self._tree.separator(child)].append(outside[under][places])
         return {source: np.concatenate(parts) for source, parts in sources.items() if sum(map(len, parts))}
 
     def _at_clique(self, k: int, scopes: np.ndarray, places: np.ndarray, given: _Given, stack: np.ndarray) -> None:
@@ -476,36 +427,6 @@ class ScopeMarginals:
                     made = np.matmul(left[which[some] - begin], right[last[some]].transpose(0, 2, 1))
                     stack[places[some]] = made.reshape(-1, *size)
 
-    # -- larger sets ---------------------------------------------------------------------------
-
-    def _one_by_one(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> None:
-        """Four variables and more, of which no one clique separates all: up the tree, set by set."""
-        tree = self._tree
-        for place in places.tolist():
-            scope = scopes[place].tolist()
-            waiting: dict[int, list[tuple[np.ndarray, Axes]]] = defaultdict(list)
-            at_home: dict[int, list[int]] = defaultdict(list)
-            for i in scope:
-                at_home[int(self._home[i])].append(i)
-            pending = set(at_home)
-            top = int(self._home[scope].max())
-            while pending:
-                k = min(pending)
-                pending.remove(k)
-                separator = tree.separator(k)
-                kept = {i for _, axes in waiting[k] for i in axes if i in scope} | set(at_home[k])
-                done = kept == set(scope) - ({i for i in scope if i in separator} - kept)
-                if k >= top and done and not pending:
-                    terms = [(self._beliefs[k], tree.cliques[k]), *waiting[k]]
-                    stack[place] = _contracted(terms, scope)
-                    break
-                weight = table_sums(self._beliefs[k], tree.cliques[k], {separator})[separator]
-                inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0)
-                terms = [(self._beliefs[k], tree.cliques[k]), (inverse, separator), *waiting[k]]
-                axes = (*sorted(kept), *(a for a in separator if a not in kept))
-                waiting[tree.parents[k]].append((_contracted(terms, axes), axes))
-                pending.add(tree.parents[k])
-
 
 class _Regions:
     """What narrow separators cut a junction tree into: regions, each known by its top clique.
@@ -524,13 +445,18 @@ class _Regions:
         Cells of the wide separators of each region.
     numbers : float
         In the matrices of each region's own variables for these.
+    too_large : bool
+        Whether these and those of the states of what is around each region are above `_CELLS`.
+    dense : bool
+        Whether nothing else is tried first.
     starts : ndarray of int, shape (n_variables,)
         First row of each variable in a matrix of all, in the order of their homes.
     rows : dict
         First and last row of what is at home in a region or below it.
     """
 
-    def __init__(self, tree: JunctionTree, home: np.ndarray, first: Sequence[int]) -> None:
+    def __init__(self, tree: JunctionTree, homes: Homes) -> None:
+        home, first = homes.home, homes.first
         count = len(tree.cliques)
         separators = [tree.separator(k) for k in range(count)]
         cells = {axes: tree.n_cells(axes) for axes in separators}
@@ -563,6 +489,9 @@ class _Regions:
             t: sum(cells[axes] for axes in {separators[k] for k in self.members[t] if k != t}) for t in self.tops
         }
         self.numbers = sum(at_home[self.members[t]].sum() * self.wide_cells[t] for t in self.tops)
+        beside = {t: sum(cells[axes] for axes in self.around[t]) for t in self.tops}
+        self.too_large = self.numbers + sum(beside[t] * self.wide_cells[t] for t in self.tops) > _CELLS
+        self.dense = not self.too_large and self.numbers <= _DENSE
         order = np.argsort(home, kind="stable")
         self.own: dict[int, list[int]] = defaultdict(list)
         for i in order.tolist():
@@ -570,9 +499,9 @@ class _Regions:
         ends = np.concatenate([[0], np.cumsum(np.asarray(tree.cardinalities, dtype=np.int64)[order])])
         self.starts = np.empty(len(home), dtype=np.int64)
         self.starts[order] = ends[:-1]
-        homes = home[order]
+        ordered = home[order]
         self.rows = {
-            t: (int(ends[np.searchsorted(homes, first[t])]), int(ends[np.searchsorted(homes, t, side="right")]))
+            t: (int(ends[np.searchsorted(ordered, first[t])]), int(ends[np.searchsorted(ordered, t, side="right")]))
             for t in self.tops
         }
         self._first, self._home, self._separators = first, home, separators
@@ -595,6 +524,59 @@ class _Regions:
         return [(axes, np.concatenate(parts)) for axes, parts in found.items()]
 
 
+class _RegionRows:
+    """Which row of a region's conditional matrices is about what.
+
+    Attributes
+    ----------
+    region : int
+    members : list of int
+        Cliques of the region, children before parents.
+    sources : dict of int to list of Axes
+        What has rows, by clique: variables at home in it, the separator above the region at its top, and narrow
+        separators below it.
+    around : dict of int to set of Axes
+        The narrow separators below each clique.
+    starts, sizes : dict of Axes to int
+        First row and number of rows of each source.
+    low, high : dict of int to int
+        First row, and the one after the last, of what is below each clique's separator.
+    n_rows : int
+    """
+
+    def __init__(self, tree: JunctionTree, homes: Homes, regions: _Regions, region: int, variables: np.ndarray) -> None:
+        self.region, self.members = region, regions.members[region]
+        self._children, self._wide = homes.children, regions.is_wide
+        self.sources: dict[int, list[Axes]] = {k: [] for k in self.members}
+        for i in variables.tolist():
+            self.sources[int(homes.home[i])].append((i,))
+        self.sources[region].append(tree.separator(region))
+        seen = {tree.separator(region), *((i,) for i in variables.tolist())}
+        self.around: dict[int, set[Axes]] = {k: set() for k in self.members}
+        for child in regions.children[region]:
+            axes, k = tree.separator(child), tree.parents[child]
+            self.around[k].add(axes)
+            if axes not in seen:
+                seen.add(axes)
+                self.sources[k].append(axes)
+        self.starts: dict[Axes, int] = {}
+        self.low: dict[int, int] = {}
+        self.high: dict[int, int] = {}
+        self.n_rows = 0
+        for k in self.members:
+            self.low[k] = min([self.n_rows, *(self.low[child] for child in self.children(k, empty=True))])
+            for axes in self.sources[k]:
+                self.starts[axes] = self.n_rows
+                self.n_rows += tree.n_cells(axes)
+            self.high[k] = self.n_rows
+        self.sizes = {axes: tree.n_cells(axes) for axes in self.starts}
+
+    def children(self, k: int, empty: bool = False) -> list[int]:
+        """Of a clique in the same region, with rows below them or, where `empty`, without."""
+        inside = (child for child in self._children[k] if self._wide[child])
+        return [child for child in inside if empty or self.high[child] > self.low[child]]
+
+
 class _Inside:
     """Conditional matrices of one region: where the rows of each source begin, and a matrix for each separator."""
 
@@ -605,19 +587,6 @@ class _Inside:
         """Of the states of a variable, or of a narrow separator."""
         start = self.starts[source]
         return self.tables[target][start : start + self.sizes[source]]
-
-    @classmethod
-    def joined(cls, parts: Sequence[_Inside]) -> _Inside:
-        """Of all sources of some."""
-        starts: dict[Axes, int] = {}
-        sizes: dict[Axes, int] = {}
-        end = 0
-        for part in parts:
-            starts |= {source: start + end for source, start in part.starts.items()}
-            sizes |= part.sizes
-            end += sum(part.sizes.values())
-        tables = {target: np.concatenate([part.tables[target] for part in parts]) for target in parts[0].tables}
-        return cls(starts, tables, sizes)
 
 
 class _Given:
@@ -652,15 +621,6 @@ def _groups(rows: np.ndarray) -> list[tuple[np.ndarray, tuple[int, ...]]]:
     if len(rows) and (rows == rows[0]).all():
         return [(np.arange(len(rows)), tuple(rows[0].tolist()))]
     return [(places, key) for key, places in equal_rows(rows)]
-
-
-def _contracted(terms: Sequence[tuple[np.ndarray, Sequence[int]]], kept: Sequence[int]) -> np.ndarray:
-    """Product of tables, summed over all axes but the kept ones."""
-    number = {a: place for place, a in enumerate(dict.fromkeys(itertools.chain(*(axes for _, axes in terms))))}
-    arguments: list = []
-    for table, axes in terms:
-        arguments += [table, [number[a] for a in axes]]
-    return np.einsum(*arguments, [number[a] for a in kept], optimize="greedy")
 
 
 def tables_of_draws(posterior: Posterior, scopes: Sequence[Scope]) -> list[np.ndarray]:

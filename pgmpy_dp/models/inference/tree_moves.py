@@ -7,9 +7,52 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-__all__ = ["Axes", "Moves", "equal_rows", "table_sums"]
+from pgmpy_dp.models.inference.junction_tree import JunctionTree
+
+__all__ = ["Axes", "Homes", "Moves", "equal_rows", "table_sums"]
 
 Axes = tuple[int, ...]
+
+
+class Homes:
+    """Where in a junction tree its variables are, and what is below what.
+
+    Attributes
+    ----------
+    home : ndarray of int, shape (n_variables,)
+        The clique nearest to the root that has each variable.
+    first : ndarray of int, shape (n_cliques,)
+        The smallest number in the subtree of each clique, which has all numbers from it to the clique's own.
+    children : list of list of int
+        Of each clique, ascending.
+    has : ndarray of bool, shape (n_cliques, n_variables)
+    """
+
+    def __init__(self, tree: JunctionTree) -> None:
+        count, n = len(tree.cliques), len(tree.cardinalities)
+        self._parents = tree.parents
+        self.home = np.zeros(n, dtype=np.int64)
+        self.first = np.arange(count)
+        self.children: list[list[int]] = [[] for _ in range(count)]
+        self.has = np.zeros((count, n), dtype=bool)
+        for k, (clique, parent) in enumerate(zip(tree.cliques, tree.parents, strict=True)):
+            self.home[list(clique[: tree.n_residual[k]])] = k
+            self.has[k, list(clique)] = True
+            if parent >= 0:
+                self.children[parent].append(k)
+                self.first[parent] = min(self.first[parent], self.first[k])
+
+    def child(self, k: int, below: np.ndarray) -> np.ndarray:
+        """The children of a clique in whose subtrees some cliques below it are."""
+        children = np.array(self.children[k], dtype=np.int64)
+        return children[np.searchsorted(children, below)]
+
+    def above(self, k: int) -> list[int]:
+        """A clique and those above it, up to the root."""
+        found = [k]
+        while self._parents[found[-1]] >= 0:
+            found.append(self._parents[found[-1]])
+        return found
 
 
 class Moves:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pgmpy_dp.private.mathematics.membership import batched_membership
+from pgmpy_dp.private.mathematics.batched_membership import batched_membership
 from pgmpy_dp.solvers.devices import chosen_device
 
 __all__ = ["block_centres", "membership_clusters"]
@@ -68,7 +68,7 @@ def block_centres(
     Returns
     -------
     ndarray, shape (m, k, d)
-        See :func:`~pgmpy_dp.private.mathematics.membership.batched_membership`.
+        See :func:`~pgmpy_dp.private.mathematics.batched_membership.batched_membership`.
 
     Examples
     --------

@@ -18,11 +18,11 @@ from pgmpy_dp.plans.ascent import (
     largest_stable_rate,
     released_parameters,
 )
-from pgmpy_dp.plans.settings import share
+from pgmpy_dp.plans.settings_base import share
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.gradients import ChainGradientCurator
+from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
-from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["ChainGradientSettings", "parameters", "run"]
@@ -78,8 +78,8 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
     Privacy
         *Unit.* A user: all rows with one value of the column ``data.unit``.
 
-        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.gradients.ChainGradientCurator`: a user's clipped
-        gradient has l2 norm at most B, exactly, whatever the number of its visits.
+        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.gradient_curator.ChainGradientCurator`: a user's
+        clipped gradient has l2 norm at most B, exactly, whatever the number of its visits.
 
         *Guarantee.* (epsilon, delta)-DP, or rho-zCDP, as
         :func:`~pgmpy_dp.private.curator.schedule.sampled_schedule` derives it, with users for records.

@@ -14,7 +14,7 @@ import numpy as np
 
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.merging import MOST_BINS, likely_proportions, merge_states, useful_bins
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label

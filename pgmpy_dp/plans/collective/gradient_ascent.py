@@ -22,10 +22,10 @@ from pgmpy_dp.plans.ascent import (
     largest_stable_rate,
     released_parameters,
 )
-from pgmpy_dp.plans.settings import by
+from pgmpy_dp.plans.settings_base import by
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.gradients import GradientCurator
-from pgmpy_dp.private.curator.tables import checked_scopes, require_scopes
+from pgmpy_dp.private.curator.gradient_curator import GradientCurator
+from pgmpy_dp.private.curator.table_curator import checked_scopes, require_scopes
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 
@@ -82,8 +82,8 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     Notes
     -----
     Privacy
-        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.gradients.GradientCurator`: a record's clipped gradient
-        has l2 norm at most B, exactly.
+        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.gradient_curator.GradientCurator`: a record's clipped
+        gradient has l2 norm at most B, exactly.
 
         *Guarantee.* (epsilon, delta)-DP for such a budget: under ``add_remove`` by the Renyi divergences of the
         Poisson-subsampled Gaussian, composed over the steps and with the count; under ``replace_one``, a removal and an

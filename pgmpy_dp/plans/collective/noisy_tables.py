@@ -15,10 +15,10 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans.collective.fine_grids import largest_sizes, merge, merged_values, undivided
 from pgmpy_dp.plans.least_noise import NOISES, least_noise, noise_for_ledger
-from pgmpy_dp.plans.settings import SeededSettings, by, one_of, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, by, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.tables import (
+from pgmpy_dp.private.curator.table_curator import (
     TableCurator,
     checked_scopes,
     rehearsed_tables,

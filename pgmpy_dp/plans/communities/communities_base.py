@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.models.communities.community_labels import balanced, community_scores, labels_of, marks_of
-from pgmpy_dp.plans.settings import SeededSettings, number, require_kind, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, number, require_kind, whole
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.graphs import GraphCurator
+from pgmpy_dp.private.curator.graph_curator import GraphCurator
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.graph import PrivateGraph
-from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 

@@ -19,10 +19,10 @@ from pgmpy_dp.plans.communities.communities_base import (
     require_graph_and_budget,
     vote,
 )
-from pgmpy_dp.plans.settings import whole
+from pgmpy_dp.plans.settings_base import whole
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.graphs import GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 
@@ -77,10 +77,11 @@ def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> R
     -----
     Privacy
         *Guarantee.* All of the budget, or where no degree is given 49/50 of it, is for the choice
-        (:meth:`~pgmpy_dp.private.curator.graphs.GraphCurator.community_choice`): exactly epsilon-DP, or rho-zCDP; the
-        rest for the number of edges. With a split the choice is from one half of the edges, for as much, and a noisy
-        majority vote (:meth:`~pgmpy_dp.private.curator.graphs.GraphCurator.neighbour_sums`) on the other half has all
-        of the budget: an edge is in one of them (:meth:`~pgmpy_dp.private.curator.graphs.GraphCurator.split`).
+        (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.community_choice`): exactly epsilon-DP, or
+        rho-zCDP; the rest for the number of edges. With a split the choice is from one half of the edges, for as much,
+        and a noisy majority vote (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.neighbour_sums`) on the
+        other half has all of the budget: an edge is in one of them
+        (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.split`).
 
         *Source.* McSherry and Talwar 2007; score, split and vote: Chen et al. 2023, Algorithm 5.19.
 

@@ -25,10 +25,10 @@ from pgmpy_dp.plans.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.plans.least_noise import NOISES
-from pgmpy_dp.plans.settings import one_of, whole
+from pgmpy_dp.plans.settings_base import one_of, whole
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.graphs import GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
@@ -83,9 +83,9 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     Privacy
         *Guarantee.* Marks are public when a round begins: the first are random, later ones follow from noisy sums. T
         rounds share the budget, whose noise is discrete Laplace of scale ``2 T/epsilon``, or discrete Gaussian of
-        variance ``T/rho`` (:meth:`~pgmpy_dp.private.curator.graphs.GraphCurator.neighbour_sums`). Where no degree is
-        given, the number of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the degrees,
-        1/20, and the rounds share the rest.
+        variance ``T/rho`` (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.neighbour_sums`). Where no
+        degree is given, the number of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the
+        degrees, 1/20, and the rounds share the rest.
 
         *Source.* Iteration on signs: the generalised power method (Boumal 2016) with the noise of the noisy power
         method (Hardt and Price 2014) on its sums; the memory and the final weights are post-processing.

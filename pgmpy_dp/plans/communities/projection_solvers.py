@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.plans import convex_program
-from pgmpy_dp.plans.settings import require_kind
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.block_projection import BlockProjection
-from pgmpy_dp.private.curator.blocks import block_function
-from pgmpy_dp.private.curator.graphs import GraphCurator
+from pgmpy_dp.private.curator.graph_curator import GraphCurator
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.solutions import Solver, noise_plan, part_of
 from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
@@ -75,14 +75,14 @@ def solvers(program: BlockProjection, device: str | None = None) -> list[Solver]
     return [newton, (f"{__name__}.by_path", {"accuracy": accuracy})]
 
 
-@block_function
+@outside_function
 def by_newton(target: SparseMinusConstant, tolerance: float, device: str | None) -> dict[str, np.ndarray]:
     """Dual numbers and a factor of the projection."""
     found = project_correlation(target, tolerance=tolerance, device=device)
     return {"y": found.y, "factor": found.factor}
 
 
-@block_function
+@outside_function
 def by_path(target: SparseMinusConstant, accuracy: float) -> dict[str, np.ndarray]:
     """Two factors; nothing where even I/n is near enough, in settings that bury any graph."""
     if accuracy >= 1.0:

@@ -14,11 +14,11 @@ from fractions import Fraction
 from pgmpy_dp.models.fields.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.plans.fields.frank_wolfe_path import STEPS
 from pgmpy_dp.plans.networks.public_graph import GRAPH, edge_positions
-from pgmpy_dp.plans.settings import SeededSettings, number, one_of, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, number, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.fields import LARGEST_REACH, selection_weight, vertex_scale
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.field_curator import LARGEST_REACH, selection_weight, vertex_scale
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.schema import Schema
 

@@ -15,10 +15,10 @@ from pgmpy_dp.models.fields.regression_layout import RegressionLayout, regressio
 from pgmpy_dp.plans.fields.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.plans.networks.public_graph import encoded_graph, released_edges
-from pgmpy_dp.plans.settings import require_kind
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release

@@ -12,13 +12,13 @@ import numpy as np
 from pgmpy_dp.plans.fields.parity_features import MOST_FEATURES
 from pgmpy_dp.plans.least_noise import NOISES, least_noise, noise_for_ledger
 from pgmpy_dp.plans.networks.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, one_of, require_kind, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.field_matrices import interaction_matrix_noise
-from pgmpy_dp.private.curator.field_moments import interaction_multipliers, interaction_noise
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.field_matrix_curator import interaction_matrix_noise
+from pgmpy_dp.private.curator.field_moment_curator import interaction_multipliers, interaction_noise
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -73,9 +73,10 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     Notes
     -----
     Privacy
-        *Sensitivity.* That of :meth:`~pgmpy_dp.private.curator.field_moments.FieldMomentCurator.interaction_sums` or
-        :meth:`~pgmpy_dp.private.curator.field_matrices.FieldMatrixCurator.interaction_matrix`, which is all that sees
-        the records.
+        *Sensitivity.* That of
+        :meth:`~pgmpy_dp.private.curator.field_moment_curator.FieldMomentCurator.interaction_sums` or
+        :meth:`~pgmpy_dp.private.curator.field_matrix_curator.FieldMatrixCurator.interaction_matrix`, which is all that
+        sees the records.
 
         *Guarantee.* Under the table's adjacency, epsilon-DP with discrete Laplace or rho-zCDP with discrete Gaussian
         noise, added to integers, or epsilon-DP by Wishart noise on a matrix of them. Without a matrix the p fields,

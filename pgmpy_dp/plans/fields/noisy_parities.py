@@ -15,20 +15,20 @@ from pgmpy_dp.plans.fields.parity_features import MOST_FEATURES, ParityFeatures,
 from pgmpy_dp.plans.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.plans.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.plans.networks.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, one_of, require_kind, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.field_moments import (
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.field_moment_curator import (
     Subsets,
     family_size,
     parity_noise,
     record_count_noise,
     worst_parity_scale,
 )
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.guarantee import ZCDP, PureDP, share_of_cost
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
@@ -159,8 +159,8 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     Notes
     -----
     Privacy
-        *Sensitivity.* That of :meth:`~pgmpy_dp.private.curator.field_moments.FieldMomentCurator.parity_sums`,
-        :meth:`~pgmpy_dp.private.curator.field_matrices.FieldMatrixCurator.parity_matrix`, ``worst_parity`` and
+        *Sensitivity.* That of :meth:`~pgmpy_dp.private.curator.field_moment_curator.FieldMomentCurator.parity_sums`,
+        :meth:`~pgmpy_dp.private.curator.field_matrix_curator.FieldMatrixCurator.parity_matrix`, ``worst_parity`` and
         ``record_count``, which are all that see the records. A graph is public: which sums there
         are tells nothing of them.
 
@@ -356,7 +356,9 @@ def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, No
         return
     rounds = plan.n_rounds
     if rounds is None:
-        rounds = default_rounds(plan.method, plan.n_variables, plan.n_parities, _cost_of_rest(plan), records)
+        rounds = default_rounds(
+            plan.method, plan.n_variables, plan.n_parities, share_of_cost(plan.cost, plan.rest), records
+        )
     answers = pmw_answers if plan.method == "pmw" else sepfem_answers
     for means in answers(curator, plan.family, records, rounds, plan.rest):
         yield [np.rint(records * means).astype(np.int64), *count], plan.method
@@ -381,12 +383,6 @@ def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
     threshold = _WEAK if not isinstance(plan.cost, PureDP) else _WEAK_PURE if plan.features is None else _WEAK_MATRIX
     weak = sd >= threshold * max(1.0, records)
     return replace(plan, method="pmw" if weak and plan.n_variables <= _PMW_LIMIT else "noise")
-
-
-def _cost_of_rest(plan: ParityPlan) -> PureDP | ZCDP:
-    if isinstance(plan.cost, PureDP):
-        return PureDP(float(plan.rest * Fraction(plan.cost.epsilon)))
-    return ZCDP(float(plan.rest * Fraction(plan.cost.rho)))
 
 
 def _require_memory(n_variables: int, rounds: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pgmpy_dp.models.fields.field_scopes import field_scopes
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.field_matrices import parity_matrix_deviations, parity_matrix_noise
+from pgmpy_dp.private.curator.field_matrix_curator import parity_matrix_deviations, parity_matrix_noise
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise
 

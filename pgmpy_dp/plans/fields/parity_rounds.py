@@ -16,7 +16,7 @@ import numpy as np
 
 from pgmpy_dp.models.fields.field_scopes import field_scopes
 from pgmpy_dp.models.fields.multiplicative_weights import MultiplicativeWeights
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.solvers.parity_maximum import TRANSFORM_LIMIT, linear_values, maximise_by_milp

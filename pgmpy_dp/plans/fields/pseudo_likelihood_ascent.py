@@ -19,11 +19,11 @@ from pgmpy_dp.models.fields.field_scopes import field_scopes
 from pgmpy_dp.plans.ascent import PARAMETER_UNIT, parameter_integers, released_parameters
 from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.plans.networks.public_graph import edge_positions, encoded_graph
-from pgmpy_dp.plans.settings import SeededSettings, number, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, number, share, whole
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.fields import FieldDesign, ResidualGrid, gradient_multiplier
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.field_curator import FieldDesign, ResidualGrid, gradient_multiplier
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release

@@ -15,12 +15,12 @@ from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSet
 from pgmpy_dp.plans.fields.frank_wolfe_steps import Descent, descend
 from pgmpy_dp.plans.fields.noisy_parities import Found, ParityPlan, ParitySettings, ask_parities, plan_parities
 from pgmpy_dp.plans.networks.public_graph import encoded_graph
-from pgmpy_dp.plans.settings import require_kind
-from pgmpy_dp.private.curator.fields import RESIDUAL_UNIT
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.plans.settings_base import require_kind
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
@@ -91,8 +91,8 @@ def run(
 
         *Guarantee.* Both releases are calibrated to one and the same cost, rho-zCDP or epsilon-DP, and act on disjoint
         parts of the records that coins independent of the records decide; so together they satisfy that cost, under
-        add_remove and under replace_one (:meth:`~pgmpy_dp.private.curator.tables.TableCurator.split` has the proof).
-        For an
+        add_remove and under replace_one (:meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.split` has the
+        proof). For an
         (epsilon, delta) budget both halves use the largest rho that dp-accounting converts to it.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithm 5, which spends rho/2 on each half.

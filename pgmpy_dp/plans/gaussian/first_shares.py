@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.vectors import clipped_sum_noise, magnitudes_noise, unit_count_noise
+from pgmpy_dp.private.curator.vector_curator import clipped_sum_noise, magnitudes_noise, unit_count_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
 __all__ = ["CENTER_SHARE", "SCALE_SHARE", "FirstShares"]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.plans.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
-from pgmpy_dp.plans.settings import SeededSettings, by, one_of, require_kind
+from pgmpy_dp.plans.settings_base import SeededSettings, by, one_of, require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.vectors import (
+from pgmpy_dp.private.curator.vector_curator import (
     GRID,
     MAGNITUDES,
     MECHANISMS,
@@ -27,7 +27,7 @@ from pgmpy_dp.private.curator.vectors import (
     checked_point,
     moments_noise,
 )
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.sensitive import Release
@@ -184,7 +184,7 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     -----
     Privacy
         *Guarantee.* The budget's, by up to five requests to a
-        :class:`~pgmpy_dp.private.curator.vectors.VectorCurator`: a clipped sum (1/5 of epsilon or rho; in bounds two of
+        :class:`~pgmpy_dp.private.curator.vector_curator.VectorCurator`: a clipped sum (1/5 of epsilon or rho; in bounds two of
         1/20), the number (`_count_share`), numbers of records by size for the scales of columns in bounds (1/10), the
         second moments (the rest, and for the one-sided Wishart and the analytic Gaussian the budget's delta) around a
         centre and in units that are computed from the others. A record, or a person with any number of records, is

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.plans.settings import SeededSettings, require_kind
+from pgmpy_dp.plans.settings_base import SeededSettings, require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.blocks import block_function
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import Solver, matrix_plan
-from pgmpy_dp.private.curator.vectors import VectorCurator
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release
@@ -60,7 +60,7 @@ class PrecisionSettings(SeededSettings):
             raise ValueError(f"center={self.center!r}: noise on the output takes a public center only, or None")
 
 
-@block_function
+@outside_function
 def capped_lasso(moments: np.ndarray, penalty: float, max_eigenvalue: float, tolerance: float, max_iter: int) -> dict:
     """The graphical lasso's matrices, for a checker."""
     found = graphical_lasso(
@@ -82,7 +82,7 @@ def lasso_solvers(program: PrecisionProgram) -> list[Solver]:
 
 
 def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Release:
-    """Release ``argmin -log det Theta + <S, Theta> + rho |Theta|_1`` over ``0 < Theta <= tau I``, with noise.
+    """Release ``argmin -log det Theta + <S, Theta> + lambda |Theta|_1`` over ``0 < Theta <= tau I``, with noise.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ class NoisyPrecision:
     sd : float
         Standard deviation of the noise in an off-diagonal entry.
     smallest, largest : float
-        The exact optimum's eigenvalues lie between them: at least ``min(tau, 1/(B**2 + d rho))`` with tau the cap,
-        because its inverse is ``S + U``, ``|U_ij| <= rho``, with eigenvalues raised to 1/tau.
+        The exact optimum's eigenvalues lie between them: at least ``min(tau, 1/(B**2 + d lambda))`` with tau the cap,
+        because its inverse is ``S + U``, ``|U_ij| <= lambda``, with eigenvalues raised to 1/tau.
     """
 
     columns: tuple

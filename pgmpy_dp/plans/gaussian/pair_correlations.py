@@ -19,17 +19,17 @@ import numpy as np
 from pgmpy_dp.models.gaussian.gaussian_pairs import orthant_correlations, pair_model
 from pgmpy_dp.plans.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
 from pgmpy_dp.plans.gaussian.noisy_moments import checked_bounds, sided, typical_sizes
-from pgmpy_dp.plans.settings import SeededSettings, by, number, require_kind, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, by, number, require_kind, whole
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.vectors import (
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.vector_curator import (
     GRID,
     Box,
     VectorCurator,
     checked_point,
     pair_signs_noise,
 )
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
@@ -98,7 +98,7 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
     Notes
     -----
     Privacy
-        *Guarantee.* The budget's, by requests to a :class:`~pgmpy_dp.private.curator.vectors.VectorCurator`: the number
+        *Guarantee.* The budget's, by requests to a :class:`~pgmpy_dp.private.curator.vector_curator.VectorCurator`: the number
         (1/50) where it is private, a clipped sum (1/20) for a private centre, numbers by size (1/10) with bounds, and
         of what is left for each round a choice of one partner for each column, and the sums of the pairs.
 

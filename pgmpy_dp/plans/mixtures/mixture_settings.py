@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pgmpy_dp.checks import checked_number
-from pgmpy_dp.plans.settings import SeededSettings, by, one_of, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, by, one_of, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.clusters import (
+from pgmpy_dp.private.curator.cluster_curator import (
     MAX_BLOCKS,
     MOMENT_KINDS,
     cluster_noise,
@@ -19,6 +18,7 @@ from pgmpy_dp.private.curator.clusters import (
     moment_noise,
     stable_histogram,
 )
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.solvers.devices import require_device
 
 __all__ = ["AUTO", "BLOCK_SOLVERS", "MixtureSettings", "Shares", "advised_blocks", "shares_of"]
@@ -135,7 +135,7 @@ class MixtureSettings(SeededSettings):
         """How many centres each block looks for."""
         return self.n_components if isinstance(self.n_components, int) else self.max_components or 1
 
-    def largest_block(self, n_columns: int) -> int:
+    def largest_table(self, n_columns: int) -> int:
         """How many of its records a block looks at, at most."""
         return self.block_size or max(32, 2 * n_columns) * self.most_components
 

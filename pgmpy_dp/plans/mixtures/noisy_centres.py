@@ -26,9 +26,9 @@ import numpy as np
 from pgmpy_dp.models.mixtures.gaussian_mixture import merged_centres, smallest_distance, weighted_kmeans
 from pgmpy_dp.models.mixtures.mixture_covariances import NoisyMoments, mixture_of_moments
 from pgmpy_dp.plans.mixtures.mixture_settings import AUTO, MixtureSettings, Shares, advised_blocks, shares_of
-from pgmpy_dp.plans.settings import require_kind
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.clusters import (
+from pgmpy_dp.private.curator.cluster_curator import (
     BlockClusters,
     ClusterCurator,
     cluster_noise,
@@ -36,7 +36,7 @@ from pgmpy_dp.private.curator.clusters import (
     power_of_two,
     require_clusters,
 )
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
@@ -103,8 +103,8 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
     Notes
     -----
     Privacy
-        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.private.curator.clusters.ClusterCurator`): the rho that
-        converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever the
+        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.private.curator.cluster_curator.ClusterCurator`): the rho
+        that converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever the
         outcome. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not accounted as
         such; that costs 7 % more noise at (1, 1e-6).
 
@@ -166,7 +166,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
                 **settings.public(budget, "n_steps", "block_solver", "max_components"),
                 "method": "blocks",
                 "public_scale": settings.scale is not None,
-                "block_size": settings.largest_block(d),
+                "block_size": settings.largest_table(d),
                 "threshold": shares.threshold,
             },
         },
@@ -294,7 +294,7 @@ def _blocks(settings: MixtureSettings, shares: Shares, n_records: int, n_columns
     """Of public and noisy numbers: no block has many more records than the mean, so memory is that of the records."""
     n_blocks = advised_blocks(shares, settings, n_records)
     mean, program = max(n_records, 1) / n_blocks, settings.block_solver == "sdp"
-    most = min(settings.largest_block(n_columns), math.ceil(mean + _DEVIATIONS[program] * (math.sqrt(mean) + 1.0)))
+    most = min(settings.largest_table(n_columns), math.ceil(mean + _DEVIATIONS[program] * (math.sqrt(mean) + 1.0)))
     scale = settings.scale if program else None
     device = chosen_device(settings.device)
     return BlockClusters(settings.most_components, n_blocks, most, scale=scale, device=device)

@@ -31,7 +31,7 @@ from pgmpy_dp.plans.networks.budget_shares import (
 )
 from pgmpy_dp.plans.networks.probes import draw_probes
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale
+from pgmpy_dp.private.curator.table_curator import TableCurator, misfit_scale
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label

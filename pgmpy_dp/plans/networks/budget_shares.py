@@ -18,11 +18,11 @@ from pgmpy_dp.plans.collective.fine_grids import largest_sizes
 from pgmpy_dp.plans.networks.candidates import Candidates
 from pgmpy_dp.plans.networks.probes import N_PROBES
 from pgmpy_dp.plans.networks.public_graph import checked_graph, encoded_graph, set_positions
-from pgmpy_dp.plans.settings import SeededSettings, by, number, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, by, number, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.tables import misfit_scale, table_noise
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.table_curator import misfit_scale, table_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema, decode_label, encode_label

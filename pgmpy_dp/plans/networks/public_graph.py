@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx as nx
 
-from pgmpy_dp.plans.settings import by
+from pgmpy_dp.plans.settings_base import by
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 

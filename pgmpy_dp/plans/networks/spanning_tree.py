@@ -11,11 +11,11 @@ import networkx as nx
 import numpy as np
 
 from pgmpy_dp.plans.networks.budget_shares import one_way_weights, select_and_measure
-from pgmpy_dp.plans.settings import SeededSettings, share, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.tables import TableCurator, misfit_scale, table_noise
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.table_curator import TableCurator, misfit_scale, table_noise
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release

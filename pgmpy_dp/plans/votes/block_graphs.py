@@ -27,8 +27,8 @@ from pgmpy_dp.models.fields.nodewise_regressions import field_from_regressions
 from pgmpy_dp.models.fields.random_fields import edge_scores
 from pgmpy_dp.models.fields.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.models.votes.block_scores import inverse_covariance_scores, node_regressions, tree_scores
-from pgmpy_dp.plans.settings import Settings, by, number, one_of, whole
-from pgmpy_dp.private.curator.blocks import block_function
+from pgmpy_dp.plans.settings_base import Settings, by, number, one_of, whole
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data.regressions import feature_rows
 from pgmpy_dp.schema import Schema
 
@@ -192,7 +192,7 @@ def blocks_public(learner: BlockLearner) -> dict[str, Any]:
     return {name: getattr(learner, name) for name in names}
 
 
-@block_function
+@outside_function
 def block_graph(codes: np.ndarray, rng: np.random.Generator, **learner: Any) -> tuple[int, ...]:
     """The graph of a block, a registered block function; `learner` as :func:`block_arguments` returns it.
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pgmpy_dp.plans.least_noise import NOISES, least_noise
-from pgmpy_dp.plans.settings import SeededSettings, one_of, require_kind, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, one_of, require_kind, whole
 from pgmpy_dp.plans.votes.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.votes import MAX_BLOCKS, edge_vote_noise
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.voting_curator import MAX_BLOCKS, edge_vote_noise
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -54,8 +54,8 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
     -----
     Privacy
         *Guarantee.* epsilon-DP or rho-zCDP, by one request for noisy counts of the blocks that have each edge
-        (:meth:`~pgmpy_dp.private.curator.votes.VotingCurator.edge_votes`), which takes all of the budget. For an
-        (epsilon, delta) budget the noise of smaller variance, with the largest rho that dp-accounting converts.
+        (:meth:`~pgmpy_dp.private.curator.voting_curator.VotingCurator.edge_votes`), which takes all of the budget. For
+        an (epsilon, delta) budget the noise of smaller variance, with the largest rho that dp-accounting converts.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
 

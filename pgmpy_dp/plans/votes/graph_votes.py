@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from pgmpy_dp.plans.settings import SeededSettings, require_kind, whole
+from pgmpy_dp.plans.settings_base import SeededSettings, require_kind, whole
 from pgmpy_dp.plans.votes.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import cost_of
-from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.votes import MAX_BLOCKS, agreement_test
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.voting_curator import MAX_BLOCKS, agreement_test
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -57,8 +57,8 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
     -----
     Privacy
         *Guarantee.* (epsilon, delta)-DP, by one request for a graph that blocks agree on
-        (:meth:`~pgmpy_dp.private.curator.votes.VotingCurator.agreed_graph`), which takes all of epsilon, in a pure
-        share, and all of delta.
+        (:meth:`~pgmpy_dp.private.curator.voting_curator.VotingCurator.agreed_graph`), which takes all of epsilon, in a
+        pure share, and all of delta.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Lemma 6.1; Vadhan 2017, Proposition 3.4.
 

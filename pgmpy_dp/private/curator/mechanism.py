@@ -86,7 +86,7 @@ class Mechanism(ABC):
     """Of each array that `draw` returns."""
 
     @abstractmethod
-    def draw(self, seed: np.random.Generator | None) -> Any:
+    def draw(self, rng: np.random.Generator | None) -> Any:
         """What is released; noise from the operating system, or **not privately** from a seed."""
 
     def __repr__(self) -> str:
@@ -132,10 +132,10 @@ class AdditiveNoise(Mechanism):
         """The distribution of the noise."""
         return self.noise[0].distribution
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays, one for each statistic."""
         noisy = [
-            getattr(samplers, noise.distribution)(item.value, self.grid * noise.scale, seed=seed)
+            getattr(samplers, noise.distribution)(item.value, self.grid * noise.scale, rng=rng)
             for item, noise in zip(self.exact, self.noise, strict=True)
         ]
         return noisy if self.grid == 1 else [(array + self.grid // 2) // self.grid for array in noisy]
@@ -171,10 +171,10 @@ class JointNoise(Mechanism):
         """The distribution of the noise."""
         return self.noise[0].distribution
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """The pieces."""
         whole = AdditiveNoise((self.exact,), self.noise[:1], self.grid)
-        return np.split(whole.draw(seed)[0], np.cumsum(self.sizes)[:-1])
+        return np.split(whole.draw(rng)[0], np.cumsum(self.sizes)[:-1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,9 +200,9 @@ class SymmetricNoise(Mechanism):
         """Of the diagonal, and of the rest."""
         return self.plan.diagonal, self.plan.off_diagonal
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """The diagonal, shape (d,), and the rest of the triangle, row by row."""
-        return list(matrix.add_matrix_noise(self.exact, self.plan, seed))
+        return list(matrix.add_matrix_noise(self.exact, self.plan, rng))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,9 +229,9 @@ class NoisyMax(Mechanism):
         """Of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
         return "gumbel_noisy_max" if isinstance(self.cost, ZCDP) else "exponential_noisy_max"
 
-    def draw(self, seed: np.random.Generator | None) -> int:
+    def draw(self, rng: np.random.Generator | None) -> int:
         """A position."""
-        return int(noisy_argmax([self.exact.value], self.scale, self.cost, seed)[0])
+        return int(noisy_argmax([self.exact.value], self.scale, self.cost, rng)[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,9 +273,9 @@ class StableMode(Mechanism):
         """Of the distance; the mode has none."""
         return self.test.noise, None
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """The noisy distance, shape (1,), and the rows of the mode's members: none where it did not pass the test."""
-        noisy, mode = distance_test.released_mode(self.mode, self.distance, self.test, seed)
+        noisy, mode = distance_test.released_mode(self.mode, self.distance, self.test, rng)
         return [np.array([noisy]), self.members[list(mode or ())]]
 
 
@@ -312,9 +312,9 @@ class SeveralNoisyMax(Mechanism):
         """Of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
         return "gumbel_noisy_max" if isinstance(self.cost, ZCDP) else "exponential_noisy_max"
 
-    def draw(self, seed: np.random.Generator | None) -> np.ndarray:
+    def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """A position in each row."""
-        return noisy_argmax(self.rows, self.scale, self.cost, seed)
+        return noisy_argmax(self.rows, self.scale, self.cost, rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -349,9 +349,9 @@ class StableCells(Mechanism):
         """Of the counts; the cells have none."""
         return None, self.histogram.noise
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """The cells that reach the threshold, in the order of their numbers, and their noisy counts."""
-        return list(histogram.released_cells(self.cells, self.counts, self.histogram, seed))
+        return list(histogram.released_cells(self.cells, self.counts, self.histogram, rng))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -394,9 +394,9 @@ class WeightedNoise(Mechanism):
         units = tuple(units)
         return cls(tuple(exact), units, square, cls.noise_for(units, square, cost, share))
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays."""
         return [
-            samplers.discrete_gaussian(values, noise.scale, seed=seed)
+            samplers.discrete_gaussian(values, noise.scale, rng=rng)
             for values, noise in zip(self.exact, self.noise, strict=True)
         ]

@@ -12,7 +12,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.solutions import CheckedProgram
-from pgmpy_dp.private.curator.vectors import checked_norm, checked_point
+from pgmpy_dp.private.curator.vector_curator import checked_norm, checked_point
 from pgmpy_dp.private.data.moments import GRID, second_moments, trace_sensitivity
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
@@ -28,7 +28,7 @@ _SOLVER_SHARE = 0.125  # of the optimum's own sensitivity, allowed to the solver
 
 @dataclass(frozen=True)
 class PrecisionProgram(CheckedProgram):
-    """Minimise ``-log det Theta + <S, Theta> + rho |Theta|_1`` over ``0 < Theta <= tau I``.
+    """Minimise ``-log det Theta + <S, Theta> + lambda |Theta|_1`` over ``0 < Theta <= tau I``.
 
     S is the second moments of clipped records over N. The solution is the upper triangle of Theta, row by row;
     `sensitivity` and `distance` bound Frobenius norms of the whole matrix, and so l2 norms of the triangle.
@@ -43,9 +43,9 @@ class PrecisionProgram(CheckedProgram):
     row_norm : float
         B: records, less the centre, are shortened to it.
     penalty : float
-        rho > 0, of all entries, the diagonal too.
+        lambda > 0, of all entries, the diagonal too.
     max_eigenvalue : float, optional
-        tau > 0. Default: 1/rho.
+        tau > 0. Default: 1/lambda.
     center : None or sequence of d numbers
         Public.
 
@@ -62,7 +62,7 @@ class PrecisionProgram(CheckedProgram):
         F_S(T) >= |T - T'|^2/(2 tau^2)`` and the same with S' gives ``<S - S', T' - T> >= |T - T'|^2/tau^2``, hence
         ``norm_F(T - T') <= tau^2 norm_F(S - S')``, and S moves by
         :func:`~pgmpy_dp.private.data.moments.trace_sensitivity` over N. (Without the cap the largest eigenvalue can
-        exceed 1/rho, and the bound of the paper needs its own argument.)
+        exceed 1/lambda, and the bound of the paper needs its own argument.)
 
         *Certificate.* A duality gap g, computed here whatever the solver says, and so ``norm_F <= tau sqrt(2 g)``. The
         gap asked for lies well above rounding errors of matrices with ``tau B**2`` of at most 1e14. That a solver gets

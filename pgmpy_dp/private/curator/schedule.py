@@ -22,12 +22,12 @@ from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Cost, Curator
+from pgmpy_dp.private.curator.curator_base import Cost, Curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.data.chain_gradients import ChainGrid
 from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.gradients import ClippingGrid
-from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
@@ -169,7 +169,7 @@ class SampledCurator(Curator):
         With `n_cells`; `bound`, the l2 norm that no unit's (of a table: no record's) contribution to a step exceeds, in
         units of the grid; and `unit`, what one of these is.
     columns, random_state
-        Of :class:`~pgmpy_dp.private.curator.base.Curator`.
+        Of :class:`~pgmpy_dp.private.curator.curator_base.Curator`.
     of : str
         What the steps are for, for the reader of the ledger.
     schedule

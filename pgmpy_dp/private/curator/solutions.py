@@ -25,18 +25,18 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator
-from pgmpy_dp.private.curator.blocks import (
+from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, SymmetricNoise
+from pgmpy_dp.private.curator.outside_functions import (
     ended_without_text,
     named_function,
     none_for_errors,
     plain_arguments,
     silent_warnings,
 )
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, SymmetricNoise
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.moments import TraceSensitivity
-from pgmpy_dp.private.data.subject import PrivateData
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.additive import round_down
@@ -179,8 +179,7 @@ def noise_plan(program: Any, budget: Budget) -> FineGrid:
     TypeError, ValueError
         For a budget that Gaussian noise cannot spend, or a program whose numbers are out of range.
     """
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass Budget(epsilon=..., delta=...) or rho")
+    require_budget(budget, "Budget(epsilon=..., delta=...) or rho")
     size = checked_integer("program.size", program.size, 1)
     return fine_grid(size, _moved(program), program.bound, budget, failure=program.failure)
 
@@ -272,10 +271,10 @@ class SolutionCurator(Curator):
         program : CheckedProgram or StableProgram
         solvers : sequence of (str, mapping)
             Of a checked program: names of registered functions
-            (:func:`~pgmpy_dp.private.curator.blocks.block_function`), each with plain public arguments. One is called
-            as ``function(exact, **arguments)``, with a copy of the program's statistics, and returns a dict of arrays.
-            The first whose numbers are certified ends the search. Limits are in steps, never in time; the last solver
-            should be proved to reach the distance on all data.
+            (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`), each with plain public arguments.
+            One is called as ``function(exact, **arguments)``, with a copy of the program's statistics, and returns a
+            dict of arrays. The first whose numbers are certified ends the search. Limits are in steps, never in time;
+            the last solver should be proved to reach the distance on all data.
         share : Fraction or float
         eta : Fraction or float
             What it takes of the reserve: all of delta, for Gaussian noise where shares are of epsilon.

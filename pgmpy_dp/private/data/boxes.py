@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.data.vectors import PrivateVectors, row_blocks, unit_parts
+from pgmpy_dp.private.data.vectors import PrivateVectors, row_batches, unit_parts
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -25,7 +25,7 @@ MAGNITUDES = 40
 """Edges of cells of half an octave, from one scale downwards: 2**-19.5, ..., 2**-0.5, 1 of it."""
 
 _EDGES = np.ldexp(1.0, np.arange(1 - MAGNITUDES, 1))  # of squares: 2**-39, ..., 1/2, 1
-_BLOCK = 1 << 20  # numbers at a time
+_BATCH = 1 << 20  # numbers at a time
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def magnitudes(data: PrivateVectors, box: Box, center: np.ndarray) -> Sensitive:
     """
     d = len(data.columns)
     counts = np.zeros((d, MAGNITUDES + 1), dtype=np.int64)
-    step = max(1, _BLOCK // d)
+    step = max(1, _BATCH // d)
     for squares in _squares(data, box, center, step):
         for j in range(d):
             counts[j] += np.bincount(np.searchsorted(_EDGES, squares[:, j]), minlength=MAGNITUDES + 1)
@@ -97,9 +97,9 @@ def sign_products(data: PrivateVectors, center: np.ndarray) -> np.ndarray:
     """
     d = len(data.columns)
     total = np.zeros((d, d), dtype=np.int64)
-    for signs in _signs(data, center, max(1, _BLOCK // d)):
-        block = signs.astype(np.float32)  # sums of at most 2**20 of -1, 0 and 1: exact, in any order
-        total += (block.T @ block).astype(np.int64)
+    for signs in _signs(data, center, max(1, _BATCH // d)):
+        batch = signs.astype(np.float32)  # sums of at most 2**20 of -1, 0 and 1: exact, in any order
+        total += (batch.T @ batch).astype(np.int64)
     return total
 
 
@@ -107,29 +107,29 @@ def _squares(data: PrivateVectors, box: Box, center: np.ndarray, step: int) -> I
     """Squared units of records, or their means over the records of each person."""
     with np.errstate(all="ignore"):
         if data.unit is None:
-            for rows in row_blocks(data, step):
+            for rows in row_batches(data, step):
                 yield box.units(rows, center) ** 2
             return
         for rows, owner in unit_parts(data):
             records = np.bincount(owner)
             sums = np.zeros((len(records), rows.shape[1]))
             for begin in range(0, len(rows), step):
-                block = slice(begin, begin + step)
-                np.add.at(sums, owner[block], box.units(rows[block], center) ** 2)
+                batch = slice(begin, begin + step)
+                np.add.at(sums, owner[batch], box.units(rows[batch], center) ** 2)
             yield (sums / np.maximum(records, 1)[:, None])[records > 0]
 
 
 def _signs(data: PrivateVectors, center: np.ndarray, step: int) -> Iterator[np.ndarray]:
     """Signs of records, or of most records of each person, int64."""
     if data.unit is None:
-        for rows in row_blocks(data, step):
+        for rows in row_batches(data, step):
             yield (rows > center).astype(np.int64) - (rows < center)
         return
     for rows, owner in unit_parts(data):
         votes = np.zeros((int(owner.max(initial=-1)) + 1, rows.shape[1]), dtype=np.int64)
         for begin in range(0, len(rows), step):
-            block = slice(begin, begin + step)
-            np.add.at(votes, owner[block], (rows[block] > center).astype(np.int64) - (rows[block] < center))
+            batch = slice(begin, begin + step)
+            np.add.at(votes, owner[batch], (rows[batch] > center).astype(np.int64) - (rows[batch] < center))
         signs = np.sign(votes)
         for begin in range(0, len(signs), step):
             yield signs[begin : begin + step]

@@ -13,10 +13,11 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 from pgmpy_dp.schema import MISSING, Date, Schema, match_key
 
-__all__ = ["DROPPED", "NUMBER", "SPACES", "TRUTH", "UNDECIDED", "Coding", "OutsideCounted", "coding", "key_coder"]
+__all__ = ["DROPPED", "TRUTH", "UNDECIDED", "Coding", "Decided", "OutsideCounted", "coding", "key_coder"]
 
 DROPPED = -1
 """Code of a cell that no state matches, in a variable without an other-state: its record does not count."""
@@ -24,16 +25,29 @@ DROPPED = -1
 UNDECIDED = -2
 """Code of a cell that the query leaves to match_key."""
 
-NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
-"""The texts that match_key reads as numbers, once SPACES are stripped."""
-
-SPACES = (
-    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000"
-)
-"""What str.strip strips."""
-
 TRUTH = {1.0: ("True", "true", "TRUE"), 0.0: ("False", "false", "FALSE")}
+
+
+class Decided(Enum):
+    """What a query compares the cells of one column with, the missing ones apart, which have `Coding.missing`.
+
+    Attributes
+    ----------
+    NOTHING
+        All cells are left to match_key.
+    WHOLE_NUMBERS
+        `Coding.numbers`, as whole numbers; others are outside.
+    NUMBERS
+        `Coding.numbers`, then `cuts`.
+    TEXTS
+        The spellings; others are outside.
+    NUMBERS_IN_TEXTS
+        The spellings; others by the number that the text is, or outside.
+    SOME_TEXTS
+        The spellings; others are left to match_key.
+    """
+
+    NOTHING, WHOLE_NUMBERS, NUMBERS, TEXTS, NUMBERS_IN_TEXTS, SOME_TEXTS = (auto() for _ in range(6))
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,23 @@ class Coding:
     def of_number(self, number: float) -> int:
         """Code of a number, which is not NaN, if numbers are decided."""
         return dict(self.numbers).get(number, self.codes[bisect_right(self.cuts, number)])
+
+    def by_number(self, whole: bool) -> Decided:
+        """How cells of a column of numbers, or of whole numbers, are decided."""
+        # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
+        if whole and self.decides_numbers and not self.cuts and all(abs(n) < 2.0**53 for n, _ in self.numbers):
+            return Decided.WHOLE_NUMBERS
+        return Decided.NUMBERS if self.decides_numbers else Decided.NOTHING
+
+    def by_text(self) -> Decided:
+        """How cells of a column of texts are decided."""
+        if not self.decides_texts:
+            return Decided.SOME_TEXTS
+        return Decided.NUMBERS_IN_TEXTS if self.numbers or self.cuts else Decided.TEXTS
+
+    def whole_numbers(self) -> list[tuple[int, int]]:
+        """The numbers that are whole, with their codes."""
+        return [(int(number), code) for number, code in self.numbers if number.is_integer()]
 
     def spellings(self) -> tuple[tuple[str, int], ...]:
         """The states' texts, and the usual ones of those that are numbers, with their codes; not all there are."""

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.frame import column_names, key_counts, positions_of, read_cells
 from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import MISSING, Number, Schema
 
 __all__ = [

@@ -168,11 +168,11 @@ def count_all(
         together.setdefault(tuple(scopes[place][:-1]), []).append(place)
     rows = max(1 << 16, _BITS_AT_ONCE // sum(cardinalities[j] for j in involved))
     for start in range(0, len(codes), rows):
-        block = codes[start : start + rows]
-        bits = {j: _bits_of(block[:, j], cardinalities[j]) for j in involved}
+        batch = codes[start : start + rows]
+        bits = {j: _bits_of(batch[:, j], cardinalities[j]) for j in involved}
         for first, places in together.items():
             lasts = [bits[scopes[place][-1]] for place in places]
-            tables = _tables_of_bits([bits[j] for j in first], lasts, len(block))
+            tables = _tables_of_bits([bits[j] for j in first], lasts, len(batch))
             for place, table in zip(places, tables, strict=True):
                 found[place] += table.reshape(found[place].shape)
     return found
@@ -233,9 +233,9 @@ def add_counts(
     tables: Sequence[np.ndarray],
     batches: Iterable[Sequence[np.ndarray]],
     cardinalities: Sequence[int],
-    blocks: Sequence[Sequence[int]],
+    covers: Sequence[Sequence[int]],
 ) -> None:
-    """Count batches of records, each a list of columns of codes, into the table of each block, in place.
+    """Count batches of records, each a list of columns of codes, into the joint table of each cover, in place.
 
     Examples
     --------
@@ -246,5 +246,5 @@ def add_counts(
     """
     for batch in batches:
         codes = np.column_stack(batch)
-        for table, block in zip(tables, blocks, strict=True):
-            table += count(codes, cardinalities, block)
+        for table, cover in zip(tables, covers, strict=True):
+            table += count(codes, cardinalities, cover)

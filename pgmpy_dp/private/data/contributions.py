@@ -120,18 +120,18 @@ def count_table(cell: np.ndarray, informative: np.ndarray, n_cells: int) -> np.n
     return np.bincount(cell[informative].astype(np.intp), minlength=n_cells).astype(np.int64, copy=False)
 
 
-def segment_keys(n: int, seed: np.random.Generator | None = None) -> np.ndarray:
+def segment_keys(n: int, rng: np.random.Generator | None = None) -> np.ndarray:
     """An independent random number of 64 bits for each of n segments, of the operating system's randomness.
 
-    With `seed` it is **not private**: for tests and benchmarks only.
+    With `rng` it is **not private**: for tests and benchmarks only.
     """
-    if seed is None:
+    if rng is None:
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
-    return seed.integers(0, 1 << 63, size=n, dtype=np.uint64)
+    return rng.integers(0, 1 << 63, size=n, dtype=np.uint64)
 
 
 def chosen_segments(
-    user: np.ndarray, most: int, seed: np.random.Generator | None = None, keys: np.ndarray | None = None
+    user: np.ndarray, most: int, rng: np.random.Generator | None = None, keys: np.ndarray | None = None
 ) -> np.ndarray:
     """Choose `most` segments of each user at random, all of them where there are no more.
 
@@ -140,7 +140,7 @@ def chosen_segments(
     user : ndarray of integers, shape (segments,)
         Whose segment it is.
     most : int
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only.
     keys : ndarray, shape (segments,), optional
         Random numbers, of :func:`segment_keys`; drawn here by default.
@@ -161,7 +161,7 @@ def chosen_segments(
     >>> chosen_segments(np.array([0, 1, 0, 0]), 1).reshape(-1)[[1]].tolist()
     [True]
     """
-    key = segment_keys(len(user), seed) if keys is None else keys
+    key = segment_keys(len(user), rng) if keys is None else keys
     order = np.lexsort((key, user))
     first = np.searchsorted(user[order], user[order], side="left")
     chosen = np.zeros(len(user), dtype=bool)

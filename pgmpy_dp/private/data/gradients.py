@@ -141,12 +141,12 @@ def clipped_sum(
 
 
 def exact_difference(
-    counts: np.ndarray, totals: np.ndarray | int, public: np.ndarray, top: int, most: int
+    counts: np.ndarray, totals: np.ndarray | int, assumed: np.ndarray, top: int, most: int
 ) -> np.ndarray:
-    """``counts top - totals public`` in int64: no cell exceeds `most`; clamped to +-2**62 where that is more."""
+    """``counts top - totals assumed`` in int64: no cell exceeds `most`; clamped to +-2**62 where that is more."""
     if most < _LIMIT:
-        return counts * top - totals * public
-    exact = counts.astype(object) * top - totals * public.astype(object)
+        return counts * top - totals * assumed
+    exact = counts.astype(object) * top - totals * assumed.astype(object)
     return np.clip(exact, -_LIMIT, _LIMIT).astype(np.int64)
 
 

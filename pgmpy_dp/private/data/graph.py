@@ -12,9 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.frame import column_names, read_edge_list, read_keys
-from pgmpy_dp.private.data.subject import PrivateData
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import decode_label, encode_label, match_key

@@ -14,16 +14,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from pgmpy_dp.private.data.coding import UNDECIDED, Coding, coding
+from pgmpy_dp.private.data.coding import UNDECIDED, Coding, Decided, coding
 from pgmpy_dp.private.data.contingency import add_counts
-from pgmpy_dp.private.data.frame import (
-    cell_codes,
-    cell_numbers,
-    column_cells,
-    is_plain_number,
-    kept_codes,
-    quietly,
-)
+from pgmpy_dp.private.data.frame import cell_codes, cell_numbers, column_cells, is_plain_number, kept_codes, quietly
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.user_lazy import number_of_event_shares, time_of, user_of
 from pgmpy_dp.private.data.visits import Visits
@@ -42,9 +35,9 @@ class LazySource(Source):
     frame : narwhals.LazyFrame
     """
 
-    # Every block is a pass over the data for most engines, so blocks are as large as a table that an engine sends back
+    # A joint table is a pass over the data for most engines, so one is as large as a table that an engine sends back
     # without effort.
-    largest_block = 1 << 16
+    largest_table = 1 << 16
 
     def __init__(self, frame: nw.LazyFrame) -> None:
         self._frame = frame
@@ -54,17 +47,17 @@ class LazySource(Source):
         # A database may replace a comparison of a float by a constant, where statistics that leave NaN out allow it.
         self._decides_floats = not frame.implementation.is_ibis()
 
-    def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query (two where cells are left)."""
+    def joint_counts(self, schema: Schema, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.joint_counts`, by one query (two where cells are left)."""
         cardinalities = list(schema.cardinalities.values())
-        shapes = [tuple(cardinalities[j] for j in block) for block in blocks]
+        shapes = [tuple(cardinalities[j] for j in cover) for cover in covers]
         ends = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
         coded, left = self._coded(schema)
         kept = coded.filter(*(nw.col(f"c{j}") >= 0 for j in range(len(schema))))
         keyed = []
-        for block, shape, start in zip(blocks, shapes, ends, strict=False):
-            key = nw.col(f"c{block[0]}").cast(nw.Int64)
-            for j, cardinality in zip(block[1:], shape[1:], strict=True):
+        for cover, shape, start in zip(covers, shapes, ends, strict=False):
+            key = nw.col(f"c{cover[0]}").cast(nw.Int64)
+            for j, cardinality in zip(cover[1:], shape[1:], strict=True):
                 key = key * cardinality + nw.col(f"c{j}").cast(nw.Int64)
             keyed.append(kept.select(key=key + int(start)))
         found = _collected(nw.concat(keyed).group_by("key").agg(n=nw.len()))
@@ -73,7 +66,7 @@ class LazySource(Source):
         tables = [part.reshape(shape) for part, shape in zip(np.split(counted, ends[1:-1]), shapes, strict=True)]
         if left:
             resolved = self._resolved(coded.filter(_any_undecided(left)), schema, left)
-            add_counts(tables, resolved, cardinalities, blocks)
+            add_counts(tables, resolved, cardinalities, covers)
         return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
@@ -220,37 +213,39 @@ def _has_types(frame: nw.LazyFrame) -> bool:
 
 def _code(name: str, kind: Any, made: Coding, has_nan: bool, decides_floats: bool) -> tuple[nw.Expr, bool]:
     """Code of a cell, and whether it never is `UNDECIDED`."""
-    if kind.is_float() and not decides_floats:
-        return nw.lit(UNDECIDED), False
-    cell = nw.col(name)
-    absent = cell.is_null()
-    if (kind == nw.Boolean or is_plain_number(kind)) and not made.decides_numbers:
-        return nw.lit(UNDECIDED), False
-    if kind == nw.Boolean:
-        unequal = _chosen(absent, made.missing, nw.lit(made.of_number(0.0)))
-        return _chosen(cell & ~absent, made.of_number(1.0), unequal), True
-    if kind.is_integer() and is_plain_number(kind) and not made.cuts and all(abs(n) < 2.0**53 for n, _ in made.numbers):
-        # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
-        listed: list[tuple[Any, int]] = [(int(n), code) for n, code in made.numbers if n.is_integer()]
-        return _tree(cell, _fitting(listed, kind), _chosen(absent, made.missing, nw.lit(made.outside))), True
-    if is_plain_number(kind):
-        cell = cell.cast(nw.Float64)
-        if kind.is_float() and has_nan:
-            absent = absent | cell.is_nan()
-        return _tree(cell, made.numbers, _chosen(absent, made.missing, _interval(cell, ~absent, made))), True
-    if kind in (nw.Categorical, nw.Enum):
-        cell, kind = cell.cast(nw.String), nw.String()
-    if kind != nw.String:
+    if kind == nw.Boolean or is_plain_number(kind):
+        decided = made.by_number(kind.is_integer())
+        if decided is Decided.NOTHING or (kind.is_float() and not decides_floats):
+            return nw.lit(UNDECIDED), False
+        return _number_code(nw.col(name), kind, made, decided, has_nan), True
+    cell, absent = nw.col(name), nw.col(name).is_null()
+    if kind not in (nw.String, nw.Categorical, nw.Enum):
         return _chosen(absent, made.missing, nw.lit(UNDECIDED)), False
-    unknown = nw.lit(made.outside if made.decides_texts else UNDECIDED)
-    if made.decides_texts and (made.numbers or made.cuts):
-        unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER) & ~absent, UNDECIDED, unknown)
+    if kind != nw.String:
+        cell = cell.cast(nw.String)
+    decided = made.by_text()
     # No engine but DuckDB is trusted with a zero character in a text.
     usual = [(text, code) for text, code in made.spellings() if "\0" not in text]
     if len(usual) < len(made.spellings()):
-        unknown = nw.lit(UNDECIDED)
-    decided = made.decides_texts and not made.numbers and not made.cuts and len(usual) == len(made.spellings())
-    return _tree(cell, usual, _chosen(absent, made.missing, unknown)), decided
+        decided = Decided.SOME_TEXTS
+    unknown = nw.lit(UNDECIDED if decided is Decided.SOME_TEXTS else made.outside)
+    if decided is Decided.NUMBERS_IN_TEXTS:
+        unknown = _chosen(cell.str.contains(_LOOKS_LIKE_A_NUMBER) & ~absent, UNDECIDED, unknown)
+    return _tree(cell, usual, _chosen(absent, made.missing, unknown)), decided is Decided.TEXTS
+
+
+def _number_code(cell: nw.Expr, kind: Any, made: Coding, decided: Decided, has_nan: bool) -> nw.Expr:
+    absent = cell.is_null()
+    if kind == nw.Boolean:
+        unequal = _chosen(absent, made.missing, nw.lit(made.of_number(0.0)))
+        return _chosen(cell & ~absent, made.of_number(1.0), unequal)
+    if decided is Decided.WHOLE_NUMBERS:
+        listed = _fitting(made.whole_numbers(), kind)
+        return _tree(cell, listed, _chosen(absent, made.missing, nw.lit(made.outside)))
+    cell = cell.cast(nw.Float64)
+    if kind.is_float() and has_nan:
+        absent = absent | cell.is_nan()
+    return _tree(cell, made.numbers, _chosen(absent, made.missing, _interval(cell, ~absent, made)))
 
 
 def _chosen(condition: nw.Expr, code: int, otherwise: nw.Expr) -> nw.Expr:

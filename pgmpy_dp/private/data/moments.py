@@ -19,7 +19,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.boxes import Box
-from pgmpy_dp.private.data.vectors import PrivateVectors, row_blocks, unit_parts, vector_source
+from pgmpy_dp.private.data.vectors import PrivateVectors, row_batches, unit_parts, vector_source
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -43,7 +43,7 @@ records (32 GiB for one column alone) keep every sum of products below 2**62."""
 TRACE = GRID**2
 """Largest trace of what one record or person adds to the second moments, in units."""
 
-_BLOCK = 1 << 20  # numbers of a block of records: its sums of products stay below 2**50, and it takes 8 MB
+_BATCH = 1 << 20  # numbers of a batch of records: its sums of products stay below 2**50, and it takes 8 MB
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,8 @@ def second_moments(data: PrivateVectors, center: np.ndarray, row_norm: float, bo
     (float rounding cannot make one; the sensitivity does not rest on that). m is the number of the person's own kept
     records, which depends on that person alone.
 
-    Exact: sums of products of a block are integers below 2**53, so float64 matrix products are exact in any order, and
-    blocks are added in int64. Memory is a few blocks and d**2 numbers.
+    Exact: sums of products of a batch are integers below 2**53, so float64 matrix products are exact in any order, and
+    batches are added in int64. Memory is a few batches and d**2 numbers.
     """
     d = len(data.columns)
     if data.unit is None:
@@ -244,15 +244,15 @@ def centered_sums(data: PrivateVectors, start: np.ndarray, radius: float, box: B
     if data.unit is None:
         total = _clipped_sums(data, start, radius, products=False, box=box)
     else:
-        means = _mean_blocks(data, start, radius, _rows_at_once(d), box)
-        total = _clipped_sums(data, np.zeros(d), float(GRID), products=False, blocks=means)
+        means = _mean_batches(data, start, radius, _rows_at_once(d), box)
+        total = _clipped_sums(data, np.zeros(d), float(GRID), products=False, batches=means)
     return Sensitive(total, data.adjacency, *mean_sensitivity(d, data.adjacency))
 
 
 def unit_count(data: PrivateVectors) -> Sensitive:
     """Number of kept records, or of persons with one, shape (1,). For add_remove: it moves by one."""
     if data.unit is None:
-        count = sum(len(rows) for rows in row_blocks(data, _BLOCK))
+        count = sum(len(rows) for rows in row_batches(data, _BATCH))
     else:
         count = sum(len(np.unique(owner)) for _, owner in unit_parts(data))
     changed = float(changed_records(data.adjacency))
@@ -269,22 +269,22 @@ def _products_of_units(
     share = np.zeros(len(records))
     share[records > 0] = 1.0 / np.sqrt(records[records > 0])
     traces = np.zeros(len(records), dtype=np.int64)
-    blocks = [slice(start, start + step) for start in range(0, len(rows), step)]
-    for block in blocks:
-        z = clipped_integers(rows[block], center, row_norm, share[owner[block], None])
-        np.add.at(traces, owner[block], (z**2).sum(axis=1).astype(np.int64))
+    batches = [slice(start, start + step) for start in range(0, len(rows), step)]
+    for batch in batches:
+        z = clipped_integers(rows[batch], center, row_norm, share[owner[batch], None])
+        np.add.at(traces, owner[batch], (z**2).sum(axis=1).astype(np.int64))
     bad = traces > TRACE
-    for block in blocks:
-        z = clipped_integers(rows[block], center, row_norm, share[owner[block], None])
-        z[bad[owner[block]]] = 0.0
+    for batch in batches:
+        z = clipped_integers(rows[batch], center, row_norm, share[owner[batch], None])
+        z[bad[owner[batch]]] = 0.0
         total += (z.T @ z).astype(np.int64)
     return total
 
 
-def _mean_blocks(
+def _mean_batches(
     data: PrivateVectors, start: np.ndarray, radius: float, step: int, box: Box | None
 ) -> Iterator[np.ndarray]:
-    """Means of the clipped records of persons, in blocks of at most `step` of them."""
+    """Means of the clipped records of persons, in batches of at most `step` of them."""
     origin = start if box is None else np.zeros(len(start))
     for rows, owner in unit_parts(data):
         means = _mean_of_units(rows if box is None else box.units(rows, start), owner, origin, radius, step)
@@ -297,13 +297,13 @@ def _mean_of_units(rows: np.ndarray, owner: np.ndarray, start: np.ndarray, radiu
     records = np.bincount(owner)
     sums = np.zeros((len(records), rows.shape[1]))
     for begin in range(0, len(rows), step):
-        block = slice(begin, begin + step)
-        np.add.at(sums, owner[block], clipped_integers(rows[block], start, radius))
+        batch = slice(begin, begin + step)
+        np.add.at(sums, owner[batch], clipped_integers(rows[batch], start, radius))
     return sums / np.maximum(records, 1)[:, None]
 
 
 def _rows_at_once(n_columns: int) -> int:
-    return max(1, _BLOCK // n_columns)
+    return max(1, _BATCH // n_columns)
 
 
 def _clipped_sums(
@@ -312,10 +312,10 @@ def _clipped_sums(
     bound: float,
     *,
     products: bool,
-    blocks: Iterator[np.ndarray] | None = None,
+    batches: Iterator[np.ndarray] | None = None,
     box: Box | None = None,
 ) -> np.ndarray:
-    """Sums of clipped records, or of their products, int64: where the data are, or here; or of the rows of `blocks`."""
+    """Sums of clipped records or of their products, int64: where the data are, or here; or of the rows in `batches`."""
     d, source = len(data.columns), vector_source(data)
     if source is not None and box is None:
         pushed = source.clipped_sums(data.columns, center, bound, clipping_scale(d), TRACE, products=products)
@@ -323,8 +323,8 @@ def _clipped_sums(
             return pushed
     total = np.zeros((d, d) if products else d, dtype=np.int64)
     origin = center if box is None else np.zeros(d)
-    for block in row_blocks(data, _rows_at_once(d)) if blocks is None else blocks:
-        z = clipped_integers(block if box is None else box.units(block, center), origin, bound)
+    for batch in row_batches(data, _rows_at_once(d)) if batches is None else batches:
+        z = clipped_integers(batch if box is None else box.units(batch, center), origin, bound)
         z[(z**2).sum(axis=1) > TRACE] = 0.0
         total += (z.T @ z if products else z.sum(axis=0)).astype(np.int64)
     return total

@@ -94,8 +94,8 @@ def joined_misfit_scores(
         raise ValueError(f"expected has {expected.shape} cells, the tables {tables.value.shape} and {sizes.sum()}")
     parts = _parts(weights, len(sizes))
     limit = _LARGEST // int(sizes.max())
-    public = np.nan_to_num(expected.astype(np.float64), nan=0.0)
-    rounded = np.rint(np.clip(public, -limit, limit)).astype(np.int64)
+    assumed = np.nan_to_num(expected.astype(np.float64), nan=0.0)
+    rounded = np.rint(np.clip(assumed, -limit, limit)).astype(np.int64)
     norms = np.add.reduceat(np.abs(tables.value - rounded), np.cumsum(sizes) - sizes)
     scores = (norms // _WHOLE) * parts + ((norms % _WHOLE) * parts) // _WHOLE
     if offsets is not None:

@@ -265,8 +265,8 @@ def parity_misfits(exact: Sensitive, expected: np.ndarray, *, signed: bool) -> S
     """
     if np.shape(expected) != exact.value.shape:  # else one sum would be compared with several
         raise ValueError(f"expected has the shape {np.shape(expected)}, the sums have {exact.value.shape}")
-    public = np.nan_to_num(np.asarray(expected, dtype=np.float64), nan=0.0)
-    gap = exact.value - np.rint(np.clip(public, -_LARGEST_SUM, _LARGEST_SUM)).astype(np.int64)
+    assumed = np.nan_to_num(np.asarray(expected, dtype=np.float64), nan=0.0)
+    gap = exact.value - np.rint(np.clip(assumed, -_LARGEST_SUM, _LARGEST_SUM)).astype(np.int64)
     scores = np.concatenate([gap, -gap]) if signed else np.abs(gap)
     # Both scores of a parity move as far as it does.
     return Sensitive(scores, exact.adjacency, 2.0 * exact.l1, 2.0 * exact.l2, exact.linf)

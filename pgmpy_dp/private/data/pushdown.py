@@ -18,24 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.data.blocks import covering_blocks, marginal
 from pgmpy_dp.private.data.coding import OutsideCounted
 from pgmpy_dp.private.data.contingency import add_counts, count_all
 from pgmpy_dp.private.data.frame import encoded_columns, key_counts, positions_of
+from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.schema import Schema
 
 __all__ = ["PushedRecords", "Source", "merged_codes"]
 
-_CELLS_KEPT = 1 << 22  # of counted blocks: 32 MB
-_BLOCKS_AT_ONCE = 64
+_CELLS_KEPT = 1 << 22  # of joint tables that were counted: 32 MB
+_TABLES_AT_ONCE = 64
 
 
 class Source(ABC):
     """Data in an engine, as :mod:`pgmpy_dp.private.data.sources` opens it."""
 
-    largest_block = 5_000
+    largest_table = 5_000
     """Cells up to which one larger table is cheaper to count than several smaller ones: it fits in a core's cache."""
 
     keeps_codes = False
@@ -58,11 +58,11 @@ class Source(ABC):
         """
         return self
 
-    def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """Exact table of each block of positions in `schema`, int64, from records with no cell outside it."""
+    def joint_counts(self, schema: Schema, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """Exact joint table of each cover, positions in `schema`, int64, from records with no cell outside it."""
         cardinalities = list(schema.cardinalities.values())
-        tables = [np.zeros([cardinalities[j] for j in block], dtype=np.int64) for block in blocks]
-        add_counts(tables, self.code_batches(schema), cardinalities, blocks)
+        tables = [np.zeros([cardinalities[j] for j in cover], dtype=np.int64) for cover in covers]
+        add_counts(tables, self.code_batches(schema), cardinalities, covers)
         return tables
 
     @abstractmethod
@@ -128,25 +128,25 @@ class PushedRecords:
     def counts(self, scopes: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Exact tables of counts, one per scope of positions in the schema; one pass over the data for all of them.
 
-        Blocks that were counted before are kept, so that a scope inside one of them costs no pass.
+        Joint tables that were counted before are kept, so that a scope inside one of them costs no pass.
         """
         cardinalities = list(self._schema.cardinalities.values())
         if self._codes is not None or self._source.keeps_codes:
             return count_all(self.codes(), cardinalities, scopes)
-        missing = [tuple(scope) for scope in scopes if self._block_of(scope) is None]
-        blocks = covering_blocks(missing, cardinalities, self._source.largest_block)
+        missing = [tuple(scope) for scope in scopes if self._cover_of(scope) is None]
+        covers = covering_scopes(missing, cardinalities, self._source.largest_table)
         if sum(math.prod(table.shape) for table in self._counted.values()) > _CELLS_KEPT:
             # Only what the scopes of this call do not lie in may go; the rest would have to be counted again.
-            used = {self._block_of(scope) for scope in scopes}
-            self._counted = {block: table for block, table in self._counted.items() if block in used}
-        for start in range(0, len(blocks), _BLOCKS_AT_ONCE):
-            group = blocks[start : start + _BLOCKS_AT_ONCE]
-            self._counted.update(zip(group, self._source.block_counts(self._schema, group), strict=True))
+            used = {self._cover_of(scope) for scope in scopes}
+            self._counted = {cover: table for cover, table in self._counted.items() if cover in used}
+        for start in range(0, len(covers), _TABLES_AT_ONCE):
+            group = covers[start : start + _TABLES_AT_ONCE]
+            self._counted.update(zip(group, self._source.joint_counts(self._schema, group), strict=True))
         tables = []
         for scope in scopes:
-            block = self._block_of(scope)
-            assert block is not None
-            tables.append(marginal(self._counted[block], block, scope))
+            cover = self._cover_of(scope)
+            assert cover is not None
+            tables.append(marginal(self._counted[cover], cover, scope))
         return tables
 
     def codes(self) -> np.ndarray:
@@ -175,8 +175,8 @@ class PushedRecords:
             columns = [(j,) for j in range(len(self._schema))]
             tables = [
                 table
-                for start in range(0, len(columns), _BLOCKS_AT_ONCE)
-                for table in self._source.block_counts(counted, columns[start : start + _BLOCKS_AT_ONCE])
+                for start in range(0, len(columns), _TABLES_AT_ONCE)
+                for table in self._source.joint_counts(counted, columns[start : start + _TABLES_AT_ONCE])
             ]
             kept = self.counts([(0,)])[0].sum()
             self._matched = np.array([tables[0].sum(), kept, *(table[:-1].sum() for table in tables)], dtype=np.int64)
@@ -186,9 +186,9 @@ class PushedRecords:
         """These records in fewer states: ``maps[j][k]`` is what state k of variable j became."""
         return _Merged(self, schema, maps)
 
-    def _block_of(self, scope: Sequence[int]) -> tuple[int, ...] | None:
-        inside = [block for block in self._counted if set(scope) <= set(block)]
-        return min(inside, key=lambda block: self._counted[block].size, default=None)
+    def _cover_of(self, scope: Sequence[int]) -> tuple[int, ...] | None:
+        inside = [cover for cover in self._counted if set(scope) <= set(cover)]
+        return min(inside, key=lambda cover: self._counted[cover].size, default=None)
 
 
 class _Merged(PushedRecords):
@@ -207,8 +207,8 @@ class _Merged(PushedRecords):
             cardinalities = list(self._schema.cardinalities.values())
             return count_all(self.codes(), cardinalities, scopes)
         tables = []
-        for start in range(0, len(scopes), _BLOCKS_AT_ONCE):
-            some = scopes[start : start + _BLOCKS_AT_ONCE]
+        for start in range(0, len(scopes), _TABLES_AT_ONCE):
+            some = scopes[start : start + _TABLES_AT_ONCE]
             counted = zip(self._fine.counts(some), some, strict=True)
             tables += [merged_cells(table, [self._maps[j] for j in scope]) for table, scope in counted]
         return tables

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from pgmpy_dp.private.data.coding import NUMBER, SPACES, TRUTH, UNDECIDED, Coding
+from pgmpy_dp.private.data.coding import TRUTH, UNDECIDED, Coding, Decided
 
 __all__ = [
     "code_text",
@@ -37,6 +37,15 @@ __all__ = [
     "visits_text",
 ]
 
+_NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""The texts that match_key reads as numbers, once white space is stripped."""
+
+_SPACES = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+"""What str.strip strips."""
+
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _NUMBERS = (*_INTEGERS, "BOOLEAN")
 _FLOATS = ("FLOAT", "DOUBLE")
@@ -47,7 +56,7 @@ _FIRST_SECOND = round(datetime(2, 1, 1, tzinfo=UTC).timestamp())
 _LAST_SECOND = round(datetime(9998, 12, 31, tzinfo=UTC).timestamp())
 _FEW_CUTS = 8  # up to here a sum of comparisons takes less time than a tree of them
 _MOST_LISTED = 1 << 12
-_SPACE = f"[{SPACES}]"
+_SPACE = f"[{_SPACES}]"
 _TRUTH_SIGNS = ", ".join(sorted({str(ord(word[0])) for words in TRUTH.values() for word in words}))
 
 
@@ -64,7 +73,13 @@ def is_decided(kind: str) -> bool:
 
 def decides(kind: str, made: Coding) -> bool:
     """Whether a query codes every cell of a column of this type, so that none is `UNDECIDED`."""
-    return is_decided(kind) and (made.decides_numbers if kind in _NUMBERS else made.decides_texts)
+    return _decided(kind, made) not in (Decided.NOTHING, Decided.SOME_TEXTS)
+
+
+def _decided(kind: str, made: Coding) -> Decided:
+    if not is_decided(kind):
+        return Decided.NOTHING
+    return made.by_number(kind in _INTEGERS) if kind in _NUMBERS else made.by_text()
 
 
 def quoted(name: str) -> str:
@@ -74,34 +89,31 @@ def quoted(name: str) -> str:
 
 def code_text(name: str, kind: str, made: Coding) -> str:
     """Code of a cell: 0, 1, ..., or `DROPPED`, or `UNDECIDED`."""
-    if not is_decided(kind) or (kind in _NUMBERS and not made.decides_numbers):
+    decided = _decided(kind, made)
+    if decided is Decided.NOTHING:
         return str(UNDECIDED)
     cell = quoted(name)
     absent = f"{cell} IS NULL"
-    if kind in _NUMBERS:
+    if decided is Decided.WHOLE_NUMBERS:
+        wide = "HUGEINT" if kind == "UBIGINT" else "BIGINT"
+        whole = [(f"{number}::{wide}", code) for number, code in made.whole_numbers()]
+        return _first(_found(f"{cell}::{wide}", whole, made), _unmatched(absent, made))
+    listed = [(_double(number), code) for number, code in made.numbers]
+    if decided is Decided.NUMBERS:
         value = f"({cell}::DOUBLE + 0.0::DOUBLE)"
-        listed: list[tuple[str, int]] = [(_double(number), code) for number, code in made.numbers]
-        if made.cuts:
-            piece = _whole_interval(cell, kind, made) if kind in _INTEGERS else None
-            number = _first(_found(value, listed, made), piece or _interval(value, made))
-            return f"CASE WHEN {absent} THEN {made.missing} ELSE {number} END"
-        if kind in _INTEGERS:
-            # A whole number below 2**53 in size is equal to a cell if and only if the cell rounded to a double is.
-            small = all(abs(number) < 2.0**53 for number, _ in made.numbers)
-            if small:
-                value = f"{cell}::BIGINT" if kind != "UBIGINT" else f"{cell}::HUGEINT"
-                kept = [(int(number), code) for number, code in made.numbers if number.is_integer()]
-                listed = [(f"{number}{value[len(cell) :]}", code) for number, code in kept]
-        return _first(_found(value, listed, made), _unmatched(absent, made))
+        if not made.cuts:
+            return _first(_found(value, listed, made), _unmatched(absent, made))
+        piece = _whole_interval(cell, kind, made) if kind in _INTEGERS else None
+        number = _first(_found(value, listed, made), piece or _interval(value, made))
+        return f"CASE WHEN {absent} THEN {made.missing} ELSE {number} END"
     text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
     spellings = [(f"encode({_literal(spelling)})", code) for spelling, code in made.spellings()]
     usual = _found(f"encode({text})", spellings, made)
-    if not made.decides_texts:
+    if decided is Decided.SOME_TEXTS:
         return _first(usual, f"CASE WHEN {absent} THEN {made.missing} ELSE {UNDECIDED} END")
-    if not made.numbers and not made.cuts:
+    if decided is Decided.TEXTS:
         return _first(usual, _unmatched(absent, made))
     value = f"({_number(text)} + 0.0::DOUBLE)"
-    listed = [(_double(number), code) for number, code in made.numbers]
     codes = {truth: code for truth in TRUTH if (code := made.of_number(truth)) != made.outside}
     arms = [f"WHEN {_is_number(text)} THEN {_first(_found(value, listed, made), _interval(value, made))}"]
     arms += [f"WHEN {_is_one_of(text, TRUTH[truth])} THEN {code}" for truth, code in codes.items()]
@@ -230,7 +242,7 @@ def visits_text(name: str, kind: str, separator: str | None) -> tuple[str, str]:
     if kind in _NUMBERS:
         return f"CASE WHEN {missing_text(name)} THEN [] ELSE [{cell}] END", kind
     text = cell if kind == "VARCHAR" else f"{cell}::VARCHAR"
-    between = f"[{SPACES}]+" if separator is None else f"(?:{''.join(map(_escaped, separator))})+"
+    between = f"[{_SPACES}]+" if separator is None else f"(?:{''.join(map(_escaped, separator))})+"
     first = f"regexp_replace({text}, {_literal('^' + between)}, '')"
     return f"regexp_split_to_array({first}, {_literal(between)})", "VARCHAR"
 
@@ -301,12 +313,12 @@ def _first(found: str, otherwise: str) -> str:
 
 
 def _is_number(text: str) -> str:
-    return f"regexp_full_match({text}, {_literal(f'{_SPACE}*{NUMBER}{_SPACE}*')})"
+    return f"regexp_full_match({text}, {_literal(f'{_SPACE}*{_NUMBER}{_SPACE}*')})"
 
 
 def _number(text: str) -> str:
     """The number of a text that is one: what is not white space, by a pattern without a part that is no UTF-8."""
-    return f"TRY_CAST(regexp_extract({text}, {_literal(f'^{_SPACE}*({NUMBER}){_SPACE}*$')}, 1) AS DOUBLE)"
+    return f"TRY_CAST(regexp_extract({text}, {_literal(f'^{_SPACE}*({_NUMBER}){_SPACE}*$')}, 1) AS DOUBLE)"
 
 
 def _is_one_of(text: str, words: Sequence[str]) -> str:

@@ -11,13 +11,13 @@ Why a record moves each sum by at most its own residual, exactly
 ------------------------------------------------------------------
 A residual is looked up by an integer that depends on one record and on the public steps alone, so no record's residual
 depends on where the record stands or on what else is there. (A sigmoid of a vector can: its last elements may be
-computed by other instructions than the rest.) Features are in {-1, 0, 1}. In blocks of at most 2**12 records every
+computed by other instructions than the rest.) Features are in {-1, 0, 1}. In batches of at most 2**12 records every
 partial sum of residuals times features, in any order, is an integer of at most 2**12 * 2**12 = 2**24 in absolute value,
 which single precision holds exactly; fused multiply-adds are exact too. (This asks the matrix product to add up
 products of entries, in whatever order. Fast products of the kind of Strassen's do not, and no BLAS uses one by
-default.) Blocks are added up in 64-bit integers. Repeated records are weighted by their number in double precision,
+default.) Batches are added up in 64-bit integers. Repeated records are weighted by their number in double precision,
 exact below 2**53 / 2**12 = 2**41 records. Records that count by shares are weighted by these, 2**16 for a whole one,
-in rows of at most 2**25: in blocks of 2**16 rows sums are below 2**53 again.
+in rows of at most 2**25: in batches of 2**16 rows sums are below 2**53 again.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ __all__ = ["RESIDUAL_UNIT", "GradientSums", "Regressions", "feature_rows", "resi
 RESIDUAL_UNIT = 1 << 12
 """Residuals are multiples of its inverse: off by at most 2**-13, and by less than 2**-16 on average over logits."""
 
-_BLOCK = 1 << 12
-_BLOCK_BYTES = 1 << 26  # of a block's features and residuals, for models with very many of them
+_BATCH = 1 << 12
+_BATCH_BYTES = 1 << 26  # of a batch's features and residuals, for models with very many of them
 _DISTINCT_LIMIT = 1 << 20  # joint states up to which repeated records are counted first
 _WEIGHT_OF_ROW = 1 << 25
 _THREADS = min(4, os.cpu_count() or 1)
@@ -276,7 +276,7 @@ class GradientSums:
     Notes
     -----
     Memory: the codes, and 2 bytes per record and regression (4 beyond a reach of 5460) for the logits; floating-point
-    numbers exist in blocks of rows only. Where the joint states are at most 2**20, equal records are counted first and
+    numbers exist in batches of rows only. Where the joint states are at most 2**20, equal records are counted first and
     each distinct one is worked on once; that choice is by public numbers alone. pgmpy's torch backend
     (``pgmpy.config.set_backend("torch")``), on a GPU if that is its device, returns the same integers.
     """
@@ -292,12 +292,12 @@ class GradientSums:
         codes, repeats = _distinct(codes, layout.cardinalities, weights)
         self._layout, self._adjacency, self.reach = layout, adjacency, reach
         start = _initial_logits(codes, layout, reach)
-        features = partial(_features_of_block, codes, layout)
-        self._engine: TorchSums | _BlockSums
+        features = partial(_features_of_batch, codes, layout)
+        self._engine: TorchSums | _BatchSums
         if config.get_backend() == "torch":
             self._engine = TorchSums(features, start, repeats)
         else:
-            self._engine = _BlockSums(features, start, repeats)
+            self._engine = _BatchSums(features, start, repeats)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("GradientSums cannot be copied or pickled: they hold private records")
@@ -328,8 +328,8 @@ class GradientSums:
         return Sensitive(value, self._adjacency, value.size * linf, (math.isqrt(value.size) + 1) * linf, linf)
 
 
-class _BlockSums:
-    """Passes over blocks of records, on as many threads as there are processors."""
+class _BatchSums:
+    """Passes over batches of records, on as many threads as there are processors."""
 
     def __init__(
         self, feature_rows: Callable[[int, int], np.ndarray], logits: np.ndarray, repeats: np.ndarray | None
@@ -338,21 +338,21 @@ class _BlockSums:
         self._dtype = np.float32 if repeats is None else np.float64
         self._libraries = ThreadpoolController()
         self._shape = (len(logits), len(feature_rows(0, 0)))
-        self._block = max(16, min(_BLOCK, _BLOCK_BYTES // (8 * (self._shape[1] + 2 * self._shape[0]))))
+        self._batch = max(16, min(_BATCH, _BATCH_BYTES // (8 * (self._shape[1] + 2 * self._shape[0]))))
 
     def after(self, rows: np.ndarray, steps: np.ndarray, table: np.ndarray) -> np.ndarray:
         n = self._logits.shape[1]
-        blocks = -(-n // self._block)
-        # Each thread adds up its own stretch of blocks; integers, so the cut does not show in the result.
-        tasks = max(1, min(_THREADS, blocks))
-        cuts = [blocks * k // tasks * self._block for k in range(tasks + 1)]
+        batches = -(-n // self._batch)
+        # Each thread adds up its own stretch of batches; integers, so the cut does not show in the result.
+        tasks = max(1, min(_THREADS, batches))
+        cuts = [batches * k // tasks * self._batch for k in range(tasks + 1)]
         moves = steps.astype(self._logits.dtype)[:, np.newaxis]
         table = table.astype(self._dtype)
 
         def stretch(k: int) -> np.ndarray:
             total = np.zeros(self._shape, dtype=np.int64)
-            for start in range(cuts[k], min(cuts[k + 1], n), self._block):
-                total += self._one(start, min(start + self._block, n), rows, moves, table).astype(np.int64)
+            for start in range(cuts[k], min(cuts[k + 1], n), self._batch):
+                total += self._one(start, min(start + self._batch, n), rows, moves, table).astype(np.int64)
             return total
 
         # Small products on several threads of their own as well took seven times as long, measured on two processors.
@@ -369,7 +369,7 @@ class _BlockSums:
         return residuals @ features.astype(self._dtype).T
 
 
-def _features_of_block(codes: np.ndarray, layout: Regressions, start: int, end: int) -> np.ndarray:
+def _features_of_batch(codes: np.ndarray, layout: Regressions, start: int, end: int) -> np.ndarray:
     return feature_rows(codes[start:end], layout)
 
 

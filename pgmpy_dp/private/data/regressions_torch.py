@@ -10,21 +10,21 @@ from pgmpy import config
 
 __all__ = ["TorchSums"]
 
-_BLOCK = 1 << 16
+_BATCH = 1 << 16
 _KEPT_BYTES = 1 << 31  # features stay on the device up to this size; beyond it they are made again for each pass
 
 
 class TorchSums:
-    """Passes over blocks of records on ``pgmpy.config.get_device()``.
+    """Passes over batches of records on ``pgmpy.config.get_device()``.
 
-    Products are in double precision. Single precision would be exact as well in small blocks, were it not for a switch
+    Products are in double precision. Single precision would be exact as well in small batches, were it not for a switch
     (``torch.set_float32_matmul_precision``) that lets anybody in the process lower it to ten bits: then one record
     could move a sum by more than its residual.
 
     Parameters
     ----------
     feature_rows : callable
-        From the start and the end of a block of records to their features, int8, shape (n_features, block).
+        From the start and the end of a batch of records to their features, int8, shape (n_features, batch).
     logits : ndarray of int, shape (n_regressions, n)
         Positions in the residual table.
     repeats : ndarray, shape (n,), optional
@@ -38,11 +38,11 @@ class TorchSums:
         self._repeats = None if repeats is None else self._on_device(repeats)
         self._kept: list[Any] | None = None
         if len(feature_rows(0, 0)) * self._n <= _KEPT_BYTES:
-            self._kept = [self._on_device(feature_rows(*ends)) for ends in self._blocks()]
+            self._kept = [self._on_device(feature_rows(*ends)) for ends in self._batches()]
 
-    def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Ends of the blocks; one empty block if there are no records."""
-        return ((start, min(start + _BLOCK, self._n)) for start in range(0, max(self._n, 1), _BLOCK))
+    def _batches(self) -> Iterator[tuple[int, int]]:
+        """Ends of the batches; one empty batch if there are no records."""
+        return ((start, min(start + _BATCH, self._n)) for start in range(0, max(self._n, 1), _BATCH))
 
     @staticmethod
     def _on_device(array: np.ndarray) -> Any:
@@ -51,11 +51,11 @@ class TorchSums:
         return torch.as_tensor(np.ascontiguousarray(array), device=config.get_device())
 
     def after(self, rows: np.ndarray, steps: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """As ``_BlockSums.after``."""
+        """As ``_BatchSums.after``."""
         moved, moves = self._on_device(rows), self._on_device(steps).to(self._logits.dtype)[:, None]
         residual = self._on_device(table).double()
-        total = 0  # of integers: a block's sum is exact in double precision, that of all perhaps not
-        for k, (start, end) in enumerate(self._blocks()):
+        total = 0  # of integers: a batch's sum is exact in double precision, that of all perhaps not
+        for k, (start, end) in enumerate(self._batches()):
             kept = self._kept
             features = self._on_device(self._feature_rows(start, end)) if kept is None else kept[k]
             logits = self._logits[:, start:end]  # a view: the next line moves what is kept
@@ -64,4 +64,4 @@ class TorchSums:
             if self._repeats is not None:
                 residuals *= self._repeats[start:end]
             total = total + (residuals @ features.double().T).long()
-        return total.cpu().numpy()  # type: ignore[attr-defined]  # a tensor after the first block
+        return total.cpu().numpy()  # type: ignore[attr-defined]  # a tensor after the first batch

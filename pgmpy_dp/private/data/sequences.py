@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.coding import key_coder
 from pgmpy_dp.private.data.contributions import (
     GRID,
@@ -18,12 +19,12 @@ from pgmpy_dp.private.data.contributions import (
     count_table,
     share_table,
 )
+from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.frame import keyed_cells, ranks, read_cells
 from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
 from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
 
@@ -199,7 +200,7 @@ def chain_tables(
     data: PrivateSequences,
     segment_length: int | None = None,
     max_segments: int | None = None,
-    seed: np.random.Generator | None = None,
+    rng: np.random.Generator | None = None,
     keys: Callable[[np.ndarray], np.ndarray] | None = None,
     lengths: Sequence[int] = (1, 2),
 ) -> list[Sensitive]:
@@ -214,7 +215,7 @@ def chain_tables(
     max_segments : int, optional
         Count at most this many segments of each user, chosen at random; needs `segment_length`. Default: users are
         counted by shares (:mod:`pgmpy_dp.private.data.contributions`).
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only.
     keys : callable, optional
         From whose each segment is to a random number for each, by which they are chosen. Default:
@@ -257,7 +258,7 @@ def chain_tables(
             tables = [share_table(*event, n_states**n) for event, n in zip(events, lengths, strict=True)]
     else:
         assert segment_length is not None
-        events = chain_events(data, segment_length, max_segments, seed, keys, lengths)
+        events = chain_events(data, segment_length, max_segments, rng, keys, lengths)
         tables = [count_table(*event[1:], n_states**n) for event, n in zip(events, lengths, strict=True)]
     most = user_additions(segment_length, max_segments, lengths)
     return [
@@ -343,7 +344,7 @@ def chain_events(
     data: PrivateSequences,
     segment_length: int | None = None,
     max_segments: int | None = None,
-    seed: np.random.Generator | None = None,
+    rng: np.random.Generator | None = None,
     keys: Callable[[np.ndarray], np.ndarray] | None = None,
     lengths: Sequence[int] = (1, 2),
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -371,7 +372,7 @@ def chain_events(
     if max_segments is not None:
         kept = np.flatnonzero(seen)
         whose = owner[first[kept]]
-        seen[kept] = chosen_segments(whose, max_segments, seed, None if keys is None else keys(whose))
+        seen[kept] = chosen_segments(whose, max_segments, rng, None if keys is None else keys(whose))
     events = []
     for n in lengths:
         last = np.flatnonzero(position >= n - 1) if n > 1 else first

@@ -8,7 +8,7 @@ What depends on records and what does not
 The queries that are made here fail on no value. Files are read once when they are opened, before anything is spent.
 Where DuckDB cannot (a text that is no UTF-8), or has another type for a column than pyarrow, pyarrow reads them; cells
 mean the same to both. A file that neither can read to its end raises an error that names no part of it. No result and
-no spilled part of one is written to disk: the connection has no directory for that, and blocks of counts are small. For
+no spilled part of one is written to disk: the connection has no directory for that, and tables of counts are small. For
 a relation, connection and settings are the caller's, and so is what goes wrong in them.
 
 Text files are not read by DuckDB: its parser lets a quotation mark at the start of a field swallow the lines after it,
@@ -99,16 +99,16 @@ class DuckDBSource(Source):
                 return self
         return slow.opened(names)
 
-    def block_counts(self, schema: Schema, blocks: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.block_counts`, by one query and what it leaves."""
+    def joint_counts(self, schema: Schema, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.joint_counts`, by one query and what it leaves."""
         coded, left = self._coded(schema)
         if any(not is_decided(self._column(schema.variables[j])[1]) for j in left):
-            return super().block_counts(schema, blocks)
+            return super().joint_counts(schema, covers)
         cardinalities = list(schema.cardinalities.values())
-        shapes = [tuple(cardinalities[j] for j in block) for block in blocks]
+        shapes = [tuple(cardinalities[j] for j in cover) for cover in covers]
         keys = [
-            f"CASE WHEN bad THEN -1 ELSE {key_text([f'c{j}' for j in block], shape)} END AS k{i}"
-            for i, (block, shape) in enumerate(zip(blocks, shapes, strict=True))
+            f"CASE WHEN bad THEN -1 ELSE {key_text([f'c{j}' for j in cover], shape)} END AS k{i}"
+            for i, (cover, shape) in enumerate(zip(covers, shapes, strict=True))
         ]
         smallest = ", ".join(f"c{j}" for j in range(len(schema)))
         query = (
@@ -130,7 +130,7 @@ class DuckDBSource(Source):
             tables.append(counted.reshape(shape))
         if left:
             undecided = self._read(coded.filter, " OR ".join(f"c{j} = {UNDECIDED}" for j in left))
-            add_counts(tables, self._resolved(undecided, schema, left), cardinalities, blocks)
+            add_counts(tables, self._resolved(undecided, schema, left), cardinalities, covers)
         return tables
 
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.budget import UnitBudget
+from pgmpy_dp.private.budget import Budget, UnitBudget
 from pgmpy_dp.private.data.contingency import count_all, match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count, require_data_and_budget
 from pgmpy_dp.private.data.frame import encode_and_match, read_cells
 from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
 from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.subject import PrivateData, checked_public_count, require_data_and_budget
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.frame import column_names, numbers_and_keys, read_numbers
 from pgmpy_dp.private.data.pushdown import Source
 from pgmpy_dp.private.data.record_file import TextSource
 from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.subject import PrivateData, checked_public_count
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["PrivateVectors", "row_blocks", "unit_parts", "vector_rows", "vector_source"]
+__all__ = ["PrivateVectors", "row_batches", "unit_parts", "vector_rows", "vector_source"]
 
 _MISSING = match_key(None)
 
@@ -155,8 +156,8 @@ def vector_source(data: PrivateVectors) -> Source | None:
     return data._source if data._unit is None and data._read is None else None
 
 
-def row_blocks(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
-    """Kept records in blocks of at most `size` rows, for sums that are exact in any order, hence in any blocks.
+def row_batches(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
+    """Kept records in batches of at most `size` rows, for sums that are exact in any order, hence in any batches.
 
     Of data in an engine no more than one of its batches is held.
     """

@@ -1,4 +1,17 @@
-"""k-means of many small sets of points at once (Lloyd 1982), started by k-means++ (Arthur and Vassilvitskii 2007)."""
+"""k-means of many small sets of points at once (Lloyd 1982), started by k-means++ (Arthur and Vassilvitskii 2007).
+
+In the code, where m sets of b points with d numbers each are taken at once, and k centres of each:
+
+===========  ============  ===============================
+letter       shape         meaning
+===========  ============  ===============================
+``x``        (m, b, d)     the points, about their mean
+``w``        (m, b)        their weights
+``u``        (m, k)        the random numbers of one start
+``c``        (m, k, d)     the centres
+``xp``                     NumPy or torch
+===========  ============  ===============================
+"""
 
 from __future__ import annotations
 

@@ -15,15 +15,7 @@ from fractions import Fraction
 
 from pgmpy_dp.checks import exact_fraction
 
-__all__ = [
-    "LARGEST_SCALE",
-    "gaussian_scales",
-    "laplace_scales",
-    "root_down",
-    "root_up",
-    "round_down",
-    "round_up",
-]
+__all__ = ["LARGEST_SCALE", "gaussian_scales", "laplace_scales", "root_down", "root_up", "round_down", "round_up"]
 
 
 LARGEST_SCALE = 2.0**48  # leaves int64 room for any noise that has a chance above exp(-16000)

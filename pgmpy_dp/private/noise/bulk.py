@@ -72,15 +72,15 @@ def bulk_noise(distribution: str, scale: float, size: int) -> np.ndarray:
     return drawn
 
 
-def with_noise(exact: np.ndarray, noise: Noise, seed: np.random.Generator | None = None) -> np.ndarray:
-    """Integers plus independent noise, as the samplers draw it, or, for many cells without a `seed`, all at once.
+def with_noise(exact: np.ndarray, noise: Noise, rng: np.random.Generator | None = None) -> np.ndarray:
+    """Integers plus independent noise, as the samplers draw it, or, for many cells without an `rng`, all at once.
 
     Notes
     -----
     Privacy: the distribution of the noise is the same, and so is the guarantee.
     """
-    if seed is not None or exact.size < BULK or noise.scale > MAX_SCALE:
-        return getattr(samplers, noise.distribution)(exact, noise.scale, seed=seed)
+    if rng is not None or exact.size < BULK or noise.scale > MAX_SCALE:
+        return getattr(samplers, noise.distribution)(exact, noise.scale, rng=rng)
     return exact + bulk_noise(noise.distribution, noise.scale, exact.size).reshape(exact.shape)
 
 

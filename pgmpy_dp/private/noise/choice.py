@@ -58,30 +58,30 @@ def flip_rate(epsilon: float | Fraction) -> float:
     return min(RATE_UNIT // 2, -((-share).__floor__())) / RATE_UNIT
 
 
-def integer_below(bound: int, seed: np.random.Generator | None = None) -> int:
+def integer_below(bound: int, rng: np.random.Generator | None = None) -> int:
     """A uniform integer in ``0 .. bound-1``, exactly: random bits of the operating system, drawn again if too large.
 
-    A `seed`, for tests and benchmarks only, draws the bits from it, **not privately**.
+    An `rng`, for tests and benchmarks only, draws the bits from it, **not privately**.
     """
     if bound < 1:
         raise ValueError(f"bound={bound!r} must be at least 1")
     n_bits = (bound - 1).bit_length()
     n_bytes = (n_bits + 7) // 8
-    random_bytes = os.urandom if seed is None else seed.bytes
+    random_bytes = os.urandom if rng is None else rng.bytes
     while True:
         drawn = int.from_bytes(random_bytes(n_bytes), "little") >> (8 * n_bytes - n_bits)
         if drawn < bound:
             return drawn
 
 
-def weighted_choice(weights: Sequence[int], seed: np.random.Generator | None = None) -> int:
+def weighted_choice(weights: Sequence[int], rng: np.random.Generator | None = None) -> int:
     """Position k with probability exactly ``weights[k] / sum(weights)``.
 
     Parameters
     ----------
     weights : sequence of int
         Not negative, of any size, with a positive sum.
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only.
 
     Examples
@@ -89,7 +89,7 @@ def weighted_choice(weights: Sequence[int], seed: np.random.Generator | None = N
     >>> weighted_choice([0, 10**400, 0])
     1
     """
-    remaining = integer_below(sum(weights), seed)
+    remaining = integer_below(sum(weights), rng)
     for position, weight in enumerate(weights):
         remaining -= weight
         if remaining < 0:

@@ -113,7 +113,7 @@ def mode_and_distance(votes: Sequence[Hashable]) -> tuple[Any, int]:
     return ranked[0][0], -(-(ranked[0][1] - ranked[1][1]) // 2) - 1
 
 
-def released_mode(mode: Any, distance: int, test: DistanceTest, seed: np.random.Generator | None) -> tuple[int, Any]:
+def released_mode(mode: Any, distance: int, test: DistanceTest, rng: np.random.Generator | None) -> tuple[int, Any]:
     """The noisy distance, and the mode where that passes the test, else None; from exact ones.
 
     Notes
@@ -121,5 +121,5 @@ def released_mode(mode: Any, distance: int, test: DistanceTest, seed: np.random.
     Privacy: of :func:`mode_and_distance`, (epsilon, delta)-DP with respect to one vote, for the test of
     :func:`distance_test`; see the module. A seed is for tests and benchmarks only: the result is then not private.
     """
-    noisy = int(samplers.discrete_laplace(np.array([distance]), test.scale, seed=seed)[0])
+    noisy = int(samplers.discrete_laplace(np.array([distance]), test.scale, rng=rng)[0])
     return noisy, mode if noisy >= test.threshold else None

@@ -41,8 +41,8 @@ import numpy as np
 
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales, root_up, round_up
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 

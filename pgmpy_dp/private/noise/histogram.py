@@ -51,13 +51,7 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = [
-    "StabilityHistogram",
-    "marked_cells",
-    "released_cells",
-    "stability_histogram",
-    "tail_quantile",
-]
+__all__ = ["StabilityHistogram", "marked_cells", "released_cells", "stability_histogram", "tail_quantile"]
 
 _SUMMED = 1000.0  # scales up to which tails are summed term by term
 
@@ -167,7 +161,7 @@ def marked_cells(keys: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def released_cells(
-    cells: np.ndarray, counts: np.ndarray, histogram: StabilityHistogram, seed: np.random.Generator | None = None
+    cells: np.ndarray, counts: np.ndarray, histogram: StabilityHistogram, rng: np.random.Generator | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cells whose noisy numbers of blocks reach the threshold, in lexicographic order, and these numbers.
 
@@ -176,13 +170,13 @@ def released_cells(
     cells, counts
         Of :func:`marked_cells`, from at most `n_marks` marks for each block.
     histogram : StabilityHistogram
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only: the result is then not private.
 
     Notes
     -----
     Privacy: see the module. The order is that of the keys, and so says nothing about counts.
     """
-    noisy = samplers.discrete_gaussian(counts, histogram.scale, seed=seed)
+    noisy = samplers.discrete_gaussian(counts, histogram.scale, rng=rng)
     kept = noisy >= histogram.threshold
     return cells[kept], noisy[kept]

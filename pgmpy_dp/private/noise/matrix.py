@@ -61,9 +61,9 @@ import numpy as np
 from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.moments import TRACE, TraceSensitivity, trace_sensitivity
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales, laplace_scales, root_up, round_up
 from pgmpy_dp.private.noise.integer_wishart import integer_wishart
@@ -279,12 +279,12 @@ def wishart_scale(n_columns: int, trace: Fraction, epsilon: Fraction) -> int:
     return max(math.ceil(trace / (2 * epsilon)), n_columns**2)
 
 
-def wishart_noise(n_columns: int, scale: int, seed: np.random.Generator | None = None) -> np.ndarray:
+def wishart_noise(n_columns: int, scale: int, rng: np.random.Generator | None = None) -> np.ndarray:
     """The upper triangle of W1 - W2 as Python integers, exactly distributed; **not privately** from a seed."""
-    if seed is None:
+    if rng is None:
         return integer_wishart(n_columns, scale) - integer_wishart(n_columns, scale)
     d = n_columns
-    first, second = seed.standard_normal((2, d, d + 1))
+    first, second = rng.standard_normal((2, d, d + 1))
     drawn = np.rint(scale * (first @ first.T - second @ second.T))[np.triu_indices(d)]
     return np.array([int(entry) for entry in drawn.tolist()], dtype=object)
 
@@ -299,7 +299,7 @@ def _gaussian(sigma: float) -> Noise:
 
 
 def add_matrix_noise(
-    moments: Sensitive, noise: MatrixNoise, seed: np.random.Generator | None = None
+    moments: Sensitive, noise: MatrixNoise, rng: np.random.Generator | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Second moments with planned noise: the diagonal, and the rest of the upper triangle.
 
@@ -308,7 +308,7 @@ def add_matrix_noise(
     moments : Sensitive
         Upper triangle, shape (d (d + 1)/2,), with the sensitivities that the noise was planned for.
     noise : MatrixNoise
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only: the result is then not private.
 
     Returns
@@ -320,7 +320,7 @@ def add_matrix_noise(
     rows, columns = np.triu_indices(d)
     on = rows == columns
     if noise.mechanism in _MATRICES:
-        drawn = _MATRICES[noise.mechanism](noise, seed)
+        drawn = _MATRICES[noise.mechanism](noise, rng)
         if drawn.dtype != object:
             drawn = np.rint(np.clip(drawn, -_LIMIT, _LIMIT))[rows, columns].astype(np.int64)
         noisy = clipped(moments.value.astype(object) + drawn)
@@ -328,30 +328,30 @@ def add_matrix_noise(
     pure = noise.diagonal.distribution == "discrete_laplace"
     draw = samplers.discrete_laplace if pure else samplers.discrete_gaussian
     return (
-        draw(moments.value[on], noise.diagonal.scale, seed=seed),
-        draw(moments.value[~on], noise.off_diagonal.scale, seed=seed),
+        draw(moments.value[on], noise.diagonal.scale, rng=rng),
+        draw(moments.value[~on], noise.off_diagonal.scale, rng=rng),
     )
 
 
-def _double_wishart(noise: MatrixNoise, seed: np.random.Generator | None) -> np.ndarray:
+def _double_wishart(noise: MatrixNoise, rng: np.random.Generator | None) -> np.ndarray:
     """The upper triangle, Python integers; the others are whole matrices of floats."""
-    return wishart_noise(noise.n_columns, int(noise.scale), seed)
+    return wishart_noise(noise.n_columns, int(noise.scale), rng)
 
 
-def _one_sided_wishart(noise: MatrixNoise, seed: np.random.Generator | None) -> np.ndarray:
+def _one_sided_wishart(noise: MatrixNoise, rng: np.random.Generator | None) -> np.ndarray:
     assert noise.degrees is not None
-    factor = standard_normals(noise.n_columns * noise.degrees, seed).reshape(noise.n_columns, -1)
+    factor = standard_normals(noise.n_columns * noise.degrees, rng).reshape(noise.n_columns, -1)
     return noise.scale * (factor @ factor.T - noise.degrees * np.eye(noise.n_columns))
 
 
-def _frobenius(noise: MatrixNoise, seed: np.random.Generator | None) -> np.ndarray:
+def _frobenius(noise: MatrixNoise, rng: np.random.Generator | None) -> np.ndarray:
     d = noise.n_columns
     size = d * (d + 1) // 2
     direction = np.zeros((d, d))
-    direction[np.triu_indices(d)] = standard_normals(size, seed)
+    direction[np.triu_indices(d)] = standard_normals(size, rng)
     direction = direction + direction.T  # diagonal of sd 2, the rest 1: rescaled to the GOE's sqrt(2) to 1
     direction[np.diag_indices(d)] /= math.sqrt(2.0)
-    radius = noise.scale * 0.5 * float((standard_normals(2 * size, seed) ** 2).sum())  # Gamma(size)
+    radius = noise.scale * 0.5 * float((standard_normals(2 * size, rng) ** 2).sum())  # Gamma(size)
     return direction * (radius / math.sqrt(float((direction**2).sum())))
 
 
@@ -362,14 +362,14 @@ _MATRICES: dict[str, Callable[[MatrixNoise, np.random.Generator | None], np.ndar
 }
 
 
-def standard_normals(size: int, seed: np.random.Generator | None = None) -> np.ndarray:
+def standard_normals(size: int, rng: np.random.Generator | None = None) -> np.ndarray:
     """Normal variables in double precision from the operating system's random bits; not an exact sampler.
 
     Box and Muller's formula on pairs of 53-bit uniform numbers, the first in (0, 1], so that the largest value is
     ``sqrt(2 log 2**53) = 8.57``.
     """
-    if seed is not None:
-        return seed.standard_normal(size)
+    if rng is not None:
+        return rng.standard_normal(size)
     half = (size + 1) // 2
     bits = np.frombuffer(os.urandom(16 * half), dtype=np.uint64) >> np.uint64(11)
     radius = np.sqrt(-2.0 * np.log((bits[:half] + np.uint64(1)) * 2.0**-53))

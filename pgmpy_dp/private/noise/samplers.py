@@ -51,7 +51,7 @@ def seeded_generator(random_state: int | None) -> np.random.Generator | None:
     return np.random.default_rng(random_state)
 
 
-def discrete_laplace(values: np.ndarray, scale: float, *, seed: np.random.Generator | None = None) -> np.ndarray:
+def discrete_laplace(values: np.ndarray, scale: float, *, rng: np.random.Generator | None = None) -> np.ndarray:
     """Values plus independent noise with P(z) proportional to ``exp(-abs(z)/scale)`` on the integers.
 
     Parameters
@@ -59,7 +59,7 @@ def discrete_laplace(values: np.ndarray, scale: float, *, seed: np.random.Genera
     values : ndarray of int64, any shape
     scale : float
         Positive, finite.
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only: draw from this generator, **not privately**.
 
     Returns
@@ -71,12 +71,12 @@ def discrete_laplace(values: np.ndarray, scale: float, *, seed: np.random.Genera
     Privacy: if two inputs differ by at most D in l1 norm, the output is (D/scale)-DP (Ghosh, Roughgarden and
     Sundararajan 2012).
     """
-    if seed is not None:
-        return _seeded(values, _two_sided_geometric(seed, scale, np.size(values)))
+    if rng is not None:
+        return _seeded(values, _two_sided_geometric(rng, scale, np.size(values)))
     return _in_chunks(values, lambda: laplace_measurement(scale))
 
 
-def discrete_gaussian(values: np.ndarray, scale: float, *, seed: np.random.Generator | None = None) -> np.ndarray:
+def discrete_gaussian(values: np.ndarray, scale: float, *, rng: np.random.Generator | None = None) -> np.ndarray:
     """Values plus independent noise with P(z) proportional to ``exp(-z**2/(2 scale**2))`` on the integers.
 
     Parameters, result: as :func:`discrete_laplace`.
@@ -86,12 +86,12 @@ def discrete_gaussian(values: np.ndarray, scale: float, *, seed: np.random.Gener
     Privacy: if two inputs differ by at most D in l2 norm, the output satisfies ``D**2/(2 scale**2)``-zCDP (Canonne,
     Kamath and Steinke 2020, Theorem 4).
     """
-    if seed is not None:
-        return _seeded(values, _rejection_gaussian(seed, scale, np.size(values)))
+    if rng is not None:
+        return _seeded(values, _rejection_gaussian(rng, scale, np.size(values)))
     return _in_chunks(values, lambda: gaussian_measurement(scale))
 
 
-def gumbel_argmax(rows: Sequence[np.ndarray], scale: float, *, seed: np.random.Generator | None = None) -> np.ndarray:
+def gumbel_argmax(rows: Sequence[np.ndarray], scale: float, *, rng: np.random.Generator | None = None) -> np.ndarray:
     """For each row of scores the position of the largest after adding independent Gumbel noise to each.
 
     Parameters
@@ -100,7 +100,7 @@ def gumbel_argmax(rows: Sequence[np.ndarray], scale: float, *, seed: np.random.G
         Each of one or more scores; lengths may differ.
     scale : float
         Positive, finite.
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only: draw from this generator, **not privately**.
 
     Returns
@@ -114,14 +114,14 @@ def gumbel_argmax(rows: Sequence[np.ndarray], scale: float, *, seed: np.random.G
     epsilon = 2D/scale, whose privacy loss has a range of that width, so it is ``(2D/scale)**2/8``-zCDP (McSherry and
     Talwar 2007; Cesar and Rogers 2021).
     """
-    if seed is not None:
-        noisy = (row + scale * seed.gumbel(size=len(row)) for row in rows)
+    if rng is not None:
+        noisy = (row + scale * rng.gumbel(size=len(row)) for row in rows)
         return np.array([np.argmax(row) for row in noisy], dtype=np.int64)
     return _select(rows, gumbel_measurement(scale))
 
 
 def exponential_argmax(
-    rows: Sequence[np.ndarray], scale: float, *, seed: np.random.Generator | None = None
+    rows: Sequence[np.ndarray], scale: float, *, rng: np.random.Generator | None = None
 ) -> np.ndarray:
     """For each row of scores the position of the largest after adding independent exponential noise to each.
 
@@ -132,8 +132,8 @@ def exponential_argmax(
     Privacy: if no score moves by more than D between neighbours, one selection is (2D/scale)-DP (Ding, Kifer, Sayed,
     Steinke, Wang, Xiao and Zhang 2021: it is permute-and-flip of McKenna and Sheldon 2020).
     """
-    if seed is not None:
-        noisy = (row + seed.exponential(scale, size=len(row)) for row in rows)
+    if rng is not None:
+        noisy = (row + rng.exponential(scale, size=len(row)) for row in rows)
         return np.array([np.argmax(row) for row in noisy], dtype=np.int64)
     return _select(rows, exponential_measurement(scale))
 

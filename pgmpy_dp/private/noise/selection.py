@@ -61,7 +61,7 @@ def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
 
 
 def noisy_argmax(
-    rows: Sequence[np.ndarray], scale: float, cost: PureDP | ZCDP, seed: np.random.Generator | None = None
+    rows: Sequence[np.ndarray], scale: float, cost: PureDP | ZCDP, rng: np.random.Generator | None = None
 ) -> np.ndarray:
     """Position of the noisily largest score of each row, shape (len(rows),); Gumbel noise for `ZCDP`, else exponential.
 
@@ -72,7 +72,7 @@ def noisy_argmax(
     scale : float
         Of :func:`selection_scale`, for the same type of `cost`.
     cost : PureDP or ZCDP
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only: the result is then not private.
 
     Notes
@@ -81,4 +81,4 @@ def noisy_argmax(
     both neighbours costs nothing.
     """
     sampler = samplers.gumbel_argmax if isinstance(cost, ZCDP) else samplers.exponential_argmax
-    return sampler(rows, scale, seed=seed)
+    return sampler(rows, scale, rng=rng)

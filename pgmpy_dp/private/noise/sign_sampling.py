@@ -57,7 +57,7 @@ class SignLaw:
         return self.agree if first == second else self.disagree
 
 
-def sample_signs(edges: Edges, law: SignLaw, seed: np.random.Generator | None = None) -> np.ndarray:
+def sample_signs(edges: Edges, law: SignLaw, rng: np.random.Generator | None = None) -> np.ndarray:
     """One draw of the labels of n vertices, exactly from the law.
 
     Parameters
@@ -66,7 +66,7 @@ def sample_signs(edges: Edges, law: SignLaw, seed: np.random.Generator | None = 
         Of distinct vertices 0 .. n-1, each edge once.
     law : SignLaw
         n + 1 sizes tell n.
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only: draw from this generator, **not privately**.
 
     Returns
@@ -82,10 +82,10 @@ def sample_signs(edges: Edges, law: SignLaw, seed: np.random.Generator | None = 
     """
     n = len(law.sizes) - 1
     draw = _enumerate if n <= ENUMERATED else _eliminate
-    return draw(edges, law, seed)
+    return draw(edges, law, rng)
 
 
-def _enumerate(edges: Edges, law: SignLaw, seed: np.random.Generator | None) -> np.ndarray:
+def _enumerate(edges: Edges, law: SignLaw, rng: np.random.Generator | None) -> np.ndarray:
     """By listing the labellings with label 0 for vertex 0, by the number of ones and of edges that disagree."""
     n = len(law.sizes) - 1
     earlier = [0] * n  # as bits, the neighbours of each vertex that come before it
@@ -109,11 +109,11 @@ def _enumerate(edges: Edges, law: SignLaw, seed: np.random.Generator | None) -> 
         * law.sizes[int(key) % (n + 1)]
         for key in cells
     ]
-    chosen = cells[weighted_choice(weights, seed)]
+    chosen = cells[weighted_choice(weights, rng)]
     members = np.flatnonzero(cell == chosen)
-    state = int(states[members[integer_below(members.size, seed)]])
+    state = int(states[members[integer_below(members.size, rng)]])
     # A labelling and its opposite have one weight.
-    turned = integer_below(2, seed)
+    turned = integer_below(2, rng)
     return np.array([(state >> v & 1) ^ turned for v in range(n)], dtype=np.int64)
 
 
@@ -160,7 +160,7 @@ class _Elimination:
         coefficients = [self._coefficient(product_of_roots, c) for c in range(len(self._law.sizes) - shift)]
         return [f * weight for f, weight in zip(self._law.sizes, [0] * shift + coefficients, strict=True)]
 
-    def sample(self, labels: dict[int, int], n_ones: int, seed: np.random.Generator | None) -> dict[int, int]:
+    def sample(self, labels: dict[int, int], n_ones: int, rng: np.random.Generator | None) -> dict[int, int]:
         """Labels of all vertices given those, and given the number of ones; after `total` of the same labels."""
         labels = dict(labels)
         pending: list[tuple[list[_Bucket], int]] = [(self._roots, n_ones - sum(labels.values()))]
@@ -170,11 +170,11 @@ class _Elimination:
                 here = bucket.message[self._places(bucket, labels)]
                 rest = prod(other.message[self._places(other, labels)] for other in group[position + 1 :])
                 of_it = weighted_choice(
-                    [self._coefficient(here, c) * self._coefficient(rest, ones - c) for c in range(ones + 1)], seed
+                    [self._coefficient(here, c) * self._coefficient(rest, ones - c) for c in range(ones + 1)], rng
                 )
                 ones -= of_it
                 weights = [self._coefficient(prod(self._factors(bucket, b, labels)), of_it - b) for b in (0, 1)]
-                labels[bucket.vertex] = weighted_choice(weights, seed)
+                labels[bucket.vertex] = weighted_choice(weights, rng)
                 pending.append((bucket.inner, of_it - labels[bucket.vertex]))
         return labels
 
@@ -243,7 +243,7 @@ def _excess(neighbours: list[set[int]], width: int) -> list[int]:
             return given
 
 
-def _eliminate(edges: Edges, law: SignLaw, seed: np.random.Generator | None, width: int = _WIDTH) -> np.ndarray:
+def _eliminate(edges: Edges, law: SignLaw, rng: np.random.Generator | None, width: int = _WIDTH) -> np.ndarray:
     """By elimination, for each labelling of the vertices in excess of the width, one of which is drawn on the way."""
     n = len(law.sizes) - 1
     given = _excess(_linked(n, edges), width)
@@ -253,10 +253,10 @@ def _eliminate(edges: Edges, law: SignLaw, seed: np.random.Generator | None, wid
         labels = dict(zip(given, values, strict=True))
         weights = elimination.total(labels)
         # The one at hand replaces the one kept with its share of all that was seen.
-        if weighted_choice([seen, sum(weights)], seed):
+        if weighted_choice([seen, sum(weights)], rng):
             kept = labels
         seen += sum(weights)
     assert kept is not None  # weights are positive
     weights = elimination.total(kept)
-    drawn = elimination.sample(kept, weighted_choice(weights, seed), seed)
+    drawn = elimination.sample(kept, weighted_choice(weights, rng), rng)
     return np.array([drawn[v] for v in range(n)], dtype=np.int64)

@@ -26,7 +26,7 @@ def rounded_rate(rate: float) -> float:
     return max(1, round(Fraction(rate) * RATE_UNIT)) / RATE_UNIT
 
 
-def poisson_sample(n: int, rate: float, *, seed: np.random.Generator | None = None) -> np.ndarray:
+def poisson_sample(n: int, rate: float, *, rng: np.random.Generator | None = None) -> np.ndarray:
     """Positions of the records that take part, each independently with probability `rate`.
 
     Parameters
@@ -35,7 +35,7 @@ def poisson_sample(n: int, rate: float, *, seed: np.random.Generator | None = No
         Number of records.
     rate : float
         In (0, 1], a multiple of 1/RATE_UNIT as :func:`rounded_rate` returns it.
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only: draw from this generator, **not privately**.
 
     Returns
@@ -55,7 +55,7 @@ def poisson_sample(n: int, rate: float, *, seed: np.random.Generator | None = No
         raise ValueError(f"rate={rate!r} is not a multiple of 1/{RATE_UNIT} in (0, 1]; pass rounded_rate(rate)")
     if threshold == RATE_UNIT:
         return np.arange(n)
-    random_bytes = os.urandom if seed is None else seed.bytes
+    random_bytes = os.urandom if rng is None else rng.bytes
     high, low = divmod(threshold, 256)
     chosen = []
     for start in range(0, n, _CHUNK):
@@ -69,7 +69,7 @@ def poisson_sample(n: int, rate: float, *, seed: np.random.Generator | None = No
     return np.concatenate(chosen) if chosen else np.empty(0, dtype=np.intp)
 
 
-def uniform_parts(n: int, parts: int, *, seed: np.random.Generator | None = None) -> np.ndarray:
+def uniform_parts(n: int, parts: int, *, rng: np.random.Generator | None = None) -> np.ndarray:
     """The part of each of n records: independent, uniform on ``0 .. parts - 1``.
 
     Parameters
@@ -78,7 +78,7 @@ def uniform_parts(n: int, parts: int, *, seed: np.random.Generator | None = None
         Number of records.
     parts : int
         In 1 .. 2**32.
-    seed : numpy.random.Generator, optional
+    rng : numpy.random.Generator, optional
         For tests and benchmarks only: draw from this generator, **not privately**.
 
     Returns
@@ -93,7 +93,7 @@ def uniform_parts(n: int, parts: int, *, seed: np.random.Generator | None = None
     """
     if not 1 <= parts <= 2**32:
         raise ValueError(f"parts={parts!r} must be between 1 and 2**32")
-    random_bytes = os.urandom if seed is None else seed.bytes
+    random_bytes = os.urandom if rng is None else rng.bytes
     end = 2**32 - 2**32 % parts
     drawn = np.empty(n, dtype=np.int64)
     for start in range(0, n, _CHUNK):

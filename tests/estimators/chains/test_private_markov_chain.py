@@ -15,7 +15,7 @@ from pgmpy.inference import VariableElimination
 from pgmpy_dp import Budget, MarkovNetwork, PrivateSequences, Release, Schema
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.estimators.chains import private_markov_chain as module
-from pgmpy_dp.private.curator import base, gradients, schedule
+from pgmpy_dp.private.curator import curator_base, gradient_curator, schedule
 from pgmpy_dp.private.data.sequences import chain_tables
 from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators import test_nothing_leaks as leaks
@@ -359,10 +359,10 @@ def test_a_fit_that_fails_after_the_release_does_not_lose_it(monkeypatch):
     [
         ((module.chain_gradient, "ChainGradientSettings"), False),
         ((schedule, "sampled_schedule"), False),
-        ((gradients, "UserShares"), True),
-        ((gradients, "user_count"), True),
-        ((gradients, "sampled_user_gradient_sum"), True),
-        ((base, "Release"), True),
+        ((gradient_curator, "UserShares"), True),
+        ((gradient_curator, "user_count"), True),
+        ((gradient_curator, "sampled_user_gradient_sum"), True),
+        ((curator_base, "Release"), True),
         ((module, "MarkovChain"), True),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",

@@ -10,7 +10,7 @@ from pgmpy_dp.estimators import NaiveMLE, PrivateSGD
 from pgmpy_dp.estimators.collective import private_sgd
 from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.plans.collective import gradient_ascent
-from pgmpy_dp.private.curator import base, gradients, schedule
+from pgmpy_dp.private.curator import curator_base, gradient_curator, schedule
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
@@ -132,10 +132,10 @@ def raises(*_args, **_kwargs):
         ((gradient_ascent, "GradientSettings"), False),
         ((gradient_ascent, "SumProduct"), False),
         ((schedule.accounting, "subsampled_gaussian_multiplier"), False),
-        ((gradients, "record_count"), True),
+        ((gradient_curator, "record_count"), True),
         ((samplers, "discrete_gaussian"), True),
-        ((gradients, "sampled_gradient_sum"), True),
-        ((base, "Release"), True),
+        ((gradient_curator, "sampled_gradient_sum"), True),
+        ((curator_base, "Release"), True),
         ((private_sgd, "LogLinearModel"), True),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",

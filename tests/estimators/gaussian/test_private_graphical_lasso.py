@@ -17,11 +17,11 @@ from scipy.stats import multivariate_normal
 from pgmpy_dp import Budget, Number, PrivateVectors, Schema
 from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.estimators.gaussian import precision_fits, private_graphical_lasso
-from pgmpy_dp.models.gaussian.graphical_models import noise_aware_penalty
+from pgmpy_dp.models.gaussian.graphical_models import lasso_penalty
 from pgmpy_dp.plans.gaussian import noisy_moments
-from pgmpy_dp.private.curator import base as curator
+from pgmpy_dp.private.curator import curator_base as curator
 from pgmpy_dp.private.curator import solutions
-from pgmpy_dp.private.curator import vectors as vectors_curator
+from pgmpy_dp.private.curator import vector_curator as vectors_curator
 from pgmpy_dp.private.data import moments, vectors
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.sensitive import Sensitive
@@ -64,7 +64,7 @@ class TestFit:
         assert isinstance(model.graph_, UndirectedGraph)
         assert model.converged_ and model.n_iter_ > 0
         assert model.location_.tolist() == [0.0] * 4
-        expected = noise_aware_penalty(
+        expected = lasso_penalty(
             float(np.diagonal(noisy_moments.noisy_covariance(model.release_).covariance).mean()),
             model.n_records_,
             model.noise_sd_,

@@ -16,8 +16,8 @@ from pgmpy_dp.models.gaussian.gaussian_distribution import (
     sample_gaussian,
 )
 from pgmpy_dp.models.gaussian.graphical_models import (
+    lasso_penalty,
     linear_gaussian_network,
-    noise_aware_penalty,
     partial_correlations,
     precision_graph,
     project_psd,
@@ -141,14 +141,14 @@ def test_the_projection_is_the_nearest(seed, d, floor):
 
 
 def test_the_penalty():
-    assert noise_aware_penalty(2.0, 100, 0.0, 1) == 0.0
-    plain = noise_aware_penalty(2.0, 100, 0.0, 50)
+    assert lasso_penalty(2.0, 100, 0.0, 1) == 0.0
+    plain = lasso_penalty(2.0, 100, 0.0, 50)
     assert plain == pytest.approx(1.5 * 0.2 * np.sqrt(np.log(50)))
-    assert noise_aware_penalty(2.0, 100, 0.2, 50) == pytest.approx(np.sqrt(2) * plain)
-    assert noise_aware_penalty(0.0, 1e300, 0.2, 50, c0=1.0) == pytest.approx(0.2 * np.sqrt(np.log(50)))
+    assert lasso_penalty(2.0, 100, 0.2, 50) == pytest.approx(np.sqrt(2) * plain)
+    assert lasso_penalty(0.0, 1e300, 0.2, 50, c0=1.0) == pytest.approx(0.2 * np.sqrt(np.log(50)))
     for bad in ((-1.0, 10, 0.0, 3), (1.0, 0, 0.0, 3), (1.0, 10, np.inf, 3), (1.0, 10, 0.0, 0)):
         with pytest.raises(ValueError, match="must be"):
-            noise_aware_penalty(*bad)
+            lasso_penalty(*bad)
 
 
 def test_partial_correlations_are_correlations_of_residuals():

@@ -41,15 +41,17 @@ def test_tables_of_all_sets_are_those_of_the_joint_distribution(seed):
 @pytest.mark.parametrize(
     "bounds",
     [
-        {"_CELLS": 20},
+        {"_CELLS": 20, "_FEW": 0},
         {"_NARROW": 1, "_WHOLE": 1},
         {"_NARROW": 3},
-        {"_NARROW": 3, "_CELLS": 60},
+        {"_NARROW": 3, "_CELLS": 60, "_FEW": 0},
         {"_CHUNK": 1, "_SPARSE": 2.0},
         {"_CHUNK": 30, "_SPARSE": 0.0, "_WHOLE": 1},
         {"_DENSE": -1},
-        {"_DENSE": -1, "_NUMBERS": 1},
-        {"_DENSE": -1, "_NUMBERS": 15},
+        {"_DENSE": -1, "_FEW": 0},
+        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 1},
+        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 15},
+        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 15, "_CELLS": -1},
     ],
     ids=str,
 )
@@ -97,6 +99,7 @@ def test_of_a_wide_tree_only_what_the_sets_need_is_computed(monkeypatch):
     dense = ScopeMarginals(band, theta).tables(near)
     assert not made
     monkeypatch.setattr(scope_marginals, "_DENSE", 1000)
+    monkeypatch.setattr(scope_marginals, "_FEW", 0)
     found = ScopeMarginals(band, theta)
     for table, other in zip(found.tables(near), dense, strict=True):
         np.testing.assert_allclose(table, other, rtol=0, atol=1e-12)

@@ -12,15 +12,16 @@ import pytest
 from pgmpy_dp.plans.chains import chain_counts
 from pgmpy_dp.plans.chains.chain_counts import ChainSettings, run
 from pgmpy_dp.plans.collective import noisy_tables
-from pgmpy_dp.private.curator import sequences as curators
-from pgmpy_dp.private.curator.base import cost_of
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import sequence_curator as curators
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data import sequences
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive

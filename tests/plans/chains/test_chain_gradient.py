@@ -17,7 +17,8 @@ from benchmarks.mobility import chain_maximum_likelihood
 from pgmpy_dp.plans.chains.chain_gradient import ChainGradientSettings, parameters, run
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator import gradients as curators
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import schedule
 from pgmpy_dp.private.data import chain_gradients, gradients
 from pgmpy_dp.private.data.chain_gradients import (
@@ -29,7 +30,7 @@ from pgmpy_dp.private.data.chain_gradients import (
 )
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
@@ -261,7 +262,7 @@ class TestScalesAndGuarantees:
     def test_the_noise_added_is_the_noise_accounted_for(self, monkeypatch):
         scales = []
         true = samplers.discrete_gaussian
-        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: scales.append(s) or true(v, s, seed=seed))
+        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: scales.append(s) or true(v, s, rng=rng))
         release = run(private(USERS, n_users=30), ChainGradientSettings(clip_norm=0.3, n_steps=9), DELTA)
         grid = ChainGrid(0.3, K, 0.25)
         assert len(scales) == 9 and release.public["path"]["clip_norm"] == grid.bound * grid.unit <= 0.3
@@ -417,7 +418,7 @@ def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) 
 
 def divide_the_noise(monkeypatch, divisor):
     true = samplers.discrete_gaussian
-    monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / divisor, seed=seed))
+    monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: true(v, s / divisor, rng=rng))
 
 
 @pytest.mark.slow  # replays hold the same, of every record

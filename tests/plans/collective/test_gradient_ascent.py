@@ -20,12 +20,13 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.plans.collective.gradient_ascent import GradientSettings, parameters, run
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator import gradients as curators
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid, clipped_sum, sampled_gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.subsampling import RATE_UNIT, poisson_sample, rounded_rate
@@ -196,7 +197,7 @@ class TestSampling:
 
         # 0.3 is 76 * 256 + 205 of 65536: a first byte 76 needs a second one below 205.
         assert rounded_rate(0.3) * RATE_UNIT == 76 * 256 + 205
-        assert poisson_sample(5, rounded_rate(0.3), seed=Bytes()).tolist() == [0, 1, 4]
+        assert poisson_sample(5, rounded_rate(0.3), rng=Bytes()).tolist() == [0, 1, 4]
 
     def test_records_are_independent(self):
         draws = np.zeros((4000, 4))
@@ -255,7 +256,7 @@ class TestScalesAndGuarantees:
     def test_the_noise_added_is_the_noise_accounted_for(self, monkeypatch):
         scales = []
         true = samplers.discrete_gaussian
-        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: scales.append(s) or true(v, s, seed=seed))
+        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: scales.append(s) or true(v, s, rng=rng))
         release = run(table(RECORDS, n_records=14), GradientSettings(SCOPES, clip_norm=0.7, n_steps=9), DELTA)
         path = release.public["path"]
         grid = ClippingGrid(0.7, 3, CLIQUES.n_cells)

@@ -20,10 +20,10 @@ from pgmpy_dp.private.accounting import (
     subsampled_gaussian_multiplier,
     zcdp_to_approx,
 )
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from tests.private import audit
 
@@ -177,7 +177,7 @@ def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) 
 
 def divide_the_noise(monkeypatch, divisor):
     true = samplers.discrete_gaussian
-    monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / divisor, seed=seed))
+    monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: true(v, s / divisor, rng=rng))
 
 
 def forget_to_clip(monkeypatch):

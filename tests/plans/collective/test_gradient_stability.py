@@ -16,10 +16,10 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.plans.ascent import largest_stable_rate
 from pgmpy_dp.plans.chains import chain_gradient
 from pgmpy_dp.plans.collective.gradient_ascent import GradientSettings, parameters, run
-from pgmpy_dp.private.curator.gradients import GradientCurator
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.data.gradients import bounded_sum
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 
 N = 10**8
@@ -71,7 +71,7 @@ def fit(
 
     monkeypatch.setattr(GradientCurator, "_exact_sum", expected_sum)
     if not noise:
-        monkeypatch.setattr(samplers, "discrete_gaussian", lambda value, scale, seed: value)
+        monkeypatch.setattr(samplers, "discrete_gaussian", lambda value, scale, rng: value)
     states = {name: range(size) for name, size in zip(cliques.variables, cliques.cardinalities, strict=True)}
     nobody = pd.DataFrame({name: [] for name in cliques.variables})
     table = PrivateTable(nobody, {k: list(v) for k, v in states.items()}, ledger=budget, n_records=n)
@@ -157,7 +157,7 @@ def test_the_largest_stable_rate_is_where_steps_stop_converging(momentum, curvat
 
 def test_chains_of_users_without_noise(monkeypatch):
     """One softmax for each state: no curvature exceeds 1/2, so one rate is stable everywhere."""
-    monkeypatch.setattr(samplers, "discrete_gaussian", lambda value, scale, seed: value)
+    monkeypatch.setattr(samplers, "discrete_gaussian", lambda value, scale, rng: value)
     rng = np.random.default_rng(2)
     k, users = 5, 4000
     initial, transition = rng.dirichlet(np.ones(k)), rng.dirichlet(np.full(k, 0.2), size=k)

@@ -18,13 +18,14 @@ from scipy.stats import laplace
 
 from pgmpy_dp.models.fields.regression_layout import regression_layout
 from pgmpy_dp.plans.fields import frank_wolfe_plan
-from pgmpy_dp.plans.fields.frank_wolfe_steps import FrankWolfeSettings, run
+from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.plans.fields.frank_wolfe_steps import run
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import fields, mechanism
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import field_curator, mechanism
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax
 from tests.private import audit
@@ -93,7 +94,7 @@ def attack(adjacency: str, budget: Budget, releases: int, steps: int) -> float:
 
 def divide_the_noise(monkeypatch, divisor: float) -> None:
     true = mechanism.selection_scale
-    for place in (mechanism, fields):
+    for place in (mechanism, field_curator):
         monkeypatch.setattr(place, "selection_scale", lambda *a: true(*a) / divisor)
 
 

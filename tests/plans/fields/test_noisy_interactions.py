@@ -15,7 +15,8 @@ from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
 from pgmpy_dp.plans.fields.noisy_parities import run as run_parities
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import field_moments
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import field_moment_curator
 from pgmpy_dp.private.data.interactions import (
     InteractionUnits,
     field_sensitivity,
@@ -26,7 +27,7 @@ from pgmpy_dp.private.data.interactions import (
 from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded
+from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.private.distribution import accepts
 
 SIZES = {"binary": (2, 2, 2), "equal": (3, 3, 3), "unequal": (2, 4, 3), "constant": (1, 3, 2), "two": (1, 5)}
@@ -288,7 +289,7 @@ class TestRelease:
         assert accepts(value, item.distribution, item.scale) and not accepts(value, item.distribution, 1.3 * item.scale)
 
     def test_refusals_cost_nothing(self, monkeypatch):
-        monkeypatch.setattr(field_moments, "shared_codes", lambda *table: pytest.fail("looked at records"))
+        monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *table: pytest.fail("looked at records"))
         table = subject(ledger=Budget(epsilon=1.0))
         for settings, budget, text in (
             ({}, {"rho": 0.1}, "pure budget pays only for pure costs"),

@@ -23,8 +23,9 @@ from pgmpy_dp.plans.fields.noisy_parities import (
 )
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import field_moments
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import field_moment_curator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import parities as parity_data
 from pgmpy_dp.private.data.parities import (
     _by_transform,
@@ -38,7 +39,7 @@ from pgmpy_dp.private.data.parities import (
 )
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.private import audit
@@ -319,7 +320,7 @@ class TestRefusals:
         ],
     )
     def test_leave_the_ledger_alone(self, settings, budget, text, monkeypatch):
-        monkeypatch.setattr(field_moments, "shared_codes", lambda *data: pytest.fail("looked at records"))
+        monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *data: pytest.fail("looked at records"))
         data = table([(0, 1)], ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match=text):
             run(data, ParitySettings(**settings), Budget(**budget))
@@ -376,9 +377,9 @@ class TestEveryMethod:
     def test_charges_once_and_before_anything_is_counted(self, method, monkeypatch):
         events = []
         data = table([(0, 1)] * 5, ledger=Budget(rho=1.0))
-        charge, read = Ledger.charge, field_moments.shared_codes
+        charge, read = Ledger.charge, field_moment_curator.shared_codes
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: (events.append("charge"), charge(*a, **k))[1])
-        monkeypatch.setattr(field_moments, "shared_codes", lambda *t: (events.append("read"), read(*t))[1])
+        monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *t: (events.append("read"), read(*t))[1])
         run(data, ParitySettings(method=method, n_rounds=2), Budget(rho=0.75))
         assert events[:2] == ["charge", "read"] and set(events[1:]) == {"read"}
         with pytest.raises(BudgetExceeded):
@@ -432,6 +433,6 @@ class TestAudit:
         assert 0.1 * claim <= audit_noise(adjacency, budget, 1_500) <= claim
 
     def test_catches_a_forgotten_sensitivity(self, adjacency, budget, monkeypatch):
-        monkeypatch.setattr(field_moments, "parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))
+        monkeypatch.setattr(field_moment_curator, "parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))
         monkeypatch.setattr("pgmpy_dp.private.data.parities.parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))
         assert audit_noise(adjacency, budget, 1_500) > (budget.rho or budget.epsilon)

@@ -16,13 +16,13 @@ from pgmpy_dp.plans.fields import parity_rounds
 from pgmpy_dp.plans.fields.noisy_parities import ParitySettings, ask_parities, plan_parities, run
 from pgmpy_dp.plans.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import mechanism
-from pgmpy_dp.private.curator.tables import TableCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import parities as parity_data
 from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema

@@ -16,12 +16,13 @@ from pgmpy_dp.models.fields.field_scopes import field_scopes
 from pgmpy_dp.models.fields.random_fields import BinaryField, Pairwise
 from pgmpy_dp.plans.fields.pseudo_likelihood_ascent import PseudoLikelihoodSettings, log_potentials, parameters, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.curator import fields as learner
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import field_curator as learner
 from pgmpy_dp.private.data import pseudo_likelihood as sums
 from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded
+from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -189,7 +190,7 @@ class TestRun:
         scales, bounds = [], []
         true_noise, true_sum = samplers.discrete_gaussian, learner.gradient_sum
         monkeypatch.setattr(
-            samplers, "discrete_gaussian", lambda v, s, seed=None: scales.append(s) or true_noise(v, s, seed=seed)
+            samplers, "discrete_gaussian", lambda v, s, rng=None: scales.append(s) or true_noise(v, s, rng=rng)
         )
         monkeypatch.setattr(
             learner, "gradient_sum", lambda c, w, t, grid, *a: bounds.append(grid.bound) or true_sum(c, w, t, grid, *a)
@@ -375,7 +376,7 @@ class TestAttacks:
     @pytest.mark.slow  # so does replay
     def test_too_little_noise_is_caught(self, adjacency, monkeypatch):
         true = samplers.discrete_gaussian
-        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, seed: true(v, s / 3, seed=seed))
+        monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: true(v, s / 3, rng=rng))
         assert attack(adjacency, 700) > 1.0
 
     @pytest.mark.slow  # so does replay

@@ -14,9 +14,10 @@ from pgmpy_dp.plans.fields.frank_wolfe_steps import regression_weights
 from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
 from pgmpy_dp.plans.fields.random_halves import HalvesSettings, parities_part, regressions_part, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 

@@ -15,12 +15,13 @@ from pgmpy_dp.plans.gaussian.noisy_moments import CovarianceSettings, noisy_cova
 from pgmpy_dp.plans.gaussian.output_perturbation import PrecisionSettings, noisy_precision
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.blocks import named_function
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution, matrix_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.matrix import MECHANISMS
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release

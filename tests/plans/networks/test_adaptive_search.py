@@ -17,11 +17,12 @@ from pgmpy_dp.plans.networks.budget_shares import network_shares
 from pgmpy_dp.plans.networks.candidates import Candidates
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import tables
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import table_curator as tables
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale

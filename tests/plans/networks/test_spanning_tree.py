@@ -12,10 +12,11 @@ import pytest
 from pgmpy_dp.plans.networks import spanning_tree
 from pgmpy_dp.plans.networks.spanning_tree import TreeSettings, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.curator import mechanism, tables
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import mechanism, table_curator
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
@@ -69,7 +70,7 @@ def test_tables_and_selections_cost_the_budget_and_no_more(adjacency, budget, se
 
 def test_check_charge_count_in_this_order(monkeypatch):
     events = []
-    for module, name in ((spanning_tree, "_plan"), (tables, "contingency_tables")):
+    for module, name in ((spanning_tree, "_plan"), (table_curator, "contingency_tables")):
         true = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
     charge = Ledger.charge

@@ -20,13 +20,14 @@ from pgmpy_dp.plans.votes.block_graphs import BlockLearner, BlockSettings, block
 from pgmpy_dp.plans.votes.edge_votes import VotingSettings, edge_frequencies
 from pgmpy_dp.plans.votes.graph_votes import StableSettings, stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.curator import base as curator_module
-from pgmpy_dp.private.curator.base import Observer, observed
-from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.votes import vote_sensitivity
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator import curator_base as curator_module
+from pgmpy_dp.private.curator.curator_base import Observer, observed
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.voting_curator import vote_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import Budget, BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.distance_test import distance_test
 from pgmpy_dp.private.noise.subsampling import uniform_parts
@@ -100,7 +101,7 @@ class TestParts:
                 assert 4 * word.size == size
                 return word.tobytes()
 
-        assert uniform_parts(2, 3, seed=Bits()).tolist() == [2, 1]
+        assert uniform_parts(2, 3, rng=Bits()).tolist() == [2, 1]
         with pytest.raises(ValueError, match="parts=0"):
             uniform_parts(2, 0)
 
@@ -126,7 +127,7 @@ class TestParts:
                 ("replaced", replaced, part),
                 ("removed", np.delete(CODES[:20], changed, axis=0), np.delete(part, changed)),
             ):
-                monkeypatch.setattr(curator_module, "uniform_parts", lambda n, k, seed, draws=draws: draws)
+                monkeypatch.setattr(curator_module, "uniform_parts", lambda n, k, rng, draws=draws: draws)
                 found[name] = parts_of(private(codes), 5)
             for other in ("replaced", "removed"):
                 differ = [k for k in range(5) if not np.array_equal(found["given"][k], found[other][k])]
@@ -409,7 +410,7 @@ class TestVotes:
         assert tree.noise[0].scale == 6.0  # min(2 * 3, 6)
 
     def test_noise_is_added(self, monkeypatch):
-        monkeypatch.setattr(samplers, "discrete_laplace", lambda values, scale, seed=None: values + 1000)
+        monkeypatch.setattr(samplers, "discrete_laplace", lambda values, scale, rng=None: values + 1000)
         release = edge_votes.run(private(), VotingSettings(BLOCKS, n_blocks=5), Budget(epsilon=1.0))
         assert release.values[0].min() >= 1000
 

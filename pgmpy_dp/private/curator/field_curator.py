@@ -12,17 +12,11 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
-from pgmpy_dp.private.data.regressions import (
-    RESIDUAL_UNIT,
-    GradientSums,
-    Regressions,
-    residual_table,
-    selection_weight,
-)
+from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, Regressions, residual_table, selection_weight
 from pgmpy_dp.private.data.table import PrivateTable, share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign

@@ -1,5 +1,6 @@
-"""Block functions: code from outside that sees the records of one block at a time, and what keeps blocks apart.
+"""Outside functions: code that is not of the boundary and sees records, by name, and what keeps blocks of them apart.
 
+They are block functions, which see the records of one block at a time, and solvers of a program's exact statistics.
 One record changes one block's answer **if** the answer is a function of the block's records and of random bits that
 were drawn for that block. Here is what makes it so: which functions are called, with what, and what is around a call.
 """
@@ -24,10 +25,10 @@ import numpy as np
 from pgmpy_dp.private.mathematics.one_thread import one_thread
 
 __all__ = [
-    "block_function",
     "ended_without_text",
     "named_function",
     "none_for_errors",
+    "outside_function",
     "plain_arguments",
     "run_blocks",
     "silent_warnings",
@@ -39,15 +40,15 @@ _FUNCTIONS: dict[str, FunctionType] = {}
 _IMMUTABLE = (int, float, complex, str, bytes, bool, type(None), type(Ellipsis))
 
 
-def block_function(function: Function) -> Function:
-    """Register a function by which blocks may vote, under the name ``module.function``; a decorator.
+def outside_function(function: Function) -> Function:
+    """Register a function by which blocks may vote, or a solver, under the name ``module.function``; a decorator.
 
     Parameters
     ----------
     function : callable
-        ``function(codes, rng, **arguments)``: the block's codes, shape (n, p), n may be 0; a generator for this block;
-        and public arguments. A function of a module, without a closure and without default values: what it returns
-        depends on what it is handed alone. Its limits are in steps, never in time.
+        Of a block ``function(codes, rng, **arguments)``: the block's codes, shape (n, p), n may be 0; a generator for
+        this block; and public arguments. A function of a module, without a closure and without default values: what it
+        returns depends on what it is handed alone. Its limits are in steps, never in time.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def block_function(function: Function) -> Function:
     Examples
     --------
     >>> count = []
-    >>> block_function(lambda codes, rng: (len(count),))
+    >>> outside_function(lambda codes, rng: (len(count),))
     Traceback (most recent call last):
     ...
     TypeError: <lambda> is no function of a module: pass one that a module defines with def, outside of others

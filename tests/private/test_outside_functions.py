@@ -14,11 +14,11 @@ from threadpoolctl import threadpool_info
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.plans.votes.block_graphs import block_graph
-from pgmpy_dp.private.curator import blocks
-from pgmpy_dp.private.curator.base import Observer, observed
-from pgmpy_dp.private.curator.blocks import block_function, named_function, plain_arguments, run_blocks
-from pgmpy_dp.private.curator.tables import TableCurator
-from pgmpy_dp.private.curator.votes import agreement_test, edge_vote_noise, vote_sensitivity
+from pgmpy_dp.private.curator import outside_functions
+from pgmpy_dp.private.curator.curator_base import Observer, observed
+from pgmpy_dp.private.curator.outside_functions import named_function, outside_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.voting_curator import agreement_test, edge_vote_noise, vote_sensitivity
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
@@ -30,7 +30,7 @@ NUMBER = 0
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch):
-    monkeypatch.setattr(blocks, "_FUNCTIONS", dict(blocks._FUNCTIONS))
+    monkeypatch.setattr(outside_functions, "_FUNCTIONS", dict(outside_functions._FUNCTIONS))
 
 
 def opened(budget=None, **facts):
@@ -194,7 +194,7 @@ class Ended(BaseException):
 
 class TestRegistry:
     def test_functions_of_modules_go_by_name(self):
-        assert block_function(two_edges) is two_edges
+        assert outside_function(two_edges) is two_edges
         name = f"{__name__}.two_edges"
         assert named_function(name) is two_edges
         noisy = ask(opened(Budget(rho=1e8), reserve=0.0, pure=False), name, n_workers=1)
@@ -207,7 +207,7 @@ class TestRegistry:
     )
     def test_others_are_not_registered(self, function):
         with pytest.raises(TypeError, match=r"no function of a module|has a closure or default values"):
-            block_function(function)
+            outside_function(function)
 
     @pytest.mark.parametrize(
         ("function", "message"),
@@ -227,18 +227,18 @@ class TestRegistry:
         ],
     )
     def test_state_in_the_module_is_refused(self, function, message):
-        block_function(function)
+        outside_function(function)
         curator = opened()
         with pytest.raises(TypeError, match=message):
             ask(curator, f"{__name__}.{function.__name__}")
         assert curator.left == 1
 
     def test_new_objects_of_classes_of_the_module_are_no_state(self):
-        block_function(uses_a_fresh_object)
+        outside_function(uses_a_fresh_object)
         assert ask(opened(), f"{__name__}.uses_a_fresh_object").shape == (3,)
 
     def test_a_function_that_was_replaced_is_refused(self, monkeypatch):
-        block_function(two_edges)
+        outside_function(two_edges)
         monkeypatch.setitem(globals(), "two_edges", lambda codes, rng: ())
         with pytest.raises(ValueError, match="not what its module has"):
             named_function(f"{__name__}.two_edges")
@@ -253,7 +253,7 @@ class TestRegistry:
         public = curator.release("edge_votes", {"vouched_for": None}).public
         assert public["vouched_for"] == [f"{__name__}.two_edges"]
         curator = opened()
-        block_function(two_edges)
+        outside_function(two_edges)
         ask(curator, f"{__name__}.two_edges", vouched_for=True)
         assert "vouched_for" not in curator.release("edge_votes", {}).public
 

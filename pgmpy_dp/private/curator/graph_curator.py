@@ -13,11 +13,11 @@ import scipy.sparse as sp
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Units, checked_share
+from pgmpy_dp.private.curator.curator_base import Units, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales, pure_epsilon
 from pgmpy_dp.private.curator.solutions import SolutionCurator
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
-from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import bulk
 from pgmpy_dp.private.noise.additive import root_up
@@ -36,7 +36,7 @@ __all__ = [
     "response_rate",
 ]
 
-_BLOCK = 1 << 22  # coins thrown at once
+_BATCH = 1 << 22  # coins thrown at once
 _POINT = 1 << 20  # unit of an edge's weights: epsilon is met to 1e-6
 _SIZE_POINT = 256 * math.log(2.0)  # of the weights of sizes
 
@@ -95,9 +95,9 @@ def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | 
 class ManySums(AdditiveNoise):
     """The same law as :class:`AdditiveNoise`, drawn for very many cells at once where that is quicker."""
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays, one for each statistic."""
-        return [bulk.with_noise(item.value, noise, seed) for item, noise in zip(self.exact, self.noise, strict=True)]
+        return [bulk.with_noise(item.value, noise, rng) for item, noise in zip(self.exact, self.noise, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,16 +123,16 @@ class RandomisedResponse(Mechanism):
 
     name = "randomised_response"
 
-    def draw(self, seed: np.random.Generator | None) -> np.ndarray:
+    def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """Answers, shape (n, n): symmetric truth values with a zero diagonal."""
         n = self.matrix.shape[0]
         answers = np.zeros((n, n), dtype=bool)
-        rows = max(1, _BLOCK // n)
+        rows = max(1, _BATCH // n)
         for start in range(0, n, rows):
-            block = answers[start : start + rows]
-            block[:] = self.matrix[start : start + rows].toarray()
-            flat = block.reshape(-1)
-            flipped = poisson_sample(flat.size, self.rate, seed=seed)
+            batch = answers[start : start + rows]
+            batch[:] = self.matrix[start : start + rows].toarray()
+            flat = batch.reshape(-1)
+            flipped = poisson_sample(flat.size, self.rate, rng=rng)
             flat[flipped] = ~flat[flipped]
         upper = np.triu(answers, 1)
         return upper | upper.T
@@ -154,14 +154,14 @@ class CommunityChoice(Mechanism):
 
     name = "exponential"
 
-    def draw(self, seed: np.random.Generator | None) -> np.ndarray:
+    def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """Labels, shape (n,)."""
         upper = sp.triu(self.matrix, 1).tocoo()
-        return sample_signs(list(zip(upper.row.tolist(), upper.col.tolist(), strict=True)), self.law, seed)
+        return sample_signs(list(zip(upper.row.tolist(), upper.col.tolist(), strict=True)), self.law, rng)
 
 
 class GraphCurator(SolutionCurator):
-    """A graph behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """A graph behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Sums, answers and labels are not kept: of these a plan makes what it releases, and they take memory.
 
@@ -352,7 +352,7 @@ class GraphCurator(SolutionCurator):
     def split(self, n_parts: int) -> AbstractContextManager[list[GraphCurator]]:
         """Curators of disjoint random parts of the edges, each with all that this one has left.
 
-        This one answers nothing until the block ends, and then loses the largest share that one of them used.
+        This one answers nothing until the `with` block ends, and then loses the largest share that one of them used.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import Mechanism, pure_epsilon
 from pgmpy_dp.private.data.feature_matrices import ContrastMatrix, FeatureMatrix, ParityMatrix
 from pgmpy_dp.private.data.interactions import Pairs, checked_pairs
@@ -72,9 +72,9 @@ class MatrixSums(Mechanism):
         fine, scale = _fine_scale(features, exact.adjacency, cost, share, grid)
         return cls(exact, features, scale, fine, _noise_of(features, scale, fine * grid), grid)
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """What is read from the noisy matrix."""
-        noisy = self.fine * self.exact.value.astype(object) + wishart_noise(self.features.d, self.scale, seed)
+        noisy = self.fine * self.exact.value.astype(object) + wishart_noise(self.features.d, self.scale, rng)
         return self.features.read(noisy, self.fine * self.grid)
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import additive_scales
 from pgmpy_dp.private.data.contributions import contribution_sensitivity, segment_keys
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import (
     PrivateSequences,
     chain_tables,
@@ -22,7 +23,6 @@ from pgmpy_dp.private.data.sequences import (
     segment_identities,
     user_additions,
 )
-from pgmpy_dp.private.data.subject import require_data_and_budget
 from pgmpy_dp.private.data.table_distances import whole_parts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise
@@ -65,7 +65,7 @@ def departure_noise(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction |
 
 
 class SequenceCurator(Curator):
-    """Users' sequences behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """Users' sequences behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Examples
     --------
@@ -251,5 +251,5 @@ class SequenceCurator(Curator):
 
     def _segment_keys(self, owner: np.ndarray) -> np.ndarray:
         return self._random_keys(
-            lambda: segment_identities(self._data, owner), lambda: segment_keys(len(owner), self._seed)
+            lambda: segment_identities(self._data, owner), lambda: segment_keys(len(owner), self._rng)
         )

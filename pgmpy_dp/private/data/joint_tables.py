@@ -1,8 +1,8 @@
 """Which joint tables to count so that all tables asked for are sums of them; knows no data.
 
 A pass over a large file costs more per table than per cell, and 45 tables of pairs of ten variables are all sums of
-about ten tables of four variables each. So an engine is asked for a few larger tables, *blocks*, and the others are
-added up from them, exactly.
+about ten tables of four variables each. So an engine is asked for a few joint tables, over *covers* of scopes, and the
+others are added up from them, exactly.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["covering_blocks", "marginal"]
+__all__ = ["covering_scopes", "marginal"]
 
 
-def covering_blocks(
+def covering_scopes(
     scopes: Sequence[Sequence[int]], cardinalities: Sequence[int], largest: int
 ) -> list[tuple[int, ...]]:
     """Sets of variables, each of at most `largest` cells, such that every scope lies in one of them.
 
     Greedy: from the largest scope left, take in the variable that completes most other scopes for its size, as long as
-    there is room. A scope that is larger by itself is a block of its own.
+    there is room. A scope that is larger by itself is a cover of its own.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def covering_blocks(
 
     Examples
     --------
-    >>> covering_blocks([(0, 1), (1, 2), (0, 2), (3,)], [2, 2, 2, 9], largest=8)
+    >>> covering_scopes([(0, 1), (1, 2), (0, 2), (3,)], [2, 2, 2, 9], largest=8)
     [(3,), (0, 1, 2)]
     """
     sizes = np.log(np.asarray(cardinalities, dtype=np.float64))
@@ -44,31 +44,31 @@ def covering_blocks(
     for row, scope in zip(left, scopes, strict=True):
         row[list(scope)] = 1
     left = np.unique(left, axis=0)
-    blocks = []
+    covers = []
     while len(left):
-        block = left[np.argmax(left @ sizes)].copy()
+        cover = left[np.argmax(left @ sizes)].copy()
         while True:
             # A scope that lacks one variable gives that variable a point.
-            lacking = left * (1 - block)
+            lacking = left * (1 - cover)
             points = lacking[lacking.sum(axis=1) == 1].sum(axis=0).astype(np.float64)
-            room = sizes + block @ sizes <= math.log(largest) + 1e-9
+            room = sizes + cover @ sizes <= math.log(largest) + 1e-9
             points[~room] = 0.0
             if not points.any():
                 break
-            block[np.argmax(points / sizes)] = 1
-        blocks.append(tuple(int(j) for j in np.flatnonzero(block)))
-        left = left[(left * (1 - block)).any(axis=1)]
-    return blocks
+            cover[np.argmax(points / sizes)] = 1
+        covers.append(tuple(int(j) for j in np.flatnonzero(cover)))
+        left = left[(left * (1 - cover)).any(axis=1)]
+    return covers
 
 
-def marginal(table: np.ndarray, block: Sequence[int], scope: Sequence[int]) -> np.ndarray:
-    """Table of `scope` from that of a `block` that contains it, with the axes in the order of the scope.
+def marginal(table: np.ndarray, cover: Sequence[int], scope: Sequence[int]) -> np.ndarray:
+    """Table of `scope` from that of a `cover` that contains it, with the axes in the order of the scope.
 
     Examples
     --------
     >>> marginal(np.array([[1, 2], [3, 4]]), (0, 5), (5,)).tolist()
     [4, 6]
     """
-    kept = [variable for variable in block if variable in scope]
-    summed = table.sum(axis=tuple(k for k, variable in enumerate(block) if variable not in scope), dtype=np.int64)
+    kept = [variable for variable in cover if variable in scope]
+    summed = table.sum(axis=tuple(k for k, variable in enumerate(cover) if variable not in scope), dtype=np.int64)
     return np.ascontiguousarray(summed.transpose([kept.index(variable) for variable in scope]))

@@ -14,8 +14,8 @@ from scipy.stats import binom
 
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.models.communities.community_labels import marks_of
-from pgmpy_dp.private.curator import graphs
-from pgmpy_dp.private.curator.graphs import RandomisedResponse, community_law
+from pgmpy_dp.private.curator import graph_curator
+from pgmpy_dp.private.curator.graph_curator import RandomisedResponse, community_law
 from pgmpy_dp.private.data.graph import adjacency_matrix, edge_count, neighbour_sums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import choice, sign_sampling
@@ -97,7 +97,7 @@ class TestFlips:
         assert np.abs(np.corrcoef(flips.T) - np.eye(len(PAIRS))).max() < 5 / math.sqrt(4000)
 
     def test_answers_are_symmetric_whatever_the_blocks(self, monkeypatch):
-        monkeypatch.setattr(graphs, "_BLOCK", 7)
+        monkeypatch.setattr(graph_curator, "_BATCH", 7)
         answers = RandomisedResponse(matrix([(0, 3)]), 2.0**-16).draw(np.random.default_rng(0))
         assert (answers == answers.T).all() and np.argwhere(np.triu(answers)).tolist() == [[0, 3]]
 

@@ -18,14 +18,14 @@ from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction
+from pgmpy_dp.checks import checked_number, exact_fraction
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
-from pgmpy_dp.private.data.subject import PrivateData
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, checked_number, part_for_each
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, part_for_each, share_of_cost
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
@@ -325,7 +325,7 @@ class Curator:
             "columns": tuple(data._names if columns is None else columns),
             "mechanism": self._mechanism,
             "adjacency": data.adjacency,
-            "reproducible": self._seed is not None,
+            "reproducible": self._rng is not None,
         }
         data.ledger.charge(charged, unit=self.unit, **facts)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
@@ -340,8 +340,8 @@ class Curator:
         """What the operators that know how far one record moves them may spend of a unit's cost."""
         return part_for_each(cost, self._data._rows_of_unit)
 
-    def _start(self, data: PrivateData, cost: Cost, seed: np.random.Generator | None) -> None:
-        self._data, self.unit_cost, self._seed = data, cost, seed
+    def _start(self, data: PrivateData, cost: Cost, rng: np.random.Generator | None) -> None:
+        self._data, self.unit_cost, self._rng = data, cost, rng
         self.cost = self._of_a_record(cost)
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
@@ -385,7 +385,7 @@ class Curator:
             return self._generator()
 
     def _generator(self) -> np.random.Generator:
-        return _observer.generator(lambda: np.random.default_rng() if self._seed is None else self._seed)
+        return _observer.generator(lambda: np.random.default_rng() if self._rng is None else self._rng)
 
     def release(
         self,
@@ -417,7 +417,7 @@ class Curator:
             adjacency=self.adjacency,
             guarantee=self._guarantee,
             mechanism=self._mechanism,
-            reproducible=self._seed is not None,
+            reproducible=self._rng is not None,
         )
 
     def picked(self, array: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -480,6 +480,7 @@ class Curator:
         share: Fraction | float,
         mechanism: Callable[[Any, Fraction], Mechanism],
         eta: Fraction | float = 0,
+        *,
         keep: bool = True,
         of_units: bool = False,
         noted: Mapping[str, Any] | None = None,
@@ -502,7 +503,7 @@ class Curator:
                 exact = mechanism(self.unit_cost if of_units else self.cost, share)
                 rows = 1 if of_units else self._data._rows_of_unit
                 request = Request(self, operator, arguments, share, eta, self.unit_cost, exact, rows)
-                values = _observer.answer(request, lambda: request.mechanism.draw(self._seed))
+                values = _observer.answer(request, lambda: request.mechanism.draw(self._rng))
                 for value in values if isinstance(values, list | tuple) else (values,):
                     if isinstance(value, np.ndarray):
                         value.flags.writeable = False  # the release says what was answered, whatever a plan does
@@ -576,9 +577,9 @@ class Curator:
             raise BudgetExceeded(
                 f"refused: a share of {float(share):.6g} of {self.unit_cost} was asked, {float(self._left):.6g} is "
                 "left; ask for less, or use what was released already",
-                spent=self._part(1 - self._left),
-                asked=self._part(share),
-                left=self._part(self._left),
+                spent=share_of_cost(self.unit_cost, 1 - self._left),
+                asked=share_of_cost(self.unit_cost, share),
+                left=share_of_cost(self.unit_cost, self._left),
             )
         if eta < 0 or eta > self._reserve:
             raise ValueError(
@@ -589,28 +590,23 @@ class Curator:
         self._reserve -= eta
         return share, eta
 
-    def _part(self, share: Fraction) -> PureDP | ZCDP:
-        if isinstance(self.unit_cost, ZCDP):
-            return ZCDP(float(share * Fraction(self.unit_cost.rho)))
-        return PureDP(float(share * Fraction(self.unit_cost.epsilon)))
-
     def _random_parts(self, units: Callable[[], np.ndarray], count: int, n_parts: int) -> np.ndarray:
         """The part of each of `count` units, by a uniform draw of its own."""
-        return _observer.parts(units, n_parts, lambda: uniform_parts(count, n_parts, seed=self._seed))
+        return _observer.parts(units, n_parts, lambda: uniform_parts(count, n_parts, rng=self._rng))
 
     def _block_seeds(self, n_blocks: int) -> list[int]:
         """A seed for each block's generator. With a random_state they leave the draws of noise as they are."""
 
         def draw() -> list[int]:
-            if self._seed is None:
+            if self._rng is None:
                 return [int.from_bytes(os.urandom(16), "little") for _ in range(n_blocks)]
-            return self._seed.spawn(1)[0].integers(0, 2**63, n_blocks).tolist()
+            return self._rng.spawn(1)[0].integers(0, 2**63, n_blocks).tolist()
 
         return _observer.block_seeds(n_blocks, draw)
 
     def _sample(self, units: Callable[[], np.ndarray], count: int, rate: float) -> np.ndarray:
         """Positions of those of `count` records or users that take part, each by a coin of its own."""
-        return _observer.sample(units, rate, lambda: poisson_sample(count, rate, seed=self._seed))
+        return _observer.sample(units, rate, lambda: poisson_sample(count, rate, rng=self._rng))
 
     def _random_keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
         """A random 64-bit number for each of some parts of users."""
@@ -619,7 +615,7 @@ class Curator:
     def _child(self, data: PrivateData) -> Self:
         """A curator of a part of the data, which has nothing to spend until it is lent something."""
         child = object.__new__(type(self))
-        child._start(data, self.unit_cost, self._seed)
+        child._start(data, self.unit_cost, self._rng)
         child._mechanism, child._guarantee = self._mechanism, self._guarantee
         return child
 

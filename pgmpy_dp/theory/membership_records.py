@@ -1,6 +1,6 @@
 """How many records a private release of the membership program's centres would take (Chen et al. 2023, Algorithm 6.5).
 
-The program says which records of a Gaussian mixture belong together (:mod:`pgmpy_dp.solvers.membership`), and each
+The program says which records of a Gaussian mixture belong together (:mod:`pgmpy_dp.solvers.membership_problem`), and each
 record's estimate of its cluster's centre is the mean of those linked to it. The paper makes a private mechanism of it:
 a test whether nearly all records are linked, then estimates of a random part of the records, noise on them, and cells
 of a grid that hold many. Its constants, of the order of 10^10 k^300 in the paper, are worked out here at degree 2;
@@ -34,9 +34,8 @@ from typing import NamedTuple
 
 from scipy.stats import chi2, norm
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.private import accounting
-from pgmpy_dp.theory.order import checked
 
 __all__ = ["HIGH", "LOW", "required_records"]
 
@@ -106,10 +105,10 @@ def required_records(
     """
     k = checked_integer("n_clusters", n_clusters, least=1)
     d = checked_integer("n_features", n_features, least=1)
-    separation = checked("separation", separation)
-    alpha = 0.0 if slack == 0 else checked("slack", slack, most=100.0)
-    epsilon = min(checked("epsilon", epsilon), _LARGEST_EPSILON)
-    delta = checked("delta", delta, most=1.0)
+    separation = checked_within("separation", separation)
+    alpha = 0.0 if slack == 0 else checked_within("slack", slack, most=100.0)
+    epsilon = min(checked_within("epsilon", epsilon), _LARGEST_EPSILON)
+    delta = checked_within("delta", delta, most=1.0)
     if delta < _SMALLEST_DELTA:
         raise ValueError(f"delta={delta!r} is below {_SMALLEST_DELTA:g}; pass a larger one")
     if epsilon < _HOPELESS or max(k, d) >= 2**_LARGEST_EXPONENT:

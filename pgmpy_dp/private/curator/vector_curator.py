@@ -11,7 +11,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import checked_share
+from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import SeveralNoisyMax, SymmetricNoise, additive_scales
 from pgmpy_dp.private.curator.solutions import SolutionCurator, part_of
 from pgmpy_dp.private.data.boxes import MAGNITUDES, Box, magnitude_sensitivity, magnitudes, sign_products

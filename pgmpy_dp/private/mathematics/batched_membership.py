@@ -16,6 +16,19 @@ restarted in each set where it points down (O'Donoghue and Candes 2015), is crud
 Sets do not see each other: every operation is on the entries of one set, a product of its matrices, or its
 eigendecomposition; steps are counted, and none is left out. On a device of torch semidefinite parts are made by
 products alone (``_semidefinite``), which cannot fail, and which a GPU is much faster at.
+
+In the code, where m sets of b points with d numbers each are taken at once:
+
+===========  ============  ================================================================
+letter       shape         meaning
+===========  ============  ================================================================
+``y``        (m, b, d)     the points, 0 where there is none
+``w``        (m, b, b)     W
+``p``        (m, b, b)     P, the multiplier of W's being semidefinite
+``q``        (m, d, d)     M, the multiplier of the bound on second moments
+``u``        (m, b)        u, the multiplier of the rows' sums
+``xp``                     NumPy or torch
+===========  ============  ================================================================
 """
 
 from __future__ import annotations
@@ -155,21 +168,22 @@ def _weights(y: Any, linked: Any, limit: Any, n_steps: int, xp: Any) -> Any:
     def moments(w: Any) -> Any:
         return 2.0 * (turned @ (y * w.sum(2)[:, :, None]) - turned @ (w @ y))
 
-    def adjoint(z: Any) -> Any:
-        image = y @ z
-        q = (image * y).sum(2)
-        return (q[:, :, None] + q[:, None, :] - 2.0 * (image @ turned)) * linked
+    def adjoint(q: Any) -> Any:
+        image = y @ q
+        squares = (image * y).sum(2)
+        return (squares[:, :, None] + squares[:, None, :] - 2.0 * (image @ turned)) * linked
 
-    def total(a: Any) -> Any:
-        return a.reshape(m, -1).sum(1)
+    def total(entries: Any) -> Any:
+        return entries.reshape(m, -1).sum(1)
 
-    z = turned @ y + 1e-300
+    leading = turned @ y + 1e-300
     for _ in range(20):  # the largest eigenvalue of A A*, from above
-        z = z / xp.clip(total(z * z) ** 0.5, 1e-300, None)[:, None, None]
-        z = moments(adjoint(z))
-    steps = (1.0 / 3.0, 1.0 / (3.0 * xp.clip(1.2 * total(z * z) ** 0.5, 1e-12, None)), 1.0 / (3.0 * b))
-    p, s, u = 0.0 * linked, 0.0 * z, 0.0 * y[:, :, 0]
-    ahead, momentum = (p, s, u), 0.0 * limit + 1.0
+        leading = leading / xp.clip(total(leading * leading) ** 0.5, 1e-300, None)[:, None, None]
+        leading = moments(adjoint(leading))
+    largest = xp.clip(1.2 * total(leading * leading) ** 0.5, 1e-12, None)
+    steps = (1.0 / 3.0, 1.0 / (3.0 * largest), 1.0 / (3.0 * b))
+    p, q, u = 0.0 * linked, 0.0 * leading, 0.0 * y[:, :, 0]
+    ahead, momentum = (p, q, u), 0.0 * limit + 1.0
     for _ in range(n_steps):
         w = _primal(*ahead, adjoint, linked, xp)
         new = (
@@ -177,20 +191,22 @@ def _weights(y: Any, linked: Any, limit: Any, n_steps: int, xp: Any) -> Any:
             _semidefinite(ahead[1] + steps[1][:, None, None] * (moments(w) - eye), xp),
             xp.clip(ahead[2] + steps[2] * (w.sum(2) - limit[:, None]), 0.0, None),
         )
-        moves = [a - o for a, o in zip(new, (p, s, u), strict=True)]
-        rises = [total((a - n) * c) for a, n, c in zip(ahead, new, moves, strict=True)]
+        moves = [after - before for after, before in zip(new, (p, q, u), strict=True)]
+        rises = [total((start - after) * move) for start, after, move in zip(ahead, new, moves, strict=True)]
         # The gradient is (new - ahead)/step: the momentum points down where it and the move disagree.
         down = rises[0] / steps[0] + rises[1] / steps[1] + rises[2] / steps[2] > 0
-        p, s, u = new
+        p, q, u = new
         following = (1.0 + (1.0 + 4.0 * momentum**2) ** 0.5) / 2.0
         push = xp.where(down, 0.0 * momentum, (momentum - 1.0) / following)
         momentum = xp.where(down, 0.0 * momentum + 1.0, following)
-        ahead = tuple(a + push.reshape(-1, *[1] * (a.ndim - 1)) * c for a, c in zip(new, moves, strict=True))
-    return _primal(p, s, u, adjoint, linked, xp)
+        ahead = tuple(
+            after + push.reshape(-1, *[1] * (after.ndim - 1)) * move for after, move in zip(new, moves, strict=True)
+        )
+    return _primal(p, q, u, adjoint, linked, xp)
 
 
-def _primal(p: Any, s: Any, u: Any, adjoint: Any, linked: Any, xp: Any) -> Any:
-    return xp.clip(1.0 + p - adjoint(s) - 0.5 * (u[:, :, None] + u[:, None, :]), 0.0, 1.0) * linked
+def _primal(p: Any, q: Any, u: Any, adjoint: Any, linked: Any, xp: Any) -> Any:
+    return xp.clip(1.0 + p - adjoint(q) - 0.5 * (u[:, :, None] + u[:, None, :]), 0.0, 1.0) * linked
 
 
 def _semidefinite(a: Any, xp: Any) -> Any:

@@ -12,10 +12,10 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number, require_choice
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.base import checked_eta, checked_share
-from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
 from pgmpy_dp.private.curator.mechanism import StableCells, WeightedNoise, additive_scales
-from pgmpy_dp.private.curator.vectors import VectorCurator
+from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.vector_sums import (
     LARGEST_DIMENSION,
     clipped_cluster_moments,
@@ -25,9 +25,9 @@ from pgmpy_dp.private.data.vector_sums import (
 )
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.mathematics.batched_membership import batched_membership
 from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
 from pgmpy_dp.private.mathematics.lattice import lattice_basis, nearest_lattice_points
-from pgmpy_dp.private.mathematics.membership import batched_membership
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -75,14 +75,15 @@ class BlockClusters:
     block_size : int
         A block looks at so many of its records at most.
     function : str, optional
-        Name of a registered block function (:func:`~pgmpy_dp.private.curator.blocks.block_function`), which is called
-        as ``function(records, rng, **arguments)`` and returns an array of float64 of shape (k, d). Any other answer,
-        and an `Exception`, is no centres. Default: k-means, or the membership program where there is a `scale`.
+        Name of a registered block function (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`),
+        which is called as ``function(records, rng, **arguments)`` and returns an array of float64 of shape (k, d). Any
+        other answer, and an `Exception`, is no centres. Default: k-means, or the membership program where there is a
+        `scale`.
     arguments : mapping
         Of the function; of plain immutable values.
     scale : float, optional
         A public scale of a component in each direction: centres are those of the membership program
-        (:func:`~pgmpy_dp.private.mathematics.membership.batched_membership`) instead of k-means.
+        (:func:`~pgmpy_dp.private.mathematics.batched_membership.batched_membership`) instead of k-means.
     device : str, optional
         A device of torch for k-means and the program, e.g. "cuda". Default: NumPy.
 
@@ -244,7 +245,7 @@ def power_of_two(length: float) -> float:
 
 
 class ClusterCurator(VectorCurator):
-    """Records of numbers behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """Records of numbers behind a budget; :class:`~pgmpy_dp.private.curator.curator_base.Curator` has the arguments.
 
     Random blocks of the records have centres of their own (:class:`BlockClusters`), about which several questions can
     be asked. They are found when the first of them is answered, and kept for the next ones that name the same blocks.
@@ -321,9 +322,9 @@ class ClusterCurator(VectorCurator):
         width = _checked_length("width", width)
         k, d = blocks.n_components, len(self._data.columns)
         stable_histogram(k, self.cost, share, eta)
-        public, basis = self.generator(), lattice_basis(d)
-        turned = np.linalg.qr(public.normal(size=(d, d)))[0]
-        shift = 1000.0 * public.random(d)
+        public_rng, basis = self.generator(), lattice_basis(d)
+        turned = np.linalg.qr(public_rng.normal(size=(d, d)))[0]
+        shift = 1000.0 * public_rng.random(d)
 
         def mechanism(cost: ZCDP, s: Fraction) -> StableCells:
             centres = self._clustered(blocks)[0]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private.curator.base import Curator, checked_eta, checked_share
-from pgmpy_dp.private.curator.blocks import named_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.curator_base import Curator, checked_eta, checked_share
 from pgmpy_dp.private.curator.mechanism import StableMode, additive_scales, pure_epsilon
+from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import PrivateTable, share_grid, shared_codes, table_units
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -21,13 +21,7 @@ from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    "MAX_BLOCKS",
-    "VotingCurator",
-    "agreement_test",
-    "edge_vote_noise",
-    "vote_sensitivity",
-]
+__all__ = ["MAX_BLOCKS", "VotingCurator", "agreement_test", "edge_vote_noise", "vote_sensitivity"]
 
 MAX_BLOCKS = 1 << 16
 """More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""
@@ -120,8 +114,8 @@ class VotingCurator(Curator):
         Parameters
         ----------
         function : str
-            Name of a registered block function (:func:`~pgmpy_dp.private.curator.blocks.block_function`), which is
-            called as ``function(codes, rng, **arguments)`` and returns the block's graph: a tuple of at most
+            Name of a registered block function (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`),
+            which is called as ``function(codes, rng, **arguments)`` and returns the block's graph: a tuple of at most
             `max_edges` pair numbers, Python's integers, no two the same. Pair e is that of the positions
             ``np.triu_indices(p, 1)`` at e. Any other answer, and an `Exception`, is a null vote: no edges. Of units
             that count by shares it also gets ``weights``, shape (n,): for how much of a record each counts.

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.base import Curator, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import JointNoise, NoisyMax, additive_scales
 from pgmpy_dp.private.data.interactions import (
     InteractionUnits,
@@ -83,7 +83,7 @@ def worst_parity_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fractio
 
 
 def record_count_noise(cost: PureDP | ZCDP, share: Fraction) -> Noise:
-    """The noise of :meth:`~pgmpy_dp.private.curator.fields.FieldCurator.record_count`: from public numbers.
+    """The noise of :meth:`~pgmpy_dp.private.curator.field_curator.FieldCurator.record_count`: from public numbers.
 
     Raises
     ------
@@ -235,10 +235,10 @@ class FieldMomentCurator(Curator):
 
             *Source.* Hardt, Ligett and McSherry 2012; Cesar and Rogers 2021 for the cost of a selection.
         """
-        checked, public = self._family(family), np.array(expected, dtype=np.float64)
+        checked, assumed = self._family(family), np.array(expected, dtype=np.float64)
         wanted = (family_size(checked, len(self._data.schema)),)
-        if public.shape != wanted:
-            raise ValueError(f"expected has shape {public.shape}; pass {wanted[0]} numbers, one per parity")
+        if assumed.shape != wanted:
+            raise ValueError(f"expected has shape {assumed.shape}; pass {wanted[0]} numbers, one per parity")
         grid = share_grid(self._data, worst_parity_scale(self.adjacency, self.cost, checked_share(share)))
         signed = bool(signed)
 
@@ -247,9 +247,9 @@ class FieldMomentCurator(Curator):
                 codes, weights = shared_codes(self._data, grid)
                 exact = parity_sums_and_count(codes, checked, self.adjacency, weights=weights, grid=grid)
                 self._parities = (checked, grid), exact
-            return NoisyMax.of(parity_misfits(self._parities[1], grid * public, signed=signed), cost, s)
+            return NoisyMax.of(parity_misfits(self._parities[1], grid * assumed, signed=signed), cost, s)
 
-        arguments = {"family": checked, "expected": public, "signed": signed}
+        arguments = {"family": checked, "expected": assumed, "signed": signed}
         return self._answer("worst_parity", arguments, share, mechanism)
 
     def interaction_sums(

@@ -18,8 +18,8 @@ from pgmpy_dp.plans.communities.exponential_mechanism import ExponentialSettings
 from pgmpy_dp.plans.communities.noisy_power import NoisyPowerSettings
 from pgmpy_dp.plans.communities.noisy_projection import ProjectionSettings
 from pgmpy_dp.plans.communities.randomised_response import ResponseSettings
-from pgmpy_dp.private.curator import graphs
-from pgmpy_dp.private.curator.graphs import response_rate
+from pgmpy_dp.private.curator import graph_curator
+from pgmpy_dp.private.curator.graph_curator import response_rate
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
 from tests.private import audit
@@ -79,8 +79,8 @@ class TestNoisyPower:
 
     def test_forgotten_rounds_are_caught(self, kind, monkeypatch):
         budget, claim = CLAIMS[kind]
-        true = graphs.ManySums.of
-        monkeypatch.setattr(graphs.ManySums, "of", lambda exact, cost, share: true(exact, cost, T * share))
+        true = graph_curator.ManySums.of
+        monkeypatch.setattr(graph_curator.ManySums, "of", lambda exact, cost, share: true(exact, cost, T * share))
         assert audit_power(monkeypatch, kind, budget, 8000) > claim
 
     def test_a_third_of_the_noise_is_caught(self, kind, monkeypatch):
@@ -120,15 +120,16 @@ class TestWholeReleases:
         assert (0.1 if vote else 0.5) <= bound <= 1.5
 
     def test_answers_that_spend_twice_are_caught(self, monkeypatch):
-        true = graphs.flip_rate
-        monkeypatch.setattr(graphs, "flip_rate", lambda epsilon: true(2 * epsilon))
+        true = graph_curator.flip_rate
+        monkeypatch.setattr(graph_curator, "flip_rate", lambda epsilon: true(2 * epsilon))
         settings = ResponseSettings(degree=1.0, vote=False)
         assert whole(randomised_response.run, settings, Budget(epsilon=1.5), 500) > 1.5
 
     def test_exponential(self):
         bound = whole(exponential_mechanism.run, ExponentialSettings(degree=1.0), Budget(epsilon=3.0), 500)
         # Two vertices have one degree of freedom, where the ratio is about exp(epsilon/2). That the law is not far
-        # below its claim on larger graphs, and that broken weights exceed it, is in test_block_sensitivity.py, exactly.
+        # below its claim on larger graphs, and that broken weights exceed it,
+        # is in test_block_model_sensitivity.py, exactly.
         assert 0.3 <= bound <= 3.0
 
     def test_projection(self):

@@ -12,7 +12,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Curator, checked_eta, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_eta, checked_share
 from pgmpy_dp.private.curator.mechanism import Mechanism, additive_scales
 from pgmpy_dp.private.data.columns import (
     PrivateColumns,
@@ -24,7 +24,7 @@ from pgmpy_dp.private.data.columns import (
     record_count,
 )
 from pgmpy_dp.private.data.contingency import table_sensitivity
-from pgmpy_dp.private.data.subject import require_data_and_budget
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, released_cells, stability_histogram
 from pgmpy_dp.private.sensitive import Noise, Sensitive
@@ -72,9 +72,9 @@ class StableMarks(Mechanism):
         """Of the counts; the marks have none."""
         return None, self.histogram.noise
 
-    def draw(self, seed: np.random.Generator | None) -> list[np.ndarray]:
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """The marks that reach the threshold, a row of integers each, ascending, and their noisy counts."""
-        places, noisy = released_cells(np.arange(len(self.marks)), self.counts, self.histogram, seed)
+        places, noisy = released_cells(np.arange(len(self.marks)), self.counts, self.histogram, rng)
         rows = [mark_row(self.marks[place], self.max_length) for place in places.tolist()]
         return [np.array(rows, dtype=np.int64).reshape(len(rows), 2 + self.max_length), noisy]
 
@@ -131,7 +131,7 @@ def _number_norms(n_tables: int, with_count: bool, adjacency: Adjacency) -> list
 
 
 class ColumnCurator(Curator):
-    """Columns of cells behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """Columns of cells behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Examples
     --------

@@ -14,7 +14,18 @@ from benchmarks.membership_program import linked_means, soft_threshold
 from pgmpy_dp import theory
 from pgmpy_dp.solvers.membership_program import membership_program
 from pgmpy_dp.theory import required_records
-from pgmpy_dp.theory.membership import _FULL, _OVERLAP, _SLOPE, LOW, _above, _draw, _found, _Release, _row_error, _width
+from pgmpy_dp.theory.membership_records import (
+    _FULL,
+    _OVERLAP,
+    _SLOPE,
+    LOW,
+    _above,
+    _draw,
+    _found,
+    _Release,
+    _row_error,
+    _width,
+)
 
 
 def mixture(n, separation, k=3, d=3, shift=0.0, seed=0):

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.ledger import Budget, Ledger
+from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.ledger import Ledger
 
 __all__ = ["PrivateData", "checked_public_count", "require_data_and_budget"]
 
@@ -121,8 +122,7 @@ def require_data_and_budget(
     if not isinstance(data, kind):
         wanted = kind.__name__ if kind.__name__.endswith("s") else f"a {kind.__name__}"
         raise TypeError(f"{name} is a {type(data).__name__}; pass {wanted}")
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass {example}")
+    require_budget(budget, example)
 
 
 def checked_public_count(name: str, value: Any, adjacency: Adjacency) -> int | None:

@@ -13,12 +13,12 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.base import Units, checked_share
-from pgmpy_dp.private.curator.field_matrices import FieldMatrixCurator
-from pgmpy_dp.private.curator.field_moments import FieldMomentCurator
-from pgmpy_dp.private.curator.fields import FieldCurator
+from pgmpy_dp.private.curator.curator_base import Units, checked_share
+from pgmpy_dp.private.curator.field_curator import FieldCurator
+from pgmpy_dp.private.curator.field_matrix_curator import FieldMatrixCurator
+from pgmpy_dp.private.curator.field_moment_curator import FieldMomentCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax, additive_scales
-from pgmpy_dp.private.curator.votes import VotingCurator
+from pgmpy_dp.private.curator.voting_curator import VotingCurator
 from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.kept_tables import KeptTables
 from pgmpy_dp.private.data.pair_scores import joined_misfit_scores
@@ -119,7 +119,7 @@ def misfit_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> 
 
 
 class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixCurator):
-    """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.base.Curator` for the arguments.
+    """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Examples
     --------
@@ -350,7 +350,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         shapes = [self._shapes[scope] for scope in checked]
         sizes = np.fromiter(map(math.prod, shapes), dtype=np.int64, count=len(shapes))
         if isinstance(expected, np.ndarray) and expected.shape == (int(sizes.sum()),):
-            public = np.array(expected, dtype=np.float64)
+            assumed = np.array(expected, dtype=np.float64)
         else:
             given = [np.asarray(table, dtype=np.float64) for table in expected]
             if [table.shape for table in given] != shapes:
@@ -358,7 +358,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
                     f"expected has tables of the shapes {[table.shape for table in given]}, scopes have {shapes}; pass "
                     "one table per scope, axes in its order, or all of them in one vector"
                 )
-            public = np.concatenate([table.ravel() for table in given])
+            assumed = np.concatenate([table.ravel() for table in given])
         floors = np.zeros(len(checked)) if offsets is None else np.array(offsets, dtype=np.float64)
         if floors.shape != (len(checked),) or not np.isfinite(floors).all():
             raise ValueError(f"offsets={offsets!r} must be {len(checked)} finite numbers, one per scope")
@@ -370,9 +370,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
             exact = self._joined(checked, sizes, grid)
-            return NoisyMax.of(joined_misfit_scores(exact, sizes, grid * public, grid * floors, counted), cost, s)
+            return NoisyMax.of(joined_misfit_scores(exact, sizes, grid * assumed, grid * floors, counted), cost, s)
 
-        arguments = {"scopes": checked, "expected": public, "offsets": floors, "weights": counted, **self._places}
+        arguments = {"scopes": checked, "expected": assumed, "offsets": floors, "weights": counted, **self._places}
         # Thousands of tables each time: what a release needs of them is which one it was.
         return self._answer("worst_fit", arguments, share, mechanism, noted={"candidates": len(checked)})
 
@@ -445,7 +445,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
     def split(self, n_parts: int) -> AbstractContextManager[list[TableCurator]]:
         """Curators of disjoint random parts of the records, each with all that this one has left.
 
-        This one answers nothing until the block ends, and then loses the largest share that one of them used.
+        This one answers nothing until the `with` block ends, and then loses the largest share that one of them used.
 
         Parameters
         ----------
