@@ -126,9 +126,8 @@ def fit(
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     _require_posterior(learner, draws)
     records, whose = as_written(data, text), protection(protected)
-    public_schema = public_schema.subset(
-        in_their_order(records, public_schema)
-    )  # samples have the columns as the file has them
+    # Samples have the columns as the file has them.
+    public_schema = public_schema.subset(in_their_order(records, public_schema))
     charged = open_account(account, budget, protected.adjacency)
     table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):

@@ -184,11 +184,11 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     -----
     Privacy
         *Guarantee.* The budget's, by up to five requests to a
-        :class:`~pgmpy_dp.private.curator.vector_curator.VectorCurator`: a clipped sum (1/5 of epsilon or rho; in bounds two of
-        1/20), the number (`_count_share`), numbers of records by size for the scales of columns in bounds (1/10), the
-        second moments (the rest, and for the one-sided Wishart and the analytic Gaussian the budget's delta) around a
-        centre and in units that are computed from the others. A record, or a person with any number of records, is
-        protected.
+        :class:`~pgmpy_dp.private.curator.vector_curator.VectorCurator`: a clipped sum (1/5 of epsilon or rho; in bounds
+        two of 1/20), the number (`_count_share`), numbers of records by size for the scales of columns in bounds
+        (1/10), the second moments (the rest, and for the one-sided Wishart and the analytic Gaussian the budget's
+        delta) around a centre and in units that are computed from the others. A record, or a person with any number of
+        records, is protected.
 
         *Floating point.* The one-sided Wishart and the Frobenius noise are made of floats and rounded: their
         guarantee is one of real numbers. ``Release.floating_point`` says so; the others are exact.

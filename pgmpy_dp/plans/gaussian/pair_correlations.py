@@ -98,9 +98,9 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
     Notes
     -----
     Privacy
-        *Guarantee.* The budget's, by requests to a :class:`~pgmpy_dp.private.curator.vector_curator.VectorCurator`: the number
-        (1/50) where it is private, a clipped sum (1/20) for a private centre, numbers by size (1/10) with bounds, and
-        of what is left for each round a choice of one partner for each column, and the sums of the pairs.
+        *Guarantee.* The budget's, by requests to a :class:`~pgmpy_dp.private.curator.vector_curator.VectorCurator`: the
+        number (1/50) where it is private, a clipped sum (1/20) for a private centre, numbers by size (1/10) with
+        bounds, and of what is left for each round a choice of one partner for each column, and the sums of the pairs.
 
         *Source.* Selection before measurement with a model in between is that of McKenna, Mullins, Sheldon and Miklau
         2022, for covariances of Ferrando, Fuentes, Mullins, Musco and Sheldon 2026 (who measure entries one by one,
