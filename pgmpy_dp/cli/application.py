@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from pgmpy_dp.cli.groups import call_with_groups, options_of
+from pgmpy_dp.cli.option_groups import call_with_groups, options_of
 
 __all__ = [
     "CHECK_FAILED",

@@ -166,27 +166,26 @@ def collective_em(
         theta = np.zeros(noisy.cliques.n_cells)
         mu, log_partition = engine.calibrate(theta)
         estimate = _RiskEstimate(noisy, mu, log_partition)
-        path, risks, best, chosen, stalled, reach = [theta], [0.0], 0, theta, False, 0.0
-        reaches = [0.0]
+        path, risks, reaches = [theta], [0.0], [0.0]
+        best, chosen, stalled = 0, theta, False
         for size in steps:
             if e_step == "dual":
                 solution = _dual_step(engine, noisy, theta, size)
                 moves = (solution.x - theta) * noisy.cell_scale / size
             else:
                 solution, moves = _paper_step(engine, noisy, theta, propagation)
-            reach += float(np.abs(solution.x - theta).max())
+            reaches.append(reaches[-1] + float(np.abs(solution.x - theta).max()))
             theta = solution.x
             stalled = solution.n_iter < limit and solution.gradient_norm > STALLED
             mu, log_partition = engine.calibrate(theta)
             risks.append(estimate.after(theta, mu, log_partition, moves, size))
-            reaches.append(reach)
             if keep_path:
                 path.append(theta)
             if callback is not None:
                 callback()
             if stop is None or risks[-1] < risks[best]:
                 best, chosen = len(risks) - 1, theta
-            elif reach >= _PATIENCE[0] * reaches[best] + _PATIENCE[1]:
+            elif reaches[-1] >= _PATIENCE[0] * reaches[best] + _PATIENCE[1]:
                 break
         met = stop is not None and len(risks) - 1 > best
         ending = f"stopped: iteration {best} has the smallest estimated risk" if met else f"all {len(steps)} iterations"

@@ -66,30 +66,10 @@ class NetworkSettings(SeededSettings):
 
     Parameters
     ----------
-    required : sequence of sets of variable names
-        Tables that are measured whatever the records say.
-    forbidden : sequence of sets of variable names
-        No table that has all variables of one of these is ever measured.
-    max_clique_cells : int, default 50,000
-        No clique of the junction tree of all measured tables has more cells.
-    n_rounds : int, optional
-        On how many tables the budget would be spent if none got more than the first. Default: as many as
-        :meth:`NetworkShares.start` says.
-    one_way_share : float in (0, 1), optional
-        Share of the budget for the tables of single variables. Default: a tenth, and what :meth:`NetworkShares.again`
-        says.
-    selection_share : float in (0, 1), optional
-        Share of each round for selecting its table; the rest measures it. Default: what
-        :meth:`NetworkShares.selecting` says.
-    probe_share : float in [0, 1), default 0.08
-        Share of what the first tables of single variables leave for tables drawn at random, after all others
-        (:mod:`pgmpy_dp.plans.networks.probes`).
-    merge_rare : bool, default False
-        Whether the states of a categorical variable whose noisy counts are small become one in tables of pairs.
-    max_order : int, default 3
-        Variables of the largest tables that are selected.
-    workload : mapping of sets of variable names to positive numbers, or sequence of such sets, optional
-        What the model is to answer, and how much each of it matters. Default: all tables alike.
+    required, forbidden : sequence of sets of variable names
+        As `required_edges` and `forbidden_edges` of :class:`~pgmpy_dp.estimators.PrivateNetwork`.
+    max_clique_cells, n_rounds, one_way_share, selection_share, probe_share, merge_rare, max_order, workload
+        As there. Defaults that depend on the noise are those of :meth:`NetworkShares.start`, `again` and `selecting`.
     """
 
     required: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
