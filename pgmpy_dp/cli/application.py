@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import os
 import signal
@@ -17,6 +18,8 @@ from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
+
+from pgmpy_dp.cli.option_groups import call_with_groups, options_of
 
 __all__ = [
     "CHECK_FAILED",
@@ -105,23 +108,32 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
     name, summary : str
     *examples : str
         Command lines, without ``pgmpy-dp``, for its help.
+
+    Notes
+    -----
+    A parameter that is annotated with a dataclass (`option.BudgetOptions`, for one) stands for options of the names
+    of its fields.
     """
     lines = "\n".join(f"  pgmpy-dp {example}" for example in examples)
 
     def declare(function: Callable) -> Callable:
         @functools.wraps(function)
-        def guarded(*args: Any, **kwargs: Any) -> None:
+        def guarded(**options: Any) -> None:
             with warnings.catch_warnings():
                 # Libraries warn about what they deprecate, and might about a record.
                 warnings.simplefilter("ignore")
                 try:
                     with _signals():
-                        function(*args, **kwargs)
+                        call_with_groups(function, options)
                 except typer.Exit:
                     raise
                 except (Exception, KeyboardInterrupt) as error:
                     _end(error)
 
+        # What typer reads: the options of groups too, each by itself.
+        listed = options_of(function)
+        guarded.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+        guarded.__annotations__ = {option.name: option.annotation for option in listed}
         parent.command(name, short_help=summary, epilog=f"\b\nExamples:\n{lines}")(guarded)
         return function
 

@@ -28,6 +28,7 @@ _TABLES = ("CollectiveMAP", "NaiveMLE", "CollectiveEM")
     "audit --estimator CollectiveMAP --rho 0.5 --adjacency replace_one --trials 5000",
 )
 def audit(
+    *,
     estimator: Annotated[
         str | None, typer.Option("--estimator", help="Only cases of this estimator or mechanism. Default: all.")
     ] = None,
@@ -37,9 +38,7 @@ def audit(
     list_cases: Annotated[
         bool, typer.Option("--list", help="Show the cases and their claims, and attack none.")
     ] = False,
-    epsilon: option.Epsilon = None,
-    delta: option.Delta = 0.0,
-    rho: option.Rho = None,
+    spent: option.BudgetOptions,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     trials: Annotated[
         int,
@@ -60,10 +59,9 @@ def audit(
     example.
     """
     from pgmpy_dp.auditing import audit_catalogue, catalogue
-    from pgmpy_dp.private.budget import Budget
 
-    if epsilon is not None or rho is not None:
-        budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    if spent.is_passed:
+        budget = spent.budget()
         with progress(quiet):
             reports: list[AuditReport | OneRunReport] = [
                 _at_budget(estimator or "CollectiveMAP", budget, adjacency, trials, confidence)

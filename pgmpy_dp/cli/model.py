@@ -193,6 +193,7 @@ def _known(network: MarkovNetwork, evidence: list[str] | None) -> dict[Hashable,
     "sample model.npz --n 500 --out young.csv --evidence age=18:30",
 )
 def sample(
+    *,
     model: ModelFile,
     n: Annotated[int, typer.Option("--n", help="Number of records.", min=0, max=10**12)],
     out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .tsv (or either with .gz) or .parquet.")],

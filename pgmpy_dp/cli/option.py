@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from pgmpy_dp.private.budget import Budget
 
 
 class TableAdjacency(StrEnum):
@@ -72,3 +76,53 @@ Thousands = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+@dataclass(frozen=True)
+class BudgetOptions:
+    """What a command spends."""
+
+    epsilon: Epsilon = None
+    delta: Delta = 0.0
+    rho: Rho = None
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether there is a budget to check."""
+        return self.epsilon is not None or self.rho is not None
+
+    def budget(self) -> Budget:
+        """The budget, checked."""
+        from pgmpy_dp.private.budget import Budget
+
+        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+
+@dataclass(frozen=True)
+class ProtectionOptions:
+    """What is protected."""
+
+    adjacency: Adjacency = TableAdjacency.ADD_REMOVE
+    n_records: NRecords = None
+    unit: Unit = None
+    rows_per_unit: RowsPerUnit = "1"
+
+
+@dataclass(frozen=True)
+class LedgerOptions:
+    """The file that counts what is spent, and what it allows if it is new."""
+
+    ledger: Ledger = None
+    budget_epsilon: BudgetEpsilon = None
+    budget_delta: BudgetDelta = 0.0
+    budget_rho: BudgetRho = None
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text file is written."""
+
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    decimal: Decimal = None
+    thousands: Thousands = None

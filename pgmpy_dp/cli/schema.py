@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -27,19 +27,14 @@ __all__ = ["schema"]
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
 )
 def schema(
-    variable: column_options.VariableOption = None,
-    cuts: column_options.CutsOption = None,
-    number: column_options.NumberOption = None,
-    date: column_options.DateOption = None,
+    *,
+    declared: column_options.DeclarationOptions,
     codebook: Annotated[
         Path | None, typer.Option("--codebook", help="CSV with the columns variable,state: one line for each state.")
     ] = None,
     other: column_options.OtherOption = None,
     texts: column_options.TextsOption = None,
-    missing: column_options.MissingOption = None,
-    strip: column_options.StripOption = False,
-    casefold: column_options.CasefoldOption = False,
-    recode: column_options.RecodeOption = None,
+    reading: column_options.ReadingOptions,
     impossible: column_options.ImpossibleOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
     overwrite: option.Overwrite = False,
@@ -64,12 +59,9 @@ def schema(
     and synthetic records never break it. Options that describe a column may be repeated.
     """
     require_writable(overwrite, (codebook,), out=out)
-    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
-    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
     states = None if codebook is None else _read_codebook(codebook)
-    found = column_options.described(
-        None, states, **declared, other=other, texts=texts, impossible=impossible, **reading
-    )
+    given = column_options.ColumnOptions(None, declared, other, texts, reading, impossible)
+    found = column_options.described(given, states)
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

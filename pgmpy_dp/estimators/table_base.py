@@ -23,10 +23,7 @@ class BaseTableEstimator(BasePrivateEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho
-    state_names
-    adjacency
-    n_records
+    epsilon, delta, rho, state_names, adjacency, n_records
     """
 
     _tags: ClassVar[dict[str, Any]] = {"data_kind": "discrete"}

@@ -159,13 +159,13 @@ def require_payable(settings: DiscoverSettings, budget: Any) -> None:
 def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Release:
     """Release the categories and the cuts, as a schema.
 
+    Refuses what are no columns or no budget, a budget without a delta where there are categories, and one that is too
+    small for any count.
+
     Parameters
     ----------
     data : PrivateColumns
         Of ``settings.asked``.
-    settings : DiscoverSettings
-    budget : Budget
-        What this release spends. It is charged to the data's ledger before anything is counted.
 
     Returns
     -------
@@ -173,14 +173,6 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
         ``kind="discovery"``, with the schema that was found. Its arrays are the number of records, unless that is
         public, and for each of ``public["counted"]``, pairs of a column and labels, how many records each label has.
         Those of numbers are computed from several noisy tables, and so have no noise of their own.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For what are no columns or no budget, a budget without a delta where there are categories, and one that is too
-        small for any count, before the charge.
 
     Notes
     -----

@@ -129,27 +129,18 @@ def planned_noise(
 def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget: Budget) -> Release:
     """Release how far a model's tables are from those of the records: means, the worst one, each where it is asked.
 
+    Refuses what is no table or budget, and a budget too small for any count.
+
     Parameters
     ----------
-    table : PrivateTable
     model : ModelTables
         Public, or released before.
-    settings : ScoreSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger before anything is counted.
 
     Returns
     -------
     Release
         ``kind="model_score"``: the number of records; means of distances; the distance of each table; that of the
         chosen one: as far as ``public["released"]`` says.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For what is no table or budget, and a budget too small for any count, before the charge.
 
     Notes
     -----

@@ -131,4 +131,4 @@ def maximise_by_milp(
     best = np.zeros(n_variables) if result.x is None else result.x[:n_variables]
     z = np.where(best > 0.5, 1, -1).astype(np.int8)
     value = float(sum(w * np.prod(z[list(subset)]) for subset, w in zip(subsets, weights, strict=True)))
-    return Maximum(z, value, result.status == 0, str(result.message))
+    return Maximum(z, value, bool(result.success), str(result.message))

@@ -57,10 +57,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho
-    state_names
-    adjacency
-    n_records
+    epsilon, delta, rho, state_names, adjacency, n_records
     cliques : list of tuple of variables, optional
         The tables to release, each a clique of the graph; together they must cover its nodes and
         edges. Default: one for each edge and for each isolated node.
@@ -82,8 +79,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         One for each maximal clique of the graph; their product sums to 1.
     model_ : MarkovNetwork
         The graph with these parameters, and with the edges that rules about what is impossible need.
-    release_
-    privacy_
+    release_, privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its estimate from the noisy tables with its standard deviation.
     converged_ : bool

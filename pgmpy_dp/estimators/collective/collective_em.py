@@ -25,13 +25,7 @@ class CollectiveEM(BaseMarginalsEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho
-    state_names
-    adjacency
-    n_records
-    cliques
-    noise
-    weights
+    epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights
     e_step : {"dual", "nlbp"}
         "dual" solves the E- and M-step exactly as one convex problem; "nlbp" is the published damped
         non-linear belief propagation, which ends at about the same model and takes far longer.
@@ -46,15 +40,12 @@ class CollectiveEM(BaseMarginalsEstimator):
         Laplace noise.
     n_propagations : int, optional
         For "nlbp": propagations in each E-step at most. The default is 4 / `damping`, at most 2000.
-    memory_limit
-    inference
-    random_state
+    memory_limit, inference, random_state
 
     Attributes
     ----------
-    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_,
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
     inference_, inference_status_
-        See :class:`~pgmpy_dp.estimators.collective.collective_base.BaseMarginalsEstimator`.
 
     Notes
     -----

@@ -36,13 +36,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho
-    state_names
-    adjacency
-    n_records
-    cliques
-    noise
-    weights
+    epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights
     entropy_share : float in [0, 1)
         How much of the prior on interactions is an entropy term.
     margin_share : float in [0, 1]
@@ -53,9 +47,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         Iterations of L-BFGS in each round at most.
     tol : float
         A round ends when an iteration lowers the objective by less than this share of it.
-    memory_limit
-    inference
-    random_state
+    memory_limit, inference, random_state
     prior_tail : float
         Where the prior of an effect turns from a normal to a Laplace one, in squared standard deviations. At a given
         variance larger shrinks strong effects more (``inf``: a normal prior), smaller less.
@@ -69,9 +61,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
 
     Attributes
     ----------
-    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_,
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
     inference_, inference_status_
-        See :class:`~pgmpy_dp.estimators.collective.collective_base.BaseMarginalsEstimator`.
 
     Notes
     -----

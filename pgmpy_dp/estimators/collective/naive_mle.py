@@ -21,28 +21,19 @@ class NaiveMLE(BaseMarginalsEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho
-    state_names
-    adjacency
-    n_records
-    cliques
-    noise
-    weights
+    epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights
     l2 : float, optional
         Penalty (l2/2)|theta|^2 on the mean log-likelihood. Default: chosen from the noise, see
         `pgmpy_dp.models.collective.maximum_likelihood.noise_aware_penalty`.
     max_iter : int
     tol : float
         Largest difference between fitted and noisy probabilities, up to the penalty.
-    memory_limit
-    inference
-    random_state
+    memory_limit, inference, random_state
 
     Attributes
     ----------
-    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_,
+    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
     inference_, inference_status_
-        See :class:`~pgmpy_dp.estimators.collective.collective_base.BaseMarginalsEstimator`.
 
     Notes
     -----

@@ -67,8 +67,7 @@ class PrivateBlockModel(BasePrivateEstimator):
         The average degree that was used.
     status_ : str
         Whether the labels may be chance, by the last noisy vote or the answers: post-processing of what was released.
-    release_
-    privacy_
+    release_, privacy_
 
     Notes
     -----

@@ -52,6 +52,38 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     A subclass names its `_family` and `_release_kinds`, runs the learner of its moments in `_run_moments`, and says in
     `_parameters` what its weights and fields are.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, state_names, adjacency, n_records
+    graph : networkx.Graph or list of pairs of variables, optional
+        A public graph: only its edges interact, and only what it needs is released. Default: all pairs may.
+    n_iter : int, optional
+        Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
+    sparse : bool
+        Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Inference of `model_`.
+    memory_limit : int
+        Bytes that exact inference may take in `model_`.
+    random_state
+
+    Attributes
+    ----------
+    graph_ : pgmpy.base.UndirectedGraph
+        The pairs that interact.
+    model_ : MarkovNetwork
+        On the graph of all interactions that are not 0, or on the complete graph where these are many.
+    disagreement_ : ndarray of shape (p, p), or None
+        With "frank-wolfe", how far the two estimates of an interaction lie apart.
+    release_, privacy_
+    n_records_, n_records_sd_ : float
+        The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
+        none was needed.
+    converged_ : bool
+        Whether the fit to noisy moments converged; False for methods with a number of steps that is fixed beforehand.
+    status_ : str
+    n_iter_ : int
     """
 
     _tags: ClassVar[dict[str, Any]] = {**BaseGraphEstimator._tags, "task": "parameters and graph"}

@@ -38,10 +38,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         learned: see ``docs/random-fields.md`` for how to choose it.
     order : int, default 3
         t, at least 2: the largest number of variables of an interaction.
-    epsilon, delta, rho
-    state_names
-    adjacency
-    n_records
+    epsilon, delta, rho, state_names, adjacency, n_records
     method : {"auto", "moments", "frank-wolfe", "gradient"}
         "moments", which "auto" is: noisy means of all products of up to t variables (or of a public graph's cliques),
         and the field that has them. "frank-wolfe": one private sparse logistic regression for each variable.
@@ -58,18 +55,11 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     graph : networkx.Graph or list of pairs of variables, optional
         A public graph: only its cliques interact, and only what it needs is released. Default: all sets of up to t
         variables may.
-    n_iter : int, optional
-        Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
-    sparse : bool
-        Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
+    n_iter, sparse
     min_edge_weight : float, optional
         Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the pairs in
         an interaction with an estimate of at least eta/2, the exact graph where all errors are below eta/2.
-    inference : {"exact", "loopy", "auto"} or LoopySettings
-        Inference of `model_`.
-    memory_limit : int
-        Bytes that exact inference may take in `model_`.
-    random_state
+    inference, memory_limit, random_state
 
     Attributes
     ----------
@@ -80,21 +70,12 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     field_ : BinaryField
     graph_ : pgmpy.base.UndirectedGraph
         The pairs of variables that are in an interaction together.
-    model_ : MarkovNetwork
-        On the graph of all interactions that are not 0, or on the complete graph where these are many.
+    model_
     edge_scores_ : ndarray of shape (p, p)
         Largest ``|c_I|`` of the sets that hold both variables.
     disagreement_ : ndarray of shape (p, p), or None
         With "frank-wolfe", how far the estimates of an interaction lie apart, the largest for each pair.
-    release_
-    privacy_
-    n_records_, n_records_sd_ : float
-        The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
-        none was needed.
-    converged_ : bool
-        Whether the fit to noisy moments converged; False for methods with a number of steps that is fixed beforehand.
-    status_ : str
-    n_iter_ : int
+    release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_
 
     Notes
     -----

@@ -31,28 +31,16 @@ class PrivateIsing(BaseFieldEstimator):
     width : float
         Public bound lambda > 0 on the largest ``sum_j |A_ij| + |theta_i|`` of a variable i. It is not learned: see
         ``docs/random-fields.md`` for how to choose it.
-    epsilon, delta, rho
-    state_names
-    adjacency
-    n_records
+    epsilon, delta, rho, state_names, adjacency, n_records
     method : {"auto", "moments", "frank-wolfe", "gradient"}
         "moments", which "auto" is: noisy means of all z_i and z_i z_j (of a public graph's edges), and the Ising model
         that has them. "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy
         gradient ascent on the pseudo-likelihood, which needs rho or a delta.
-    graph : networkx.Graph or list of pairs of variables, optional
-        A public graph: only its edges interact, and only what it needs is released. Default: all pairs may.
-    n_iter : int, optional
-        Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
-    sparse : bool
-        Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
+    graph, n_iter, sparse
     min_edge_weight : float, optional
         Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
         with an estimate of at least eta/2, which is the exact graph where all errors are below eta/2.
-    inference : {"exact", "loopy", "auto"} or LoopySettings
-        Inference of `model_`.
-    memory_limit : int
-        Bytes that exact inference may take in `model_`.
-    random_state
+    inference, memory_limit, random_state
 
     Attributes
     ----------
@@ -61,23 +49,10 @@ class PrivateIsing(BaseFieldEstimator):
     fields_ : ndarray of shape (p,)
         theta.
     field_ : Ising
-    graph_ : pgmpy.base.UndirectedGraph
-        The pairs that interact.
-    model_ : MarkovNetwork
-        On the graph of all interactions that are not 0, or on the complete graph where these are many.
+    graph_, model_
     edge_scores_ : ndarray of shape (p, p)
         ``|A_ij|``.
-    disagreement_ : ndarray of shape (p, p), or None
-        With "frank-wolfe", how far the two estimates of an interaction lie apart.
-    release_
-    privacy_
-    n_records_, n_records_sd_ : float
-        The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
-        none was needed.
-    converged_ : bool
-        Whether the fit to noisy moments converged; False for methods with a number of steps that is fixed beforehand.
-    status_ : str
-    n_iter_ : int
+    disagreement_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_
 
     Notes
     -----

@@ -54,8 +54,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         ``docs/mixture-program.md``). The same program clusters single blocks by ``block_solver="sdp"``.
     epsilon, delta : float
         The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
-    adjacency
-    n_records
+    adjacency, n_records
     columns : sequence of hashable, optional
         Of a dataframe: the columns to read. Default: all.
     n_blocks, block_size : int, optional
@@ -106,8 +105,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     feature_names_in_ : ndarray of shape (d,)
         Only where the columns have text for names.
     n_blocks_ : int
-    release_
-    privacy_
+    release_, privacy_
 
     Notes
     -----

@@ -33,10 +33,7 @@ class PrivateChowLiu(BaseStructureEstimator):
 
     Parameters
     ----------
-    epsilon, delta, rho
-    state_names
-    adjacency
-    n_records
+    epsilon, delta, rho, state_names, adjacency, n_records
     method : {"selection", "tables"}
         "selection": Kruskal's algorithm, each edge chosen by a noisy maximum of the l1 distances from independence;
         then the edges' tables are released. "tables": the tables of all pairs are released once, and the tree is the
@@ -62,10 +59,8 @@ class PrivateChowLiu(BaseStructureEstimator):
         to it on average (at least 0).
     model_ : MarkovNetwork
         With `fit_parameters`.
-    release_
-    privacy_
-    n_records_, n_records_sd_ : float
-        The public number of records, or its estimate from the noisy tables with its standard deviation.
+    release_, privacy_
+    n_records_, n_records_sd_
 
     Notes
     -----

@@ -57,9 +57,7 @@ class PrivateNetwork(BaseStructureEstimator):
     epsilon, delta, rho : float
         The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone. A delta, however small, is
         worth a lot here: the cost of many rounds adds up more slowly.
-    state_names
-    adjacency
-    n_records
+    state_names, adjacency, n_records
     required_edges : list of pairs of variables, or of sets of several, optional
         Edges that the graph has in any case, tables that are measured in any case: public knowledge, which costs
         nothing. Of a set of several variables the graph has all edges.
@@ -117,8 +115,7 @@ class PrivateNetwork(BaseStructureEstimator):
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
     privacy_
-    n_records_, n_records_sd_ : float
-        The public number of records, or its estimate from the noisy tables with its standard deviation.
+    n_records_, n_records_sd_
 
     Notes
     -----

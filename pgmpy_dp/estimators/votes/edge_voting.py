@@ -32,8 +32,7 @@ class EdgeVoting(BaseBlockVotes):
 
     Parameters
     ----------
-    width : float
-        Public bound lambda > 0 on the width of the model, for the learner "logistic".
+    width
     min_edge_weight : float
         Public lower bound eta > 0 on the size of the interactions that are there.
     epsilon, delta, rho
@@ -46,7 +45,6 @@ class EdgeVoting(BaseBlockVotes):
     noise : {"auto", "laplace", "gaussian"}
         Noise of the counts; "auto" takes what suits the budget.
     learner, order, state_names, adjacency, n_records, n_workers, random_state
-        As in :class:`StableStructure`.
 
     Attributes
     ----------
@@ -59,8 +57,7 @@ class EdgeVoting(BaseBlockVotes):
     edge_scores_ : ndarray of shape (p, p)
         The same shares.
     n_blocks_ : int
-    release_
-    privacy_
+    release_, privacy_
 
     Notes
     -----

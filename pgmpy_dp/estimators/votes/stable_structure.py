@@ -31,8 +31,7 @@ class StableStructure(BaseBlockVotes):
 
     Parameters
     ----------
-    width : float
-        Public bound lambda > 0 on the width of the model, for the learner "logistic".
+    width
     min_edge_weight : float
         Public lower bound eta > 0 on the size of the interactions that are there; pairs with an estimate of at least
         eta/2 are edges of a block's graph.
@@ -41,17 +40,9 @@ class StableStructure(BaseBlockVotes):
     n_blocks : int, optional
         Number of blocks. Default: ``4 ln(1/delta)/epsilon``, rounded up. With fewer, blocks have more records, and
         nearly all must agree.
-    learner : {"auto", "logistic", "inverse-covariance", "chow-liu"}
-        How a block learns its graph. "logistic": an l1-constrained logistic regression for each variable, which has the
-        guarantee. "inverse-covariance": faster, binary variables only, exact for trees. "chow-liu": trees, with the
-        fewest records. "auto": "inverse-covariance" for binary variables and order 2, else "logistic".
-    order : int, default 2
-        Largest number of variables of an interaction; above 2 for binary variables only.
-    state_names
-    adjacency
-    n_records
-    n_workers : int, optional
-        Threads that learn blocks' graphs; default: up to 4. The result does not depend on it.
+    learner, order
+    state_names, adjacency, n_records
+    n_workers
     random_state
 
     Attributes
@@ -66,8 +57,7 @@ class StableStructure(BaseBlockVotes):
         About how many blocks would have to vote otherwise before the graph could change; smallest such number with
         which a graph is released. Far below the threshold: more records, or fewer blocks, are needed.
     n_blocks_ : int
-    release_
-    privacy_
+    release_, privacy_
 
     Notes
     -----

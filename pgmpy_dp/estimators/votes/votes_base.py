@@ -12,7 +12,21 @@ __all__ = ["BaseBlockVotes"]
 
 
 class BaseBlockVotes(BaseGraphEstimator):
-    """Graph by the votes of disjoint blocks of records; abstract, see the two estimators."""
+    """Graph by the votes of disjoint blocks of records; abstract, see the two estimators.
+
+    Parameters
+    ----------
+    width : float
+        Public bound lambda > 0 on the width of the model, for the learner "logistic".
+    learner : {"auto", "logistic", "inverse-covariance", "chow-liu"}
+        How a block learns its graph. "logistic": an l1-constrained logistic regression for each variable, which has the
+        guarantee. "inverse-covariance": faster, binary variables only, exact for trees. "chow-liu": trees, with the
+        fewest records. "auto": "inverse-covariance" for binary variables and order 2, else "logistic".
+    order : int, default 2
+        Largest number of variables of an interaction; above 2 for binary variables only.
+    n_workers : int, optional
+        Threads that learn blocks' graphs; default: up to 4. The result does not depend on it.
+    """
 
     # Set by the constructors of the subclasses.
     width: float | None

@@ -62,10 +62,8 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
 
     Parameters
     ----------
-    table : PrivateTable
-    settings : GradientSettings
     budget : Budget
-        ``epsilon`` with ``delta``, or ``rho``. It is charged to the table's ledger, whole, before the first noise.
+        ``epsilon`` with ``delta``, or ``rho``.
 
     Returns
     -------
@@ -76,13 +74,10 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
         For scopes that the schema does not know, or a budget that this method cannot use.
     InferenceTooLarge
         If exact inference would exceed ``settings.memory_limit``.
-        All depend on public arguments only and come before the charge.
 
     Notes
     -----

@@ -70,25 +70,13 @@ class MarginalSettings(SeededSettings):
 def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Release:
     """Release one noisy contingency table per scope.
 
-    Parameters
-    ----------
-    table : PrivateTable
-    settings : MarginalSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger before anything is counted.
+    Refuses scopes that the schema does not know, tables that are too large, noise that does not fit the budget's
+    measure.
 
     Returns
     -------
     Release
         ``kind="marginals"``; ``values[c]`` has the shape of the cardinalities of ``scopes[c]``; counts may be negative.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For scopes that the schema does not know, tables that are too large, noise that does not fit the budget's
-        measure. All depend on public arguments only and come before the charge.
 
     Notes
     -----

@@ -61,25 +61,17 @@ class ExponentialSettings(CommunitySettings):
 def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> Release:
     """Draw two communities with probability growing with the edges inside of them.
 
+    Refuses too many vertices, or communities that are not two.
+
     Parameters
     ----------
-    graph : PrivateGraph
-    settings : ExponentialSettings
     budget : Budget
-        It is charged to the graph's ledger before the edges are looked at. A delta is not spent.
+        A delta is not spent.
 
     Returns
     -------
     Release
         ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For too many vertices, or communities that are not two. All depend on public arguments only and come before the
-        charge.
 
     Notes
     -----

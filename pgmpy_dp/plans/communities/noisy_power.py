@@ -66,25 +66,17 @@ class NoisyPowerSettings(CommunitySettings):
 def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Release:
     """Find communities by noisy power iteration.
 
+    Refuses more communities than vertices, noise that cannot give the budget, a budget too small for any noise.
+
     Parameters
     ----------
-    graph : PrivateGraph
-    settings : NoisyPowerSettings
     budget : Budget
-        Of all rounds together. It is charged to the graph's ledger once, before the edges are looked at.
+        Of all rounds together.
 
     Returns
     -------
     Release
         ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For more communities than vertices, noise that cannot give the budget, a budget too small for any noise. All
-        depend on public arguments only and come before the charge.
 
     Notes
     -----

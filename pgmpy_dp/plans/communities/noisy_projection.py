@@ -78,9 +78,8 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
     ----------
     graph : PrivateGraph
         Time grows with the cube of its vertices, memory with the square: some thousand.
-    settings : ProjectionSettings
     budget : Budget
-        Of rho, or of epsilon and a delta. It is charged to the graph's ledger once, before the edges are looked at.
+        Of rho, or of epsilon and a delta.
 
     Returns
     -------
@@ -89,13 +88,10 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
+    TypeError, ValueError
+        For a pure budget, more communities than vertices, a budget too small for any noise.
     ImportError
         If torch is not installed, before anything is spent.
-    TypeError, ValueError
-        For a pure budget, more communities than vertices, a budget too small for any noise. All depend on public
-        arguments only and come before the charge.
 
     Notes
     -----

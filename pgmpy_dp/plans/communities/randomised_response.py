@@ -63,27 +63,19 @@ class ResponseSettings(CommunitySettings):
 def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Release:
     """Find communities in a graph of randomised answers.
 
+    Refuses too many vertices, more communities than vertices, a budget too small for any noise.
+
     Parameters
     ----------
     graph : PrivateGraph
         Of at most 10,000 vertices.
-    settings : ResponseSettings
     budget : Budget
-        Of answers and vote together. It is charged to the graph's ledger once, before the edges are looked at. The
-        method has no use for a delta and spends none.
+        Of answers and vote together. The method has no use for a delta and spends none.
 
     Returns
     -------
     Release
         ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For too many vertices, more communities than vertices, a budget too small for any noise. All depend on public
-        arguments only and come before the charge.
 
     Notes
     -----

@@ -50,12 +50,10 @@ def run(
 ) -> Release:
     """Release the vertices that a noisy Frank-Wolfe method selects for every regression of the model.
 
+    Refuses what :func:`~pgmpy_dp.plans.fields.frank_wolfe_plan.frank_wolfe_plan` refuses.
+
     Parameters
     ----------
-    table : PrivateTable
-    settings : FrankWolfeSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger, whole, before anything is summed.
     progress : callable, optional
         Called without arguments after each step.
 
@@ -66,14 +64,6 @@ def run(
         each regression moved towards in each step: v < q is +radius in column v of its weights, v >= q is -radius in
         column v - q (:func:`regressions_of` has the columns, :func:`regression_weights` the weights). ``values[1]``, if
         one was needed, is a noisy number of records.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        As :func:`~pgmpy_dp.plans.fields.frank_wolfe_plan.frank_wolfe_plan`. All depend on public arguments only and
-        come before the charge.
 
     Notes
     -----

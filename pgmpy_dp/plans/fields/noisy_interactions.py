@@ -54,13 +54,13 @@ class InteractionSettings(SeededSettings):
 def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> Release:
     """Release noisy sums of centred indicators and of their products over all pairs, or a public graph's edges.
 
+    Refuses a table of one variable, a graph of other variables, too many cells, noise that does not fit the budget's
+    measure.
+
     Parameters
     ----------
     table : PrivateTable
         Of at least two variables, with any numbers of states.
-    settings : InteractionSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger before anything is counted.
 
     Returns
     -------
@@ -69,14 +69,6 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
         all u_i, flat; ``values[1]`` those of u_i u_j^T for the pairs i < j in lexicographic order, each in C order,
         flat; ``values[2]``, where the number of records is not public, a noisy count of them, shape (1,).
         ``public["multipliers"]`` are the c_i, all 1 where all k_i are equal. :func:`noisy_interactions` reads it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For a table of one variable, a graph of other variables, too many cells, noise that does not fit the budget's
-        measure. All depend on public arguments only and come before the charge.
 
     Notes
     -----

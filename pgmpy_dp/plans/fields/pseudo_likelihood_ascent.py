@@ -116,13 +116,14 @@ def run(
 ) -> Release:
     """Ascend the pseudo-likelihood by noisy clipped gradients and release the averaged parameters.
 
+    Refuses a schema or a graph that does not fit the family, or a budget that this method cannot use.
+
     Parameters
     ----------
     table : PrivateTable
         All variables of its schema take part.
-    settings : PseudoLikelihoodSettings
     budget : Budget
-        ``rho``, or ``epsilon`` with ``delta``. It is charged to the table's ledger, whole, before the first noise.
+        ``rho``, or ``epsilon`` with ``delta``.
     progress : callable, optional
         Called without arguments after each step.
 
@@ -133,14 +134,6 @@ def run(
         ``public["parameter_unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a
         noisy count of them.
         ``public["path"]`` says how they were found, and how many interactions were kept.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For a schema or a graph that does not fit the family, or a budget that this method cannot use. All depend on
-        public arguments only and come before the charge.
 
     Notes
     -----

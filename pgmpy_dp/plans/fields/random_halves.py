@@ -67,13 +67,14 @@ def run(
 ) -> Release:
     """Release a Frank-Wolfe path from one half of the records and noisy parities from the other.
 
+    Refuses what either learner refuses.
+
     Parameters
     ----------
     table : PrivateTable
         All variables binary.
-    settings : HalvesSettings
     budget : Budget
-        Of each half, and of both together. It is charged to the table's ledger once, before anything is counted.
+        Of each half, and of both together.
     progress : callable, optional
         Called without arguments after each step.
 
@@ -81,13 +82,6 @@ def run(
     -------
     Release
         ``kind="halves"``: the values of both, see :func:`regressions_part` and :func:`parities_part`.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For what either learner refuses. All depend on public arguments only and come before the charge.
 
     Notes
     -----

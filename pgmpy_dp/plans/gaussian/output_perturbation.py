@@ -88,9 +88,6 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
     ----------
     data : PrivateVectors
         With a public number N of records: S is the second moments of clipped records over N, a public constant.
-    settings : PrecisionSettings
-    budget : Budget
-        It is charged to the ledger of the data before anything is computed.
 
     Returns
     -------
@@ -99,10 +96,8 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For public arguments that do not suit, before the charge.
+        For public arguments that do not suit.
     UncertifiedSolution
         If no solution was certified after some 16 million iterations: nothing is released, and the budget is spent.
 

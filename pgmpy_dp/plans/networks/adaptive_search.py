@@ -54,12 +54,10 @@ def run(
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
+    Refuses what :func:`~pgmpy_dp.plans.networks.budget_shares.network_shares` refuses.
+
     Parameters
     ----------
-    table : PrivateTable
-    settings : NetworkSettings
-    budget : Budget
-        What this release spends. It is charged to the table's ledger, whole, before anything is counted.
     progress : callable, optional
         Called after each fit with the share of the budget that is spent.
     refit : callable
@@ -85,14 +83,6 @@ def run(
         permitted and could not be selected in the last round, as they would have made a clique too large, each with the
         number of the last round that could (0: none). ``public["probes"]`` says how many of the last tables were drawn
         at random.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        As :func:`~pgmpy_dp.plans.networks.budget_shares.network_shares`. All depend on public arguments only and come
-        before the charge.
 
     Notes
     -----
@@ -122,17 +112,6 @@ def run(
         and of calls of `progress`, on released values too. Running time depends on the number of records. An empty
         table, and one whose records are all outside the schema, are learned from like any other.
 
-    The rounds
-        A round selects one set, or one for each 16 variables (more of them above 512 variables), no two with a pair in
-        common, and then measures them. For each it starts with ``(1 - one_way_share)/n_rounds`` of the budget, n_rounds
-        following the number of records over the noise
-        (:meth:`~pgmpy_dp.plans.networks.budget_shares.NetworkShares.start`), and so does the part of it that selects
-        (`selecting`). Once measurements have changed the model's tables by no more than noise alone would (``norm1(N
-        mu_new - N mu_old) <= k E|noise|``, summed), rounds get twice as much, and if less than two rounds' budget is
-        left, the next takes it all. The score subtracts what measuring would add in noise, so that large tables are
-        measured only for much; sets of three and more whose noise would be expected to exceed the number of records are
-        no candidates.
-
     Examples
     --------
     >>> import pandas as pd
@@ -161,8 +140,11 @@ def run(
         while (left := curator.left - search.kept) > 0:
             number += 1
             spent = share * shares.in_a_round
+            # Where less than two rounds' budget is left, the next one takes it all.
             if not search.measure_worst(number, left if left < 2 * spent else spent):
-                share *= 2  # the measurements said nothing new
+                # They have changed the model's tables by no more than noise alone would: norm1(N mu_new - N mu_old) <=
+                # k E|noise|, summed. So they say nothing new, and rounds get more.
+                share *= 2
             if progress is not None:
                 progress(float(1 - curator.left))
         search.measure_probes()
@@ -257,6 +239,7 @@ class _Search:
             some, own = [named[place] for place in places.tolist()], weights[places]
             own_ends = np.cumsum(sizes[places])
             cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
+            # The score subtracts what measuring would add in noise, so that large tables are measured only for much.
             at = self.curator.worst_fit(some, cells, selecting, sizes[places] * noise, own)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}

@@ -42,26 +42,13 @@ class VotingSettings(SeededSettings):
 def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Release:
     """Release noisy counts of the blocks that have each edge.
 
-    Parameters
-    ----------
-    table : PrivateTable
-    settings : VotingSettings
-    budget : Budget
-        It is charged to the table's ledger before the records are looked at.
+    Refuses settings that do not suit the schema or the budget, too many blocks.
 
     Returns
     -------
     Release
         ``kind="edge_votes"``: ``values[0]`` the noisy counts of the pairs i < j in lexicographic order.
         :func:`edge_frequencies` reads it.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
-    TypeError, ValueError
-        For settings that do not suit the schema or the budget, too many blocks. All depend on public arguments only and
-        come before the charge.
 
     Notes
     -----
