@@ -141,7 +141,6 @@ def to_pgmpy_bayesian_network(model: LogLinearModel, states: Mapping[Hashable, S
 
     Parameters
     ----------
-    model : LogLinearModel
     states : mapping of variable to sequence
         State names, in the order of the tables.
 

@@ -25,9 +25,7 @@ def values_of(
 
     Parameters
     ----------
-    values : Values
     codes : ndarray of int, shape (n,)
-    generator : numpy.random.Generator
     method : {"independent", "stratified"}
         How those of one state are drawn together; see `pgmpy_dp.models.inference.sampling`.
     inside : tuple of low, high and closed

@@ -66,10 +66,6 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
     ----------
     path : str or path
 
-    Returns
-    -------
-    ModelFile
-
     Raises
     ------
     ValueError

@@ -233,7 +233,6 @@ def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any,
 
     Parameters
     ----------
-    data : PrivateData
     adjacency : str
         The estimator's.
     **arguments : tuple of (own, shared)

@@ -54,11 +54,6 @@ class AscentSettings(SeededSettings):
         In (0, 1]: the result is the mean of the parameters over this last part of the steps.
     count_share : float, default 0.05
         In (0, 1): part of the budget (of rho) for a noisy number of units, where no public one is known.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
     """
 
     n_steps: int = field(default=200, metadata=whole(1, 10**6))
@@ -102,10 +97,8 @@ def ascend(
 
     Parameters
     ----------
-    settings : AscentSettings
     curator : SampledCurator
         Opened for the steps of `settings`.
-    n_parameters : int
     public_count : int or None
         The number of units, if it is public.
     gradient : callable
@@ -172,23 +165,20 @@ def largest_stable_rate(momentum: float, curvature: float) -> float:
     curvature : float
         L > 0: no eigenvalue of the negative Hessian of a unit's mean log-likelihood is larger.
 
-    Notes
-    -----
-    Let H be the negative Hessian at the maximum. The mean of clipped gradients is there ``-M H e`` to first order in
-    the distance e, where M is symmetric with eigenvalues from 0 to 1: it is a mean over units, of ``B/|g| (1 - g
-    g'/|g|^2)`` for one whose gradient g is clipped and of 1 for any other one. The eigenvalues of M H are those of the
-    symmetric ``H^(1/2) M H^(1/2)``: real, at least 0 and at most L. Along an eigenvector of eigenvalue l, steps of
-    rate r are
-
-        d' = m d - (1 - m) l e,    e' = e + r d',
-
-    with the characteristic polynomial ``z^2 - (1 + m - r (1 - m) l) z + m``. Its roots are inside the unit circle
-    exactly where ``|1 + m - r (1 - m) l| < 1 + m``, that is where ``0 < r l < 2 (1 + m)/(1 - m)``. Noise moves the
-    maximum that a step sees, not the Hessian, so the bound is the same whatever the noise.
-
     Examples
     --------
     >>> round(largest_stable_rate(0.9, 0.5), 6)
     76.0
     """
+    # Let H be the negative Hessian at the maximum. The mean of clipped gradients is there `-M H e` to first order in
+    # the distance e, where M is symmetric with eigenvalues from 0 to 1: it is a mean over units, of
+    # `B/|g| (1 - g g'/|g|^2)` for one whose gradient g is clipped and of 1 for any other one. The eigenvalues of M H
+    # are those of the symmetric `H^(1/2) M H^(1/2)`: real, at least 0 and at most L. Along an eigenvector of eigenvalue
+    # l, steps of rate r are
+    #
+    # d' = m d - (1 - m) l e, e' = e + r d',
+    #
+    # with the characteristic polynomial `z^2 - (1 + m - r (1 - m) l) z + m`. Its roots are inside the unit circle
+    # exactly where `|1 + m - r (1 - m) l| < 1 + m`, that is where `0 < r l < 2 (1 + m)/(1 - m)`. Noise moves the
+    # maximum that a step sees, not the Hessian, so the bound is the same whatever the noise.
     return 2.0 * (1.0 + momentum) / ((1.0 - momentum) * curvature)

@@ -56,10 +56,8 @@ def release(
 
     Raises
     ------
-    BudgetExceeded
-        If the ledger does not have the budget left; it stays as it was.
     TypeError, ValueError
-        For a budget that Gaussian noise cannot spend, and programs or data that do not suit; before the charge.
+        For a budget that Gaussian noise cannot spend, and programs or data that do not suit.
     UncertifiedSolution
         If no solver certified its solution: nothing is released, and the budget is spent.
 

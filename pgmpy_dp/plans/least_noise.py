@@ -68,17 +68,8 @@ def least_noise(
 def noise_for_ledger(noise: str, budget: Budget, data: PrivateData) -> str:
     """What "auto" means where costs are added up as zCDP: "gaussian" for an (epsilon, delta) budget.
 
-    A ledger adds up pure costs by their epsilon only as long as there are no others, and only if its budget has an
-    epsilon. Otherwise an epsilon counts epsilon**2/2: 0.5 for 1, of the 0.185 that a ledger of (3, 1e-6) has in all,
-    where Gaussian noise of (1, 1e-6) counts 0.024. So what is the smaller noise of a budget that one fit has to itself
-    is refused there, or takes what twenty Gaussian fits would. In a ledger of which nothing is spent yet, or pure costs
-    only, "auto" stays what it is, the smallest noise: three fits of (1, 1e-6) in (3, 1e-6) are best with Laplace noise
-    where tables are few. What comes after it has to be pure then; pass ``noise="gaussian"`` to the first fit where a
-    later one will be Gaussian.
-
     Parameters
     ----------
-    noise : str
     budget : Budget
         Of the fit.
     data : PrivateData
@@ -98,4 +89,11 @@ def noise_for_ledger(noise: str, budget: Budget, data: PrivateData) -> str:
     as_zcdp = ledger.budget.rho is not None or any(
         isinstance(entry.cost, ZCDP | ReservedZCDP) for entry in ledger.entries
     )
+    # A ledger adds up pure costs by their epsilon only as long as there are no others, and only if its budget has an
+    # epsilon. Otherwise an epsilon counts epsilon**2/2: 0.5 for 1, of the 0.185 that a ledger of (3, 1e-6) has in all,
+    # where Gaussian noise of (1, 1e-6) counts 0.024. So what is the smaller noise of a budget that one fit has to
+    # itself is refused there, or takes what twenty Gaussian fits would. In a ledger of which nothing is spent yet, or
+    # pure costs only, "auto" stays what it is, the smallest noise: three fits of (1, 1e-6) in (3, 1e-6) are best with
+    # Laplace noise where tables are few. What comes after it has to be pure then; pass `noise="gaussian"` to the first
+    # fit where a later one will be Gaussian.
     return "gaussian" if as_zcdp else noise

@@ -31,7 +31,6 @@ class Mean:
 
     Parameters
     ----------
-    name : str
     weights : mapping of int to float
         Of tables, by their places: positive.
     """

@@ -12,6 +12,13 @@ from pgmpy_dp.private.mathematics.log_determinant import duality_gap, into_cap
 
 __all__ = ["admm"]
 
+# letter       in code    meaning
+# S, R         s, bound   the matrix whose precision is looked for, and the penalty of each entry; scaled in the code
+# Theta        x, z       what is minimised over: X of the spectral step, Z with exact zeros
+# Y, U = r Y   y          multipliers of X = Z, over the step size r, and as they are
+# W = S + U    w          the covariance that Z is certified with
+# tau          tau        largest eigenvalue that is allowed
+
 _RELAXATION = 1.6
 _CHECK_EVERY = 5  # iterations between two certificates, each of which costs about half an iteration
 _ADAPT_UNTIL = 100  # a step size that went on changing would void the proof of convergence

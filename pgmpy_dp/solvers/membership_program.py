@@ -18,6 +18,12 @@ from pgmpy_dp.solvers.membership_problem import MembershipPoint, MembershipProbl
 
 __all__ = ["Membership", "membership_program"]
 
+# letter     in code    meaning
+# y          y          records, shape (N, d)
+# W          w          weights, shape (N, N): which records belong together
+# P, M, u    p, m, u    multipliers: of the semidefinite set, shape (N, N), the moments, (d, d), and the rows, (N,)
+# A, A*                 moments of weights (`problem.moments`), and its adjoint (`problem.adjoint`)
+
 _EVERY = 10  # steps between two certificates, which cost an eigenvalue decomposition more
 
 

@@ -39,6 +39,18 @@ from pgmpy_dp.private import accounting
 
 __all__ = ["HIGH", "LOW", "required_records"]
 
+# letter    in code     meaning
+# n, k, d               records, clusters, columns
+# c                     n/k, the records of one cluster
+# alpha     slack       how much more than its scale says a cluster may vary
+# beta      _FULL       a record counts as linked where its links add up to beta c
+# kappa     _OVERLAP    how much two records overlap that are linked to a third one, inverted
+# D         moved       how far one record moves the computed weights, in Frobenius norm
+# S         spread      standard deviation of the records that are linked to one, in scales
+# h, eta                a row that moves by x has an eta of at most h x + 2/(beta c), in total variation
+# m         far         rows that may move by more than D/sqrt(m)
+# b                     bad rows, of which nothing is said, among those that are drawn: at most b
+
 LOW, HIGH = 0.8, 0.9
 """Weights up to `LOW` count as no link, from `HIGH` on as a whole one; Chen et al. (2023), Definition 6.4."""
 

@@ -430,11 +430,7 @@ class _Table:
 
 
 def _tables(release: Release) -> tuple[str, _Table, _Table, _Table | None]:
-    """Kind of noise, and the tables of beginnings, of pairs and of triples; pairs that were asked twice are one table.
-
-    The mean of two tables by their precisions has the least variance; as noise of one scale of that variance it is
-    nearly what it is.
-    """
+    """Kind of noise, and tables of beginnings, of pairs and of triples; pairs that were asked twice are one table."""
     lengths = release.public.get("lengths", [1, 2])  # releases of before there were chains of second order
     found: dict[int, list[_Table]] = {}
     kind = ""
@@ -447,6 +443,8 @@ def _tables(release: Release) -> tuple[str, _Table, _Table, _Table | None]:
             found.setdefault(length, []).append(_Table(values, noise.scale, unit))
     (initial,), pairs, triples = found[1], found[2][0], found.get(3, [None])[0]
     if len(found[2]) > 1:
+        # The mean of two tables by their precisions has the least variance; as noise of one scale of that variance it
+        # is nearly what it is.
         precision = np.array([one.scale**-2.0 for one in found[2]])
         mean = sum(p * one.values for p, one in zip(precision, found[2], strict=True)) / precision.sum()
         pairs = _Table(mean, float(precision.sum() ** -0.5), pairs.unit)

@@ -257,18 +257,16 @@ _NO_TIME = range(12, 23)
 
 
 def _automatic(n: int, k: int, vote: bool | None, budget: Budget) -> str:
-    """A method for n vertices, from public numbers alone: the one whose sums over neighbours have less noise.
-
-    A round of power iteration needs less of it than answers do, where rounds are few (Laplace noise) much less. The
-    more communities, the more rounds it would take: then answers may have more noise. Factors are measured in
-    docs/block-models.md.
-    """
+    """A method for n vertices, from public numbers alone: the one whose sums over neighbours have less noise."""
     if n > randomised_response.MAX_DENSE_VERTICES:
         return "noisy-power"
     if k == 2 and n in _NO_TIME and not vote:
         return "exponential"
     answers = randomised_response.answer_deviation(n, randomised_response.ResponseSettings(k, vote=vote), budget)
     rounds = noisy_power.round_deviation(budget)
+    # A round of power iteration needs less of it than answers do, where rounds are few (Laplace noise) much less. The
+    # more communities, the more rounds it would take: then answers may have more noise. Factors are measured in
+    # docs/block-models.md.
     factor = {2: 0.8, 3: 0.95}.get(k, 0.4 * k)
     pure = budget.rho is None and not budget.delta
     return "randomized-response" if answers < (2.5 if pure else 1.0) * factor * rounds else "noisy-power"

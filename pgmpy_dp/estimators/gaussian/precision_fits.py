@@ -50,7 +50,6 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
 
     Parameters
     ----------
-    noisy : NoisyCovariance
     penalty : float or "noise-aware"
         In the units of `noisy.scales`, like everything here.
     refit : bool
@@ -63,17 +62,6 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
     -------
     PrecisionFit
         In the units of the records.
-
-    Notes
-    -----
-    *s*, ``sqrt(mean(diag P)**2/n + sd**2)``, is the standard deviation of an entry of P. Eigenvalues of P below 3 s are
-    noise, and without the cap one that was clipped to 1e-9 would become a precision of 1e9. It does not bind where the
-    smallest eigenvalue of the covariance is above that.
-
-    *e_ij* is the standard deviation of an entry of the inverse, ``sqrt((R_ii R_jj + R_ij**2)/n + sd**2 |R_i|**2
-    |R_j|**2)``: to first order an error E of P moves the inverse by ``-R E R``, E being the sampling error of a
-    Gaussian and independent noise. The penalty alone leaves pairs that are zero by this measure, about a quarter of all
-    found.
     """
     d, n, scales = len(noisy.covariance), noisy.n_records, np.outer(noisy.scales, noisy.scales)
     raw = noisy.covariance / scales
@@ -91,6 +79,9 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
     found = graphical_lasso(moments, penalty, tolerance=_TOLERANCE)
     steps = [found]
     if refit:
+        # *s*, `sqrt(mean(diag P)**2/n + sd**2)`, is the standard deviation of an entry of P. Eigenvalues of P below 3 s
+        # are noise, and without the cap one that was clipped to 1e-9 would become a precision of 1e9. It does not bind
+        # where the smallest eigenvalue of the covariance is above that.
         cap = 1.0 / (3.0 * math.hypot(mean / math.sqrt(n), sd))
         fitted = partial(refit_on_support, moments, max_eigenvalue=cap, tolerance=_TOLERANCE, start=found.precision)
         steps += [first := fitted(found.precision != 0)]
@@ -107,6 +98,10 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
 
 def _significant(fitted: np.ndarray, lasso: np.ndarray, n: float, sd: float) -> np.ndarray:
     size, norms = np.diagonal(lasso), np.linalg.norm(lasso, axis=1)
+    # *e_ij* is the standard deviation of an entry of the inverse,
+    # `sqrt((R_ii R_jj + R_ij**2)/n + sd**2 |R_i|**2 |R_j|**2)`: to first order an error E of P moves the inverse by
+    # `-R E R`, E being the sampling error of a Gaussian and independent noise. The penalty alone leaves pairs that are
+    # zero by this measure, about a quarter of all found.
     sampling = (np.outer(size, size) + lasso**2) / n
     error = np.sqrt(sampling + (sd * np.outer(norms, norms)) ** 2)
     support = np.abs(fitted) > math.sqrt(2.0 * math.log(len(fitted))) * error
@@ -121,16 +116,14 @@ def fit_pairs(noisy: NoisyPairs) -> PrecisionFit:
 
 
 def fit_precision(noisy: NoisyPrecision, penalty: float) -> PrecisionFit:
-    """A sparse positive definite matrix from a noisy one.
-
-    Entries within ``sd sqrt(2 log d)`` of zero, which noise alone reaches for about one in d, are taken to be zero. Of
-    the matrix with eigenvalues clipped to where the exact optimum has them, the nearest in the sense of maximum
-    likelihood with that support is returned.
-    """
+    """A sparse positive definite matrix from a noisy one."""
     d = len(noisy.precision)
     values, vectors = np.linalg.eigh(noisy.precision)
     inside = np.clip(values, noisy.smallest, noisy.largest)
     covariance = (vectors / inside) @ vectors.T
+    # Entries within `sd sqrt(2 log d)` of zero, which noise alone reaches for about one in d, are taken to be zero. Of
+    # the matrix with eigenvalues clipped to where the exact optimum has them, the nearest in the sense of maximum
+    # likelihood with that support is returned.
     support = np.abs(noisy.precision) > noisy.sd * math.sqrt(2.0 * math.log(d)) if d > 1 else np.ones((1, 1), bool)
     np.fill_diagonal(support, True)
     found = refit_on_support(

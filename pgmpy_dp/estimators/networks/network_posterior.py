@@ -41,15 +41,12 @@ def network_posterior(
 
     Parameters
     ----------
-    release : Release
-    fit : Fit
     noisy : NoisyMarginals
         The tables that it was learned from.
     model : MarkovNetwork
         What the fit became.
     learn : callable
         How it was learned: from a release and some of its tables to a fit and the tables that this has.
-    n_draws : int
     random_state : int, optional
     """
     if n_draws < 2:

@@ -380,11 +380,7 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
 
 
 def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[frozenset, float]:
-    """l1 error, in records, of the model's tables of measured pairs; the least, of pairs in several tables.
-
-    If the model follows the noise, its error is the noise; if it does not fit, it is the misfit; if it is right, both
-    are the noise.
-    """
+    """l1 error, in records, of the model's tables of measured pairs; the least, of pairs in several tables."""
     per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
     misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells])
     found: dict[frozenset, float] = {}
@@ -395,6 +391,8 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
             # A cell of the sum has the noise of as many cells as were added up.
             noise = own.size * per_scale * float(scale) * math.sqrt(table.size / own.size)
             pair = frozenset(scope[axis] for axis in kept)
+            # If the model follows the noise, its error is the noise; if it does not fit, it is the misfit; if it is
+            # right, both are the noise.
             found[pair] = min(max(float(own.sum()), noise), found.get(pair, math.inf))
     return found
 

@@ -128,10 +128,8 @@ def network_of_tables(
     ----------
     name : str
         Of who learns, for the progress bar.
-    release : Release
     tables : sequence of int
         Places of the tables.
-    privacy : Privacy
     learn : callable, optional
         Default: `collective_map`. It may add tables, of a prior.
 

@@ -63,11 +63,6 @@ class ChainSettings(SeededSettings):
         How many states the next one depends on. 2: triples of states have half of what the beginnings leave. "auto":
         :mod:`pgmpy_dp.models.chains.chain_order` decides, after the pairs are known, by a twentieth of the budget
         whether the rest goes to triples or to the pairs again; of users that are counted by shares.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
     """
 
     segment_length: int | None = field(default=None, metadata=whole(2))

@@ -45,12 +45,7 @@ class ChainGradientSettings(AscentSettings):
         maximum whatever it is: pi and P share no parameter.
     n_steps, batch_rate, clip_norm, learning_rate, momentum, average_share, count_share, random_state
         See :class:`~pgmpy_dp.plans.ascent.AscentSettings`; units are users. Default `clip_norm`: 0.6; no
-        gradient is longer than 2. Default `learning_rate`: see `run`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
+        gradient is longer than 2. Default `learning_rate`: from the noise.
     """
 
     initial_share: float = field(default=0.25, metadata=share())
@@ -90,13 +85,6 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
 
         *Side channels.* Sampling and noise use the operating system's randomness. A step on an empty sample, or
         without users, is noise like any other. Running time depends on the number of users and of their visits.
-
-    Defaults
-        The default learning rate is ``min(h, 0.8 sqrt(h K**2)) / n_steps`` with h = 1/(v K**2) and v the variance of
-        the mean of all steps' noises: as far as the noise lets the logits go. It is at most 0.8 times ``4 (1 + m)/(1 -
-        m)``, from where on steps with momentum m are unstable on a log-likelihood of the largest possible curvature,
-        1/2 (:func:`~pgmpy_dp.plans.ascent.largest_stable_rate`). It depends on public and noisy numbers
-        alone.
 
     Examples
     --------
@@ -146,7 +134,11 @@ def parameters(release: Release) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _default_learning_rate(settings: ChainGradientSettings, n_states: int, variance: float) -> float:
-    """See `run`."""
+    """As far as the noise lets the logits go, and as steps stay stable."""
+    # The default learning rate is `min(h, 0.8 sqrt(h K**2)) / n_steps` with h = 1/(v K**2) and v the variance of the
+    # mean of all steps' noises: as far as the noise lets the logits go. It is at most 0.8 times `4 (1 + m)/(1 - m)`,
+    # from where on steps with momentum m are unstable on a log-likelihood of the largest possible curvature, 1/2
+    # (`largest_stable_rate`). It depends on public and noisy numbers alone.
     k = n_states * n_states
     h = 1.0 / (variance * k)
     stable = largest_stable_rate(settings.momentum, _CURVATURE)

@@ -49,7 +49,8 @@ class GradientSettings(AscentSettings):
         Bytes that exact inference may take.
     n_steps, batch_rate, clip_norm, learning_rate, momentum, average_share, count_share, random_state
         See :class:`~pgmpy_dp.plans.ascent.AscentSettings`; units are records. Default `clip_norm`:
-        sqrt(number of tables), the norm of a record's indicator. Default `learning_rate`: see `run`.
+        sqrt(number of tables), the norm of a record's indicator. Default `learning_rate`: from the noise and the
+        curvature, see the comments in `run`.
     """
 
     # The scopes obey the same rules as those of the marginals.
@@ -98,24 +99,6 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         table without records, is noise like any other. Running time depends on the number of records, and shows the
         sizes of the samples to who can measure it.
 
-    Defaults
-        The default learning rate is ``min(h, 0.8 sqrt(h k)) / n_steps`` where steps are stable at that rate: k is the
-        mean number of cells of a table, and h = 1/lambda* is where noise outweighs signal, lambda* = v k + 1/N being
-        the penalty of :mod:`pgmpy_dp.models.collective.maximum_likelihood` with v the variance of the mean of all
-        steps' noises. The less noise, the higher it is, so on its own it diverges where noise is small.
-
-        Steps with momentum m are unstable above ``2 (1 + m)/((1 - m) L)`` on a log-likelihood of curvature L
-        (:func:`~pgmpy_dp.plans.ascent.largest_stable_rate`). Whatever the parameters, L is at most half the
-        number of tables, which tables that depend on each other fully reach; most are far below it. So a rate above
-        0.85 times the limit for that largest L starts there and is at most 0.85 times the limit for a bound on L at the
-        current parameters (:class:`~pgmpy_dp.models.collective.curvature.CurvatureBound`). On the way it grows by 8 % a
-        step, and by 3 % once that bound has held it back: what uniform marginals bear would overshoot. This is
-        stability around the maximum, for every model and every noise, none included. That the steps get there from
-        parameters 0 is no theorem, since the log-likelihood is not quadratic; the tests try it on strong models.
-
-        All rates depend on public and noisy numbers alone: the parameters are public at each step.
-        ``public["path"]`` has the rate that noise allows, and the last one.
-
     Examples
     --------
     >>> import pandas as pd
@@ -139,6 +122,17 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
         count_share=settings.count_share,
         random_state=settings.random_state,
     )
+    # Steps with momentum m are unstable above `2 (1 + m)/((1 - m) L)` on a log-likelihood of curvature L
+    # (`largest_stable_rate`). Whatever the parameters, L is at most half the number of tables, which tables that depend
+    # on each other fully reach; most are far below it. So a rate above 0.85 times the limit for that largest L starts
+    # there and is at most 0.85 times the limit for a bound on L at the current parameters (`CurvatureBound`). On the
+    # way it grows by 8 % a step, and by 3 % once that bound has held it back: what uniform marginals bear would
+    # overshoot. This is stability around the maximum, for every model and every noise, none included. That the steps
+    # get there from parameters 0 is no theorem, since the log-likelihood is not quadratic; the tests try it on strong
+    # models.
+    #
+    # All rates depend on public and noisy numbers alone: the parameters are public at each step. `public["path"]` has
+    # the rate that noise allows, and the last one.
     steps = ascend(
         settings,
         curator,
@@ -163,7 +157,11 @@ def parameters(release: Release) -> np.ndarray:
 
 
 def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records: float, variance: float) -> float:
-    """What noise allows; see `run`."""
+    """What noise allows, whatever the curvature."""
+    # The default learning rate is `min(h, 0.8 sqrt(h k)) / n_steps` where steps are stable at that rate: k is the mean
+    # number of cells of a table, and h = 1/lambda* is where noise outweighs signal, lambda* = v k + 1/N being the
+    # penalty of `maximum_likelihood` with v the variance of the mean of all steps' noises. The less noise, the higher
+    # it is, so on its own it diverges where noise is small.
     k = cliques.n_cells / cliques.n_cliques
     h = 1.0 / (variance * k + 1.0 / records)
     return min(h, _HORIZON * math.sqrt(h * k)) / settings.n_steps

@@ -169,12 +169,8 @@ def rehearse(
     ----------
     counts : sequence of ndarray of int
         One for each scope, of the shape of its cardinalities.
-    schema : Schema
     settings : MarginalSettings
         Its `random_state` is not used.
-    budget : Budget
-    rng : numpy.random.Generator
-    adjacency : str
     n_records : int, optional
         If it would be public.
 

@@ -114,13 +114,10 @@ def vote(
 
     Parameters
     ----------
-    curator : GraphCurator
     labels : ndarray of int, shape (n,)
         In 0 .. k-1: what was found before.
-    k : int
     degrees : float or ndarray of shape (n,)
         Of :func:`~pgmpy_dp.models.communities.community_labels.balanced`; 0 counts neighbours only, as published.
-    share : Fraction
 
     Returns
     -------

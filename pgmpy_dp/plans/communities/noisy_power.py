@@ -93,13 +93,6 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
         *Side channels.* Running time and memory depend on the number of edges. The number of rounds does not depend on
         the graph: there is no test of convergence.
 
-    Algorithm
-        Round t: ``y_t = A u_t + noise - w (w' u_t)/(sum of w)``, without what a vertex would count of itself, with w
-        the expected degrees (:func:`~pgmpy_dp.models.communities.community_labels.expected_degrees`), ``s_t = y_t + b
-        s_(t-1)``, ``u_(t+1) = sign(s_t)``, with b = 0.6 (Laplace: 0.3). The outcome is the sign of ``sum_t m_t y_t``,
-        where m_t is the agreement of u_t with the outcome
-        (:func:`~pgmpy_dp.models.communities.community_labels.combined`).
-
     Examples
     --------
     >>> from pgmpy_dp.models.communities.planted_graphs import error_rate, planted_labels, sample_block_model
@@ -134,6 +127,10 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
             degrees = expected_degrees(noisy[:, 0], neighbour_noise(cost, DEGREES_SHARE).variance, degree)
         labels, share = random_labels(n, k, curator.generator()), _share(settings, n_rounds)
         memory = np.zeros(1, dtype=np.float32)
+        # Round t: `y_t = A u_t + noise - w (w' u_t)/(sum of w)`, without what a vertex would count of itself, with w
+        # the expected degrees (`expected_degrees`), `s_t = y_t + b s_(t-1)`, `u_(t+1) = sign(s_t)`, with b = 0.6
+        # (Laplace: 0.3). The outcome is the sign of `sum_t m_t y_t`, where m_t is the agreement of u_t with the outcome
+        # (`combined`).
         for _ in range(n_rounds):
             marks.append(marks_of(labels, k))
             sums.append(vote(curator, labels, k, degrees, share).astype(np.float32))

@@ -64,7 +64,6 @@ def solvers(program: BlockProjection, device: str | None = None) -> list[Solver]
 
     Parameters
     ----------
-    program : BlockProjection
     device : str, optional
         Torch device of descent and Newton's method. Default: that of pgmpy's torch backend, else the processor
         (:func:`~pgmpy_dp.solvers.correlation_projection.project_correlation`). What follows where they fail, and the

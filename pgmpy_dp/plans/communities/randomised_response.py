@@ -90,14 +90,6 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
 
         *Side channels.* Running time and memory depend on the number of vertices; those of the vote, on the edges.
 
-    Algorithm
-        Answers B give ``M = (B - p)/(1 - 2p) - w w'/(sum of w)``, unbiased for the adjacency matrix less that of a
-        graph of degrees w without communities. Where no degree is given, w are the row sums of the answers, drawn
-        towards their mean as far as chance explains that they differ
-        (:func:`~pgmpy_dp.models.communities.community_labels.expected_degrees`). Labels are those of M's leading
-        eigenvectors, repaired by the generalised power method. The vote's sums are added to the rows of M x, each in
-        proportion to the inverse of its noise's variance.
-
     Examples
     --------
     >>> from pgmpy_dp.models.communities.planted_graphs import error_rate, planted_labels, sample_block_model
@@ -133,6 +125,11 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         share = 1 - counting - (VOTE_SHARE if voting else 0)
         answers = curator.randomised_response(share)
     rate = response_rate(cost, share)
+    # Answers B give `M = (B - p)/(1 - 2p) - w w'/(sum of w)`, unbiased for the adjacency matrix less that of a graph of
+    # degrees w without communities. Where no degree is given, w are the row sums of the answers, drawn towards their
+    # mean as far as chance explains that they differ (`expected_degrees`). Labels are those of M's leading
+    # eigenvectors, repaired by the generalised power method. The vote's sums are added to the rows of M x, each in
+    # proportion to the inverse of its noise's variance.
     matrix, degrees = centred_answers(answers, rate, settings.degree)
     labels = power_communities(matrix, spectral_labels(matrix, k), k)
     marks = marks_of(labels, k)
@@ -162,14 +159,13 @@ def _asks(settings: ResponseSettings) -> bool:
 
 
 def _by_chance(sums: np.ndarray, marks: np.ndarray, deviation: float, degree: float) -> tuple[float, float, float]:
-    """How far answers agree with their own labels; how far with the best labels where there are no communities.
-
-    Noise of the pairs, and of a random graph, has the variance v per pair. The best signs then have 1.526 n^1.5 root(v)
-    (Parisi's constant). Indicators of groups of shares p_c have at most what the eigenvalues' edge allows, ``2 root(n
-    v) n (1 - sum of p_c^2)``, and what the largest of so many normal numbers as there are such groups is, ``2 n^1.5
-    root(v sum of p_c^2 (H(p) + k ln(n)/n))`` with the entropy H. And the deviation of the sum for fixed labels.
-    """
+    """How far answers agree with their own labels; how far with the best labels where there are no communities."""
     n = len(marks)
+    # Noise of the pairs, and of a random graph, has the variance v per pair. The best signs then have 1.526 n^1.5
+    # root(v) (Parisi's constant). Indicators of groups of shares p_c have at most what the eigenvalues' edge allows,
+    # `2 root(n v) n (1 - sum of p_c^2)`, and what the largest of so many normal numbers as there are such groups is,
+    # `2 n^1.5 root(v sum of p_c^2 (H(p) + k ln(n)/n))` with the entropy H. And the deviation of the sum for fixed
+    # labels.
     root = math.sqrt((deviation**2 + degree) / n)
     best = _BEST_SIGNS
     if marks.shape[1] > 1:

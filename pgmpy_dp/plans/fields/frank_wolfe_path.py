@@ -31,8 +31,6 @@ def weights_of(vertices: np.ndarray, n_columns: int, radius: float, step: str) -
     ----------
     vertices : ndarray of int, shape (n_steps, n_regressions)
         v < q stands for +radius in column v, v >= q for -radius in column v - q, with q = n_columns.
-    n_columns : int
-    radius : float
     step : {"1/(t+1)", "2/(t+2)"}
 
     Returns

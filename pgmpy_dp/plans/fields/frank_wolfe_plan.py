@@ -54,7 +54,7 @@ class FrankWolfeSettings(SeededSettings):
         pairs of names, and of single names for a graph's isolated nodes.
     n_iter : int, optional
         T, at least 2: there are T - 1 steps, and every regression selects a vertex in each. Default: from the budget
-        and a public or noisy number of records, see `run`.
+        and a public or noisy number of records.
     step : {"1/(t+1)", "2/(t+2)"}, default "1/(t+1)"
         mu_t. The default makes the result the mean of the vertices and of the start at 0.
     count_share : float, default 0.01
@@ -100,7 +100,13 @@ class FrankWolfePlan:
     count_budget: float
 
     def iterations(self, records: float) -> int:
-        """T for a public or noisy number of records, see `run`."""
+        """T for a public or noisy number of records."""
+        # The excess risk of each regression is bounded by about `R**2/T + R log(2 q) s/m`, s being the scale of the
+        # noise and m the number of records that take part in it (n, or 2 n/k for k states). Its minimiser over T is
+        # `(2 R m sqrt(2 rho/W)/log(2 q))**(2/3)` for rho and `sqrt(R m epsilon/(2 W log(2 q)))` for epsilon; the
+        # constants in the bound are loose, and a share of it from 1/8 to 1/3 (but at least 10 iterations) is best on
+        # made-up models. T is at most 10,000 unless asked for. R is the radius of the l1 ball, q the number of columns
+        # of a regression, W the selection weight.
         if self.n_iter is not None:
             return self.n_iter
         layout, weight = self.layout, selection_weight(self.layout, self.adjacency, self.cost)

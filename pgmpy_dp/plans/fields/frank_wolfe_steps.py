@@ -85,13 +85,6 @@ def run(
         *Side channels.* Which arguments are refused, shapes and the calls of `progress` depend on public and noisy
         numbers only. Running time and memory depend on the number of records and of distinct ones.
 
-    Number of iterations
-        The excess risk of each regression is bounded by about ``R**2/T + R log(2 q) s/m``, s being the scale of the
-        noise and m the number of records that take part in it (n, or 2 n/k for k states). Its minimiser over T is
-        ``(2 R m sqrt(2 rho/W)/log(2 q))**(2/3)`` for rho and ``sqrt(R m epsilon/(2 W log(2 q)))`` for epsilon; the
-        constants in the bound are loose, and a share of it from 1/8 to 1/3 (but at least 10 iterations) is best on
-        made-up models. T is at most 10,000 unless asked for.
-
     Examples
     --------
     >>> import pandas as pd
@@ -138,7 +131,6 @@ def descend(
     ----------
     curator : TableCurator
         Its schema, adjacency and cost are those of the plan.
-    plan : FrankWolfePlan
     progress : callable, optional
     """
     records = float(plan.n_records or 0)

@@ -69,17 +69,10 @@ def parity_features(
 
     Parameters
     ----------
-    n_variables, order : int
     family : int or tuple of tuples of int
         All sets of up to `order` variables, or those of a graph's cliques: with a set all its parts.
     by_size : tuple of int, optional
         Weights. Default: those that make the sum of the variances small.
-
-    Notes
-    -----
-    With weights w_S the noise of entry (S, T) has a standard deviation in proportion to ``sum w**2/(w_S w_T)``, and a
-    parity that stands in several places is their mean, weighted by (w_S w_T)**2. Small sets are fewer and stand in more
-    places: of order 3, larger weights of single variables are better by far.
 
     Examples
     --------
@@ -94,6 +87,9 @@ def parity_features(
     sets = ((), *(s for s in members if len(s) <= half))
     if len(sets) > MOST_FEATURES:
         return None
+    # With weights w_S the noise of entry (S, T) has a standard deviation in proportion to `sum w**2/(w_S w_T)`, and a
+    # parity that stands in several places is their mean, weighted by (w_S w_T)**2. Small sets are fewer and stand in
+    # more places: of order 3, larger weights of single variables are better by far.
     weights = by_size or _weights(n_variables, family, sets, half)
     return ParityFeatures(n_variables, family, sets, weights)
 

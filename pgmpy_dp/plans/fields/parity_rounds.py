@@ -34,12 +34,10 @@ _NODES = 100  # of the integer program for one point
 
 
 def default_rounds(method: str, n_variables: int, n_parities: int, cost: PureDP | ZCDP, records: float) -> int:
-    """Rounds that balance the error of stopping early, sqrt(p/T), against that of the noise.
-
-    With rho the noise is about sqrt(T/rho) log(m)/N, so ``T = N sqrt(rho p log 2)/log(2 m)``; with epsilon it is about
-    T log(m)/(N epsilon), so ``T = (N epsilon sqrt(p log 2)/log(2 m))**(2/3)``. At most 100 for pmw. sepfem, whose
-    rounds say less and need no measurement, takes four times as many, at most 200. The constants are measured.
-    """
+    """Rounds that balance the error of stopping early, sqrt(p/T), against that of the noise."""
+    # With rho the noise is about sqrt(T/rho) log(m)/N, so `T = N sqrt(rho p log 2)/log(2 m)`; with epsilon it is about
+    # T log(m)/(N epsilon), so `T = (N epsilon sqrt(p log 2)/log(2 m))**(2/3)`. At most 100 for pmw. sepfem, whose
+    # rounds say less and need no measurement, takes four times as many, at most 200. The constants are measured.
     log_domain, log_parities = n_variables * math.log(2.0), math.log(2.0 * n_parities)
     if isinstance(cost, PureDP):
         rounds = (records * cost.epsilon * math.sqrt(log_domain) / log_parities) ** (2.0 / 3.0)
@@ -65,7 +63,6 @@ def pmw_answers(
         All parities of up to so many variables, or the public family of them.
     records : float
         Public or noisy number of records, at least 1.
-    rounds : int
     share : Fraction
         Of the curator's cost, for all rounds.
 

@@ -124,11 +124,6 @@ class CovarianceSettings(SeededSettings):
         typically is from the centre, and shortens records to about the root of the number of columns in these units.
         "bounds" takes the distance from the centre to the farther bound: no record is longer than the root of the
         number of columns then, and none is shortened.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
     """
 
     row_norm: float | None = None
@@ -346,7 +341,6 @@ def typical_sizes(counts: np.ndarray, n_records: float) -> np.ndarray:
     Parameters
     ----------
     counts : ndarray of shape (d, MAGNITUDES + 1)
-    n_records : float
 
     Returns
     -------
@@ -379,12 +373,10 @@ def _half_normal_laws() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _count_share(d: int) -> Fraction:
-    """Of the budget, for the number of records, where it is private.
-
-    With the share s the relative errors of matrix and number are about ``1.2 d (d + 1)/(1 - s)`` and ``1.4/s`` over
-    epsilon n (double Wishart, clipping at 1.3 root mean squared norms). The sum of their squares is least at ``s/(1 -
-    s) = (d (d + 1))**(-2/3)`` about: 1/3 for one column, 1/11 for 5, 1/96 for 30.
-    """
+    """Of the budget, for the number of records, where it is private."""
+    # With the share s the relative errors of matrix and number are about `1.2 d (d + 1)/(1 - s)` and `1.4/s` over
+    # epsilon n (double Wishart, clipping at 1.3 root mean squared norms). The sum of their squares is least at
+    # `s/(1 - s) = (d (d + 1))**(-2/3)` about: 1/3 for one column, 1/11 for 5, 1/96 for 30.
     return Fraction(1, 1 + round((d * (d + 1)) ** (2 / 3)))
 
 

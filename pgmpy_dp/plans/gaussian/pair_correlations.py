@@ -56,11 +56,6 @@ class PairSettings(SeededSettings):
         How often each column may name another.
     selection_share : float
         Of a round's budget, for the choice.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
     """
 
     center: tuple[float, ...] | str | None = None

@@ -96,11 +96,6 @@ class MixtureSettings(SeededSettings):
     device : str, optional
         A device of torch, e.g. "cuda", for the blocks. Default: that of pgmpy's torch backend, if it is not the
         processor; else NumPy, which is the faster there.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
     """
 
     n_components: int | str = field(metadata=by(_checked_components))
@@ -173,12 +168,8 @@ def shares_of(
 
     Parameters
     ----------
-    settings : MixtureSettings
-    adjacency : Adjacency
     n_records : int or None
         The public number of records.
-    budget : Budget
-    n_columns : int
     """
     if budget.epsilon is None or not budget.delta:
         raise ValueError(
@@ -212,14 +203,12 @@ def shares_of(
 
 
 def advised_blocks(shares: Shares, settings: MixtureSettings, n_records: float) -> int:
-    """M for a public or noisy number of records.
-
-    Six times the threshold, as long as blocks have 1.5 records for each component; up to twelve times where they have
-    10. Chosen on made-up, public mixtures: more blocks are worth more than larger ones, and fewer would not reach the
-    threshold.
-    """
+    """M for a public or noisy number of records."""
     if settings.n_blocks is not None:
         return settings.n_blocks
     each, t = n_records / settings.most_components, shares.threshold
+    # Six times the threshold, as long as blocks have 1.5 records for each component; up to twelve times where they have
+    # 10. Chosen on made-up, public mixtures: more blocks are worth more than larger ones, and fewer would not reach the
+    # threshold.
     advised = max(4.0 * t, min(each / 1.5, 6.0 * t), min(each / 10.0, 12.0 * t))
     return max(8, math.ceil(min(advised, MAX_BLOCKS)))

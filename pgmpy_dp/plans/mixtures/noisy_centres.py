@@ -419,12 +419,7 @@ def _noisy_moments(release: Release, k: int, d: int) -> NoisyMoments | None:
 
 
 def _wide(release: Release, moments: NoisyMoments, counts: np.ndarray, d: int) -> tuple[bool, ...]:
-    """Components whose mean squared distance is above one group's by what two groups in one would add.
-
-    Two groups at a distance s with shares p and 1 - p add ``p (1 - p) s**2``: a quarter of s**2, or .09 of it for p =
-    .1; asked for is a sixteenth, or half of what clipping leaves, and four standard deviations of the noise. Where the
-    scale was estimated it may be that of groups taken together, so the narrowest component's stands in for it.
-    """
+    """Components whose mean squared distance is above one group's by what two groups in one would add."""
     per = np.maximum(counts, 1.0)
     squares, noise = moments.sums / per, moments.noise / per
     scale, separation = float(release.public["scale"]), float(release.public["separation"])
@@ -432,6 +427,9 @@ def _wide(release: Release, moments: NoisyMoments, counts: np.ndarray, d: int) -
     if not release.public["settings"].get("public_scale", True):
         one = min(one, max(float(squares.min()), 0.0))
     room = max(moments.radius**2 - one, 0.0)
+    # Two groups at a distance s with shares p and 1 - p add `p (1 - p) s**2`: a quarter of s**2, or .09 of it for p =
+    # .1; asked for is a sixteenth, or half of what clipping leaves, and four standard deviations of the noise. Where
+    # the scale was estimated it may be that of groups taken together, so the narrowest component's stands in for it.
     least = np.maximum(4.0 * noise, min(separation**2 / 16.0, room / 2.0))
     return tuple((squares - one > least).tolist())
 

@@ -136,6 +136,14 @@ def run(
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
+        # A round selects one set, or one for each 16 variables (more of them above 512 variables), no two with a pair
+        # in common, and then measures them. For each it starts with `(1 - one_way_share)/n_rounds` of the budget,
+        # n_rounds following the number of records over the noise (`start`), and so does the part of it that selects
+        # (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
+        # (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds get twice as much, and if less than two rounds'
+        # budget is left, the next takes it all. The score subtracts what measuring would add in noise, so that large
+        # tables are measured only for much; sets of three and more whose noise would be expected to exceed the number
+        # of records are no candidates.
         share, number = shares.start(search.n_records), 0  # of one table
         while (left := curator.left - search.kept) > 0:
             number += 1

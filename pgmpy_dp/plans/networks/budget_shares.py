@@ -170,13 +170,11 @@ class NetworkShares:
         return max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
 
     def start(self, n_records: float) -> Fraction:
-        """Share of each table of the first round, when there are about so many records.
-
-        What was asked for; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
-        records are known precisely: then a smaller share tells as much, and more tables find more.
-        """
+        """Share of each table of the first round, when there are about so many records."""
         if self.n_rounds is not None or not self.first_round:
             return self.first_round
+        # What was asked for; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
+        # records are known precisely: then a smaller share tells as much, and more tables find more.
         more = min(max((self.strength(n_records) / _PRECISE) ** 0.5, 1.0), _MOST_ROUNDS)
         return self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * more)
 
@@ -228,6 +226,12 @@ class NetworkShares:
             left = [1 - _OF_A_TREE * learned(noise, (1 - _OF_A_TREE) ** t) for t in range(trees)]
             return float((k * singles).mean() + usual.mean() * math.prod(left))
 
+        # The prediction is a sum, in total variation. *What single variables add* is twice the mean of their tables'
+        # expected errors; tables of pairs tell about them too, two for each variable. *What is left of dependence*:
+        # before anything is known of a pair, it is expected at `.35 spread_i spread_j`, as of interactions with a
+        # standard deviation of .7. A tree of the strongest pairs, three times as strong, takes half of it away, as far
+        # as it is above the noise: of a pair as strong as D in noise of N, `sqrt(1/(1 + (D/N)^2))` remains. What is
+        # small in many cells drowns first, so the tree is of the pairs of which most is learned.
         predicted = [min(error(m / _PARTS, trees) for trees in _TREES) for m in range(_PARTS + 1)]
         best = int(np.argmin(predicted))
         return self.rounds * Fraction(best if predicted[best] < _WORTH * predicted[0] else 0, _PARTS)
@@ -237,14 +241,12 @@ class NetworkShares:
         return n_records / self.expected_noise(Fraction(1))
 
     def selecting(self, share: Fraction, n_records: float, n_candidates: int) -> Fraction:
-        """Part of a round's share that selects, of about so many records and of so many candidates.
-
-        What was asked for; else as much as keeps the expected distance of the choice from the best, ``s log K`` with
-        the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
-        the budget times the squared records, and stays between 10 and 35 %.
-        """
+        """Part of a round's share that selects, of about so many records and of so many candidates."""
         if self.fixed:
             return self.selection
+        # What was asked for; else as much as keeps the expected distance of the choice from the best, `s log K` with
+        # the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
+        # the budget times the squared records, and stays between 10 and 35 %.
         if_all = math.log(n_candidates + 1) * misfit_scale(self.adjacency, self.cost, share) / n_records
         wanted = (if_all / _CLOSE) ** (2 if isinstance(self.cost, ZCDP) else 1)
         return min(max(Fraction(round(1000 * min(wanted, 1.0)), 1000), _LEAST_SELECTION), self.selection)

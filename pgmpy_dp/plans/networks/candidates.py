@@ -86,16 +86,13 @@ class Candidates:
             Tables that were released.
         most_cells : float
             Larger tables would be of no use.
-
-        Notes
-        -----
-        Of each order all sets (of the workload), if there are at most 5,000; else those that contain a measured pair,
-        if there are at most so many; else those that are connected by measured pairs. The smallest come first, and no
-        more than 5,000 of them and 10**7 cells.
         """
         edges: set[Scope] = {pair for scope in measured for pair in itertools.combinations(sorted(scope), 2)}
         most = min(self.max_cells, most_cells)
         found: list[Scope] = []
+        # Of each order all sets (of the workload), if there are at most 5,000; else those that contain a measured pair,
+        # if there are at most so many; else those that are connected by measured pairs. The smallest come first, and no
+        # more than 5,000 of them and 10**7 cells.
         for order in range(3, min(self.max_order, len(self.sizes)) + 1):
             fitting = (scope for scope in self._of_order(order, edges) if self.cells(scope) <= most)
             chosen = sorted((scope for scope in fitting if self.permits(scope)), key=self.cells)[:MOST_SETS]

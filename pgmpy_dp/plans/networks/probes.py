@@ -73,7 +73,6 @@ def joined_probes(release: Release, cliques: Cliques) -> list[int]:
 
     Parameters
     ----------
-    release : Release
     cliques : Cliques
         The tables other than probes, and what rules about impossible records add.
     """
