@@ -38,7 +38,7 @@ install: $(INSTALLED)
 
 # What using the package and drawing takes, and no tools of ours: a third of what tests take. The stamp is newer than what
 # decides its contents, so a second run installs nothing.
-$(PACKAGE_INSTALLED): pyproject.toml constraints.txt
+$(PACKAGE_INSTALLED): pyproject.toml constraints.txt pgmpy_dp/__init__.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pgmpy_dp needs python >= 3.11, got " + sys.version)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[plot]'

@@ -150,7 +150,7 @@ NOT_SHIPPED = {
     ),
     "Plants": DataSet(
         "python -m benchmarks.compare",
-        "USDA plants database (W. Hamalainen, 2008, UCI), as in D. Lowd and J. Davis, ICDM 2010; datasets/plants in "
+        "USDA plants database (W. Hämäläinen, 2008, UCI), as in D. Lowd and J. Davis, ICDM 2010; datasets/plants in "
         "the GitHub repository UCLA-StarAI/Density-Estimation-Datasets (37d53c1)",
         {f"plants.{part}.data": f"CSV without a first line: {n} lines of 69 numbers, 0 or 1" for part, n in _PLANTS},
         {

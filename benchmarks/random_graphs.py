@@ -41,7 +41,11 @@ def named_graph(kind: str, p: int, rng: np.random.Generator, degree: int = 3) ->
         rows = max(a for a in range(1, math.isqrt(p) + 1) if p % a == 0)
         return nx.convert_node_labels_to_integers(nx.grid_2d_graph(rows, p // rows), ordering="sorted")
     if kind == "regular":
-        return nx.random_regular_graph(degree, p, seed=int(rng.integers(2**31)))
+        graph = nx.random_regular_graph(degree, p, seed=int(rng.integers(2**31)))
+        if list(graph) != list(range(p)):  # before NetworkX 3.3 its vertices stand in the order of its draws
+            drawn, graph = graph, nx.empty_graph(p)
+            graph.add_edges_from(drawn.edges)
+        return graph
     if kind == "star":
         return nx.star_graph(p - 1)
     if kind == "complete":

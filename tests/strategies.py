@@ -71,7 +71,10 @@ def frames(draw, schema: dict, max_rows: int = 12) -> pd.DataFrame:
     for place in range(len(columns)):
         values = np.empty(len(rows), dtype=object)
         values[:] = [row[place] for row in rows]
-        frame.isetitem(place, values)
+        try:
+            frame.isetitem(place, values)
+        except OverflowError:  # pandas 2.2 looks for a type with room for 10**400
+            frame.isetitem(place, pd.Series(values, frame.index, dtype=object))
     return frame
 
 

@@ -489,7 +489,7 @@ def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
 
 def test_what_is_discovered_is_learned_and_sampled_as_numbers(folder):
     """Found cuts, and a number that nobody has cut, from one ledger."""
-    frame = pd.read_csv("records.csv", nrows=1500)[["age", "job"]]
+    frame = pd.read_csv("records.csv", nrows=1500, encoding_errors="replace")[["age", "job"]]
     frame.assign(pay=1000 * frame["age"] + 7).to_csv("people.csv", index=False)
     ask = 'discover people.csv --categories job --number "age=0:120:1" --bins 16 --ledger l.json'
     run(f'{ask} --number "pay=0:200000:1 bins 8" {COST} --budget-epsilon 9 --budget-delta 1e-4 --out s.json')
@@ -762,7 +762,7 @@ def test_a_survey_from_excel(folder):
     assert "--delimiter ';' on the command line (decimal=',' or --decimal , too" in told
     for options, said in (
         ("--delimiter ab", "delimiter='ab' is not a single sign"),
-        ("--encoding utf-16", "encoding='utf-16' is not read"),
+        ("--encoding utf-16", "encoding='utf-16' cannot be read by lines"),
         ("--decimal x", "decimal='x'"),
         ("--decimal , --thousands ,", "thousands=',' is decimal too"),
     ):

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shlex
 import signal
 import tempfile
@@ -22,6 +23,8 @@ from pgmpy_dp.cli import fit as fit_command
 from pgmpy_dp.private.curator.curator_base import Curator
 
 COLUMNS = '--variable "job=office,field" --variable "income=low,high" --variable "sex=F,M"'
+# In the words of Typer of today, and of Click 8.2.
+TOO_LARGE = "Input should be less than or equal to|is not in the range .*x<="
 FIT = f"fit records.csv {COLUMNS} --epsilon 2 --delta 1e-9 --ledger ledger.json --out model.npz"
 
 
@@ -201,15 +204,16 @@ class TestInputsThatAreNone:
             ("info folder.npz", "'folder.npz': Is a directory"),
             ("info tables.npz", "MODEL is 'tables.npz', which holds noisy tables and no model; pgmpy-dp refit"),
             ("info header.npz", "which is not a saved model"),
-            (f"sample model.npz --n {9**99} --out s.csv", "Input should be less than or equal to"),
-            (f"sample model.npz --n 9 --out s.csv --copies {9**99}", "Input should be less than or equal to"),
-            (f"{FIT} --n-records {9**99} --overwrite", "Input should be less than or equal to"),
-            (f"{FIT} --draws {9**99} --overwrite", "Input should be less than or equal to"),
+            (f"sample model.npz --n {9**99} --out s.csv", TOO_LARGE),
+            (f"sample model.npz --n 9 --out s.csv --copies {9**99}", TOO_LARGE),
+            (f"{FIT} --n-records {9**99} --overwrite", TOO_LARGE),
+            (f"{FIT} --draws {9**99} --overwrite", TOO_LARGE),
         ],
     )
     def test_is_told(self, files, command, told):
         ledger = Path("ledger.json").read_bytes()
         result = run(command, 2)
-        assert told in " ".join(result.stderr.replace("│", "").split())
+        shown = " ".join(result.stderr.replace("│", "").split())
+        assert re.search(told, shown) if told == TOO_LARGE else told in shown
         assert "needle" not in result.output and "pickle" not in result.output
         assert Path("ledger.json").read_bytes() == ledger and len(json.loads(ledger)["entries"]) == 1

@@ -29,9 +29,9 @@ def test_the_version_has_one_source():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert project["project"]["dynamic"] == ["version"]
     assert version("pgmpy_dp") == pgmpy_dp.__version__
-    assert f"## {pgmpy_dp.__version__} - " in (ROOT / "CHANGELOG.md").read_text()
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == pgmpy_dp.__version__
+    assert f"## {pgmpy_dp.__version__} ({citation['date-released']})" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_citation_file_is_whole():

@@ -82,7 +82,7 @@ def test_what_a_rule_forbids(rule, expected):
     ("rule", "message"),
     [
         ("foo = 1", "not a variable of the schema"),
-        ("rooms", "has nothing of =, !=, <"),
+        ("rooms", "has none of =, !=, <"),
         ("rooms = 9", "not a state of 'rooms'; it has"),
         ("rooms = 1 -> ", "cannot be read from"),
         ("rooms = 1 & & age < 15", "cannot be read from '& age < 15' on"),
@@ -105,7 +105,7 @@ def test_what_a_rule_forbids(rule, expected):
         ({"rooms": []}, "name at least one"),
         ({"foo": 1}, "not a variable of the schema"),
         ({}, "names no variable"),
-        (3, "is no text and no mapping"),
+        (3, "is neither a text nor a mapping"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(rule, message):

@@ -236,7 +236,7 @@ class TestMatchKey:
             [1, 1.0, True, "1", "1.0", " 1 ", "+1", "1e0", "01", "True", "true", b"1", complex(1, 0), np.array(1)],
             [1, np.int8(1), np.float32(1), np.bool_(True), np.str_("1"), decimal.Decimal("1.0"), fractions.Fraction(1)],
             [0, -0.0, False, "0", "-0.0", "FALSE", "0e5"],
-            [None, math.nan, np.float64("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), decimal.Decimal("nan")],
+            [None, math.nan, np.float64("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "s"), decimal.Decimal("nan")],
             [0.5, "0.5", ".5", "5e-1", decimal.Decimal("0.5"), np.float16(0.5)],
             [2**53, 2**53 + 1, float(2**53), str(2**53 + 1)],
             [10**400, "1" + "0" * 400, math.inf],

@@ -271,9 +271,9 @@ class TestRefusals:
             ({"upper": "1999-01-01"}, ValueError, "swap or widen"),
             ({"resolution": 0.5}, ValueError, "whole number of days"),
             ({"format": 3}, TypeError, "is not a text"),
-            ({"format": "%Y-%m"}, ValueError, "no whole day"),
-            ({"format": "day"}, ValueError, "no whole day"),
-            ({"format": "%Q"}, ValueError, "says no day"),
+            ({"format": "%Y-%m"}, ValueError, "not say a whole day"),
+            ({"format": "day"}, ValueError, "not say a whole day"),
+            ({"format": "%Q"}, ValueError, "does not read a day"),
             ({"format": "%Y-%d-%m"}, ValueError, "as another day than ISO"),
         ],
     )

@@ -9,9 +9,9 @@
 # %% [markdown]
 # # A first private network
 #
-# From 39,000 records of the 1994 US census to a graphical model that may be published: which attributes depend on
-# each other, and how. The budget is epsilon = 1, delta = 1e-9, spent once. All else, several models, queries,
-# synthetic records and pictures, follows from that one release and costs nothing more.
+# This page goes from 39,000 records of the 1994 US census to a graphical model that may be published. The model says
+# which attributes depend on each other, and how. The budget is epsilon = 1, delta = 1e-9, spent once. Everything else
+# follows from that one release and costs nothing more: several models, queries, synthetic records and pictures.
 #
 # `make demo` runs this page as a script. Its files are in `build/demo`.
 
@@ -47,15 +47,15 @@ OUT.mkdir(parents=True, exist_ok=True)
 # ## 1. Declare the schema and the unit
 #
 # The *schema* is public: the variables and all of their possible states, from the documentation of the data. It is
-# never read from the records: that a rare state occurs at all can tell that someone is in the data.
+# never read from the records, because a rare state that occurs at all can tell that someone is in the data.
 
 # %%
 schema = Schema.from_json(ROOT / "data" / "adult_disc.domain.json")
 print(schema)
 
 # %% [markdown]
-# The *records* are private, one for each person, and one record is what is protected: with epsilon = 1, whatever
-# anyone learns from the model, they would have learned almost as surely had any one person not been asked.
+# The *records* are private, one for each person, and one record is what is protected. With epsilon = 1, whatever anyone
+# learns from the model, they would have learned almost as surely if any one person had not been asked.
 #
 # A fifth is held out, by a fixed and therefore public seed, to judge the models with. That judgement uses exact
 # statistics, which is only right because the census data are in fact [public](../data/SOURCES.md).
@@ -68,9 +68,9 @@ train, test = records[~held_out], records[held_out]
 # %% [markdown]
 # ## 2. Preview the size and the error
 #
-# What will this budget buy? `preview` answers from public numbers alone: it makes up records of about this number,
-# releases and learns as a fit would, and looks at the error. We do not know the graph yet; a dozen pairs that common
-# sense would expect to matter give the size of things.
+# What will this budget buy? `preview` answers from public numbers alone. It makes up about as many records, releases
+# and learns as a fit would, and looks at the error. We do not know the graph yet. A dozen pairs that should matter by
+# common sense give the size of things.
 
 # %%
 budget = Budget(epsilon=1.0, delta=1e-9)
@@ -80,9 +80,9 @@ guess += [("occupation", other) for other in ("education", "workclass", "sex")]
 print(preview(schema, guess, budget, n=40_000, n_simulations=3))
 
 # %% [markdown]
-# Total variation is from 0, the same, to 1. At .01 no probability in the table is off by more than a percentage
-# point, and no sum of them either. These tables would come out well; `learn` also has to find the pairs and measures
-# more of them, so expect two or three times that. Nothing has been spent.
+# Total variation goes from 0, for equal tables, to 1. At .01 no probability in the table is off by more than a
+# percentage point, and no sum of them either. These tables would come out well. `learn` also has to find the pairs, and
+# measures more of them, so expect two or three times that error. Nothing has been spent.
 #
 # ## 3. Spend the budget
 #
@@ -94,8 +94,8 @@ table = PrivateTable(train, schema, ledger=Ledger(budget))
 print(table)
 
 # %% [markdown]
-# `learn` releases noisy tables of single variables, and then, round by round, the table of the pair of variables that
-# the model so far gets most wrong. The pairs that it chose are the edges of the graph.
+# `learn` first releases noisy tables of single variables. Then, round by round, it releases the table that the model so
+# far gets most wrong. The pairs that it chose are the edges of the graph.
 
 # %%
 network = learn(table, budget)
@@ -149,8 +149,8 @@ models["not private"] = MarkovNetwork.from_log_linear(not_private, graph, schema
 # %% [markdown]
 # ## 5. Query the model with pgmpy
 #
-# The result is a pgmpy model. `BeliefPropagation` answers with conditional probabilities; `VariableElimination` on
-# undirected models leaves its answer to be normalised.
+# The result is a pgmpy model. `BeliefPropagation` answers with conditional probabilities. `VariableElimination` does
+# not normalise its answers on undirected models.
 
 # %%
 model = network.model_
@@ -166,7 +166,7 @@ print("\nP(marital-status | age < 25)")
 print(young)
 
 # %% [markdown]
-# Synthetic records, as many as one likes: they follow from the model, so they cost nothing either.
+# Draw as many synthetic records as you like. They follow from the model, so they cost nothing either.
 
 # %%
 synthetic = model.sample(48_842, random_state=0)
@@ -175,8 +175,8 @@ print(f"{len(synthetic):,} synthetic records, for example\n{synthetic.head(3).T.
 # %% [markdown]
 # ## 6. Check how good it is
 #
-# Total variation between each model's and the training records' distribution of each pair of variables, and the
-# log-likelihood of the held-out records. Not private, see above.
+# The table compares each model with the training records, by the total variation of each pair's table. It also has the
+# log-likelihood of the held-out records. These checks are not private, see above.
 
 # %%
 pairs = list(itertools.combinations(schema, 2))
@@ -197,12 +197,12 @@ print(pd.concat([summary, report.tail(2)]).to_string(float_format="{:.4f}".forma
 
 # %% [markdown]
 # On the same graph privacy about doubles the error of a pair's table, and costs a tenth of a nat for each held-out
-# record. `NaiveMLE`, which takes the noisy tables for exact ones, loses more: what the noise pushed to nothing it
-# takes for nearly impossible.
+# record. `NaiveMLE`, which takes the noisy tables for exact ones, loses more. It takes what the noise pushed to nothing
+# as nearly impossible.
 #
-# Now the pictures. The graph, with thicker edges between variables that depend on each other more; and each cell of
-# each pair's table, its share of the records against what the model says. Rare cells are off by more, relatively:
-# noise is as large there as in the others.
+# Now the pictures. The first is the graph, with thicker edges between variables that depend on each other more. The
+# second has each cell of each pair's table: its share of the records against what the model says. Rare cells are off by
+# more, relatively, because their noise is as large as that of the others.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(12.5, 5.6), layout="constrained")
@@ -223,7 +223,7 @@ print("checked")
 # %% [markdown]
 # ## 7. Save the model
 #
-# One file, bit for bit, with the guarantee under which it was learned.
+# The model goes into one file, bit for bit, with the guarantee under which it was learned.
 
 # %%
 report.to_csv(OUT / "report.csv")

@@ -9,10 +9,10 @@
 # %% [markdown]
 # # Choosing a budget and a learner
 #
-# Three decisions come before the first record is read: how much may be learned from these people (the budget),
-# compared with which other data (the adjacency), and by which method. Each of them can be made with public numbers
-# alone. This tutorial makes them for seven attributes of the [Adult](../data/SOURCES.md) census data, and then looks
-# whether they were right.
+# Three decisions come before the first record is read. How much may be learned from these people (the budget)? Compared
+# with which other data (the adjacency)? And by which method? Public numbers alone suffice for each of them. This
+# tutorial makes them for seven attributes of the [Adult](../data/SOURCES.md) census data, and then checks whether they
+# were right.
 
 # %% tags=["hide-input"]
 import warnings
@@ -44,7 +44,7 @@ OUT.mkdir(parents=True, exist_ok=True)
 # ## 1. Declare the schema, the unit and the graph
 #
 # One record is one person. The graph is ours, from common sense: twelve pairs of attributes that depend on each other
-# directly. (To have it learned, see the [first tutorial](01_first_private_network.py).)
+# directly. (The [first tutorial](01_first_private_network.py) learns the graph.)
 
 # %%
 names = ["age", "education", "marital-status", "occupation", "sex", "hours-per-week", "income"]
@@ -68,7 +68,7 @@ graph = MarkovNetwork(
 print({name: schema.cardinality(name) for name in names})
 
 # %% [markdown]
-# 10,000 persons are to be learned from, and the others are held out; both are chosen by a public seed.
+# We learn from 10,000 persons, and hold out the others; a public seed chooses them.
 
 # %%
 records = pd.read_csv(ROOT / "data" / "adult_disc.csv.gz", dtype=str, keep_default_na=False)[names]
@@ -78,8 +78,8 @@ train, test = records.iloc[order[:10_000]], records.iloc[order[10_000:]]
 # %% [markdown]
 # ## 2. Preview: what does a budget buy?
 #
-# `preview` takes no records. It computes sizes and noise, makes up records from random public models, learns from
-# them, and reports the error. The number of records is a guess, as the true number is private too: do not count the
+# `preview` takes no records. It computes sizes and noise, makes up records from random public models, learns from them,
+# and reports the error. The number of records is a guess, because the true number is private too. Do not count the
 # records for it.
 
 # %%
@@ -94,10 +94,10 @@ print(predicted[1.0])
 ax = predicted[1.0].plot()
 
 # %% [markdown]
-# Tables with more cells are worse, as each cell gets the same noise: `education - occupation` has 240. The square is
-# what was released, the circle what a model makes of it, which is better for large tables and, because all tables
-# have to agree, not for all small ones. An error of .05 means that a statement about any group of cells is off by at
-# most five percentage points.
+# Tables with more cells are worse, because each cell gets the same noise; `education - occupation` has 240. The square
+# is what was released, and the circle what a model makes of it. The model is better for large tables. It is not better
+# for all small ones, because all tables have to agree. An error of .05 means that a statement about any group of cells
+# is off by at most five percentage points.
 #
 # ### How small should epsilon be?
 #
@@ -111,11 +111,10 @@ for epsilon, found in predicted.items():
 # %% [markdown]
 # ### Pure, zCDP, or (epsilon, delta)?
 #
-# *Pure* epsilon-DP is the simplest promise: no outcome becomes more likely than by a factor of exp(epsilon). It is
-# paid with Laplace noise, which grows with the number of tables. *(epsilon, delta)* lets the promise fail with a
-# probability of about delta, which must be far below 1 over the number of persons. In exchange Gaussian noise is
-# possible, which grows with the root of the number of tables. *rho-zCDP* is the measure in which Gaussian noise adds
-# up best.
+# *Pure* epsilon-DP is the simplest promise: no outcome becomes more likely than by a factor of exp(epsilon). It is paid
+# with Laplace noise, which grows with the number of tables. *(epsilon, delta)* lets the promise fail with a probability
+# of about delta, which must be far below 1 over the number of persons. In exchange it allows Gaussian noise, which
+# grows with the root of the number of tables. *rho-zCDP* is the measure in which Gaussian noise adds up best.
 #
 # So it depends on the number of tables:
 
@@ -143,8 +142,8 @@ wins = int(noise.index[noise["gaussian"] < noise["laplace"]].min())
 print(f"Gaussian noise is the smaller one from {wins} tables on.")
 
 # %% [markdown]
-# Our twelve tables are just beyond that point, so a delta buys little here; with the 78 tables of all attributes it
-# takes the noise down to a third. `noise="auto"` knows, and takes Laplace noise where it is smaller, delta or not.
+# Our twelve tables are just beyond that point, so a delta buys little here. With the 78 tables of all attributes it
+# takes the noise down to a third. `noise="auto"` takes Laplace noise where it is smaller, delta or not.
 #
 # What the two promise is not the same, even where both say "epsilon = 1". A mechanism has a whole curve of pairs
 # (epsilon, delta):
@@ -160,17 +159,17 @@ ax = plot_privacy_profile(
 )
 
 # %% [markdown]
-# Gaussian noise for (1, 1e-6) passes through that point and goes on falling: that the factor exceeds exp(1.5) has a
+# Gaussian noise for (1, 1e-6) passes through that point and goes on falling. The factor exceeds exp(1.5) with a
 # probability below 1e-12. The bare statement (1, 1e-6) would allow 1e-6 for any factor, however large. Pure DP allows
-# nothing past epsilon = 1, and by itself promises little left of it (its curve is that of the worst mechanism with
-# such a guarantee). So a release is better described by its noise than by one pair of numbers: models that were
-# learned with Gaussian noise keep the zCDP guarantee in `privacy`.
+# nothing past epsilon = 1, and by itself promises little left of it. (Its curve is that of the worst mechanism with
+# such a guarantee.) So a release is better described by its noise than by one pair of numbers. Models that were learned
+# with Gaussian noise keep the zCDP guarantee in `privacy`.
 #
 # ### Which adjacency?
 #
-# `add_remove`: the data with and without one person; even whether somebody is in them is protected, so the number of
-# records is private. `replace_one`: one person's answers exchanged; the number is public and must be passed. A person
-# then counts twice, in the cell they left and the one they entered.
+# `add_remove` compares the data with and without one person. It protects even whether somebody is in them, so the
+# number of records is private. `replace_one` exchanges one person's answers. The number of records is public and must
+# be passed. A person then counts twice, in the cell they left and the one they entered.
 
 # %%
 for adjacency in ("add_remove", "replace_one"):
@@ -184,9 +183,9 @@ for adjacency in ("add_remove", "replace_one"):
 #
 # ## 3. Spend the budget
 #
-# We take epsilon = 1 for the tables, and, to compare, as much again for `PrivateSGD`, the general-purpose method,
-# which cannot share a release with the others and needs a delta. One ledger knows of both. `conversion_delta=0` keeps
-# all of its delta for charges that have one.
+# We take epsilon = 1 for the tables. To compare, we take as much again for `PrivateSGD`, the general-purpose method. It
+# cannot share a release with the others, and needs a delta. One ledger knows of both. `conversion_delta=0` keeps all of
+# its delta for charges that have one.
 
 # %%
 table = PrivateTable(train, schema, ledger=Ledger(Budget(epsilon=2.5, delta=1e-6), conversion_delta=0.0))
@@ -221,8 +220,8 @@ for name, model in models.items():
 # %% [markdown]
 # ## 5. Query
 #
-# The same question to each. Only `CollectiveMAP` says how sure it is, and its interval [takes the graph for the
-# truth](../docs/intervals.md): it counts noise and sampling, and not what the graph leaves out.
+# The same question to each. Only `CollectiveMAP` says how sure it is. Its interval [takes the graph for the
+# truth](../docs/intervals.md): it counts noise and sampling, but not what the graph leaves out.
 
 # %%
 question = {"education": "Masters", "sex": "Female"}
@@ -236,8 +235,8 @@ print("  90 % interval  {lower:.3f} to {upper:.3f}".format(**intervals.set_index
 # %% [markdown]
 # ## 6. Check: was the preview right, and which learner is best?
 #
-# Now the exact tables of the persons, which may be looked at because the census data are public. The error is the
-# total variation of the preview: between a model's table and the persons' own, mean over the twelve.
+# Now we look at the exact tables of the persons, which is allowed because the census data are public. The error is the
+# total variation of the preview: between a model's table and the persons' own, as a mean over the twelve.
 
 # %%
 scopes = list(release.scopes)
@@ -283,14 +282,14 @@ print(lost.round(3).to_string())
 # %% [markdown]
 # * From epsilon = .1 on, the preview told the error of `CollectiveMAP` to within a factor of two, before anything was
 #   spent.
-# * At .03 it was too hopeful: there is hardly any signal, so that the result depends on how much the persons are like
-#   the random models of the preview. Its verdict was right to distrust small cells.
-# * On total variation the learners are close. On held-out persons, whom a too small probability of a rare cell costs
-#   dear, `CollectiveMAP` is the best of those with a pure guarantee from .1 on. `PrivateSGD` has a delta, so its line
-#   is a weaker promise; where the budget is tiny that is what pays.
+# * At .03 it was too hopeful. There is hardly any signal, so the result depends on how much the persons are like the
+#   preview's random models. Its verdict was right to distrust small cells.
+# * On total variation the learners are close. Held-out persons punish a probability of a rare cell that is too small.
+#   There `CollectiveMAP` is the best of those with a pure guarantee from .1 on. `PrivateSGD` has a delta, so its line
+#   is a weaker promise. With a tiny budget that pays.
 #
-# A preview gets better with a *public* model of what the records are like: an older release, for instance. The model
-# that we bought is public now. What would half of the persons, or a tenth of the budget, have given?
+# A preview gets better with a *public* model of what the records are like, such as an older release. The model that we
+# bought is public now. What would half of the persons, or a tenth of the budget, have given?
 
 # %%
 for n, epsilon in ((10_000, 0.03), (10_000, 0.1), (5_000, 1.0)):
@@ -309,7 +308,8 @@ print("checked")
 # %% [markdown]
 # ## 7. Save
 #
-# The model, the release, and the ledger: without it, nobody knows next year what has been spent on these persons.
+# Save the model, the release, and the ledger. Without the ledger, nobody knows next year what has been spent on these
+# persons.
 
 # %%
 bayes.model_.save(OUT / "model.npz")

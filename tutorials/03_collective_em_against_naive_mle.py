@@ -54,8 +54,9 @@ OUT.mkdir(parents=True, exist_ok=True)
 # %% [markdown]
 # ## 1. Declare the schema and the unit
 #
-# A travel diary: where a person is at ten hours of a day, one of six places each. One record is one person, and one
-# record is what is protected. The graph is a chain: where someone is at ten depends on where they were at nine.
+# The records are a travel diary. It says at which of six places a person is, at ten hours of a day. One record is one
+# person, and one record is what is protected. The graph is a chain: where someone is at ten depends on where they were
+# at nine.
 
 # %%
 hours = [f"{hour}:00" for hour in range(8, 18)]
@@ -65,7 +66,7 @@ graph = MarkovNetwork(list(itertools.pairwise(hours)))
 print(schema)
 
 # %% [markdown]
-# The truth, as in the paper's experiments: the potentials of each edge are one draw from a flat Dirichlet
+# The truth is made as in the paper's experiments: the potentials of each edge are one draw from a flat Dirichlet
 # distribution. The seeds are public because everything here is made up; real records have no seed.
 
 # %%
@@ -82,7 +83,7 @@ print(records.head(3).to_string())
 # ## 2. Preview the size and the error
 #
 # The release will hold one table for each of the 9 edges. A record is in one cell of each table, so it changes the
-# tables by 9 in total, and Laplace noise of scale 9/epsilon in every cell gives epsilon-DP. All of that is public: it
+# tables by 9 in total. Laplace noise of scale 9/epsilon in every cell then gives epsilon-DP. All of that is public: it
 # follows from the graph alone.
 
 # %%
@@ -95,8 +96,8 @@ print(f"An average cell has {found.table['records_per_cell'].mean():.0f} of the 
 
 # %% [markdown]
 # At epsilon = 1 the noise is small against an average cell, at 0.1 it is half of one, at 0.03 it is larger. We take
-# epsilon = 0.1, where it matters what is done about the noise. What will come of it, by a rehearsal on made-up
-# persons:
+# epsilon = 0.1, where it matters what is done about the noise. A rehearsal on made-up persons says what will come of
+# it:
 
 # %%
 print(preview(schema, graph, Budget(epsilon=0.1), n=10_000, n_simulations=5))
@@ -115,8 +116,8 @@ print(table.ledger)
 print(f"Number of persons, estimated from the noisy tables: {bayes.n_records_:,.0f} +- {bayes.n_records_sd_:,.0f}")
 
 # %% [markdown]
-# What has been bought are nine tables. Here is the first one beside the exact one. Looking at the exact one is right
-# only because these persons are made up; the same holds wherever "truth" or "exact" appears below.
+# The charge has bought nine tables. Here is the first one beside the exact one. Looking at the exact one is right only
+# because these persons are made up. The same holds wherever "truth" or "exact" appears below.
 
 # %%
 first = pd.crosstab(*(pd.Categorical(records[hour], categories=places) for hour in edges[0]), dropna=False).to_numpy()
@@ -134,14 +135,13 @@ for ax, counts, title in zip(axes, (first, noisy), ("exact counts", "released co
 print(f"{sum((t < 0).sum() for t in release.values)} of the {cells * len(edges)} released counts are negative.")
 
 # %% [markdown]
-# All released cells at once, against the truth: what is small is drowned, and the negative ones stand on the floor.
+# The picture has all released cells against the truth. Noise drowns small cells, and negative ones stand on the floor.
 
 # %%
 plot_marginals(release, truth)
 
 # %% [markdown]
-# Two tables that share a variable each say how it is distributed, and do not agree. No set of persons has these
-# tables.
+# Two tables that share a variable both say how it is distributed, and do not agree. No set of persons has these tables.
 
 # %%
 shared = edges[0][1]
@@ -159,10 +159,10 @@ print("Sums of the nine tables, all of which should be 10,000:", [int(values.sum
 # %% [markdown]
 # ## 4. Fit: three estimators, one release
 #
-# `fit_release` learns from the tables without the records, so it costs nothing. `NaiveMLE` first projects each table
-# on the simplex (no negative cells, sum 1), then maximises the likelihood with a penalty `l2` on the potentials. By
-# default the penalty is chosen from the noise, which the paper did not do; `l2=1e-3` is a fixed one, of the size that
-# one would take without noise.
+# `fit_release` learns from the tables without the records, so it costs nothing. `NaiveMLE` first projects each table on
+# the simplex (no negative cells, sum 1). Then it maximises the likelihood with a penalty `l2` on the potentials. By
+# default the noise decides the penalty, which the paper did not do. `l2=1e-3` is a fixed penalty, of the size that one
+# would take without noise.
 
 # %%
 fits = {
@@ -191,16 +191,16 @@ print(report.round(3).to_string())
 # %% [markdown]
 # With a small fixed penalty the naive model says that cells which noise pushed below zero are nearly impossible. They
 # are not, and each person in such a cell costs many nats. Below, at epsilon = .03, this makes it worse than a model
-# that knows nothing; with a tenth of that penalty it is about ten times worse still. With a penalty that knows the
-# noise, naive maximum likelihood is a good estimator; on chains as simple as this one it is often as good as
+# that knows nothing. With a tenth of that penalty it is about ten times worse still. With a penalty that knows the
+# noise, naive maximum likelihood is a good estimator. On chains as simple as this one it is often as good as
 # `CollectiveMAP`.
 #
 # ### What expectation-maximisation does
 #
 # Each iteration imputes the tables that the current model and the release make most plausible together, and fits the
 # model to them. The fit to the *release* gets better all the time. The distance from the *truth* does not. The release
-# alone gives an estimate of how that distance changes: how well the model fits the noisy tables, less what it owes to
-# fitting their noise.
+# alone gives an estimate of how that distance changes. It is how well the model fits the noisy tables, less what it
+# owes to fitting their noise.
 
 # %%
 em = collective_em(noisy_marginals(release, tuple(hours)), stop=None, keep_path=True)
@@ -220,9 +220,9 @@ print(
 
 # %% [markdown]
 # The limit of the iterations is the point nearest to the noisy tables that some set of persons could have. Modelling
-# the noise makes the tables consistent; it does not say which consistent tables are likely. So the stop is the only
-# regulariser. `CollectiveEM` stops where the estimate is smallest. It sees the release alone and errs to the side of
-# stopping early; nobody could find the best stop without the truth. The proofs are in [papers and
+# the noise makes the tables consistent; it does not say which consistent tables are likely. So stopping is the only
+# regulariser. `CollectiveEM` stops where the estimate is smallest. It sees the release alone, and tends to stop too
+# early. Nobody could find the best stop without the truth. The proofs are in [papers and
 # corrections](../docs/papers-and-corrections.md).
 #
 # ## 5. Query the model
@@ -245,9 +245,9 @@ print(intervals.round(3).to_string())
 # %% [markdown]
 # ## 6. Check against the truth
 #
-# One release at one epsilon is an anecdote. Here are three releases at each of five budgets; each is a ledger of its
-# own on the same persons, which one could never do with real ones: fifteen releases would cost the sum of their
-# epsilons. For reference, the same graph fitted to the exact tables, which is not private.
+# One release at one epsilon is an anecdote. Here are three releases at each of five budgets, each with a ledger of its
+# own on the same persons. Never do that with real ones: fifteen releases would cost the sum of their epsilons. For
+# reference, the same graph is fitted to the exact tables, which is not private.
 
 # %%
 exact = NaiveMLE(epsilon=1e6, l2=0.0, state_names=schema).fit(graph, records).model_  # epsilon so large that noise is 0
@@ -281,14 +281,14 @@ for model, name in ((uniform, "uniform: knowing nothing"), (exact, "exact tables
 #
 # * With a fixed penalty, naive maximum likelihood at small epsilon is worse than knowing nothing. This is the failure
 #   that the paper set out to repair. At epsilon = 3 the same penalty is too strong.
-# * With a penalty from the noise it is no longer: on this chain it is a match for the others. The paper's naive
+# * With a penalty from the noise this no longer happens: on this chain it is a match for the others. The paper's naive
 #   estimator had a fixed penalty, and looks worse there than it has to.
-# * `CollectiveEM` depends on where it stops, and it stops rather too early than too late.
+# * `CollectiveEM` depends on where it stops, and it stops too early rather than too late.
 # * `CollectiveMAP` is among the best at each epsilon and has nothing to tune. Over the six kinds of graphs and 90
 #   settings of the [benchmarks](../docs/benchmarks.md) its divergence is .8 times that of `NaiveMLE`.
 # * None of them reaches the exact tables' line before the noise is far below the counts.
 #
-# The assertions are loose on purpose: the noise is real, and they should fail for a fault, not for bad luck.
+# The assertions are loose on purpose. The noise is real, and they should fail for a fault, not for bad luck.
 
 # %%
 assert means.loc[0.1, "CollectiveMAP"] < divergence(uniform) < means.loc[0.03, "NaiveMLE, l2 = 1e-3"]

@@ -12,11 +12,11 @@
 # On 28 September 1999 people visited msnbc.com, and the log says which sections each of them read, in order. We learn
 # a Markov chain of their visits. Some read one page, one read 2,001.
 #
-# A guarantee "for one record" would protect one *visit*. This tutorial first shows what that is worth to somebody
-# with many visits, and then learns a chain under which a person with all of their visits is not missed.
+# A guarantee "for one record" would protect one *visit*. This tutorial first shows what that is worth to somebody with
+# many visits. Then it learns a chain that says almost the same if a person with all of their visits is left out.
 #
-# The log is public ([source](../data/SOURCES.md)); here it stands in for a private one. Wherever exact numbers of it
-# are shown, that is right for this reason only.
+# The log is public ([source](../data/SOURCES.md)); here it stands in for a private one. Only because it is public may
+# this page show exact numbers of it.
 
 # %% tags=["hide-input"]
 import itertools
@@ -71,10 +71,10 @@ for share in (0.5, 0.9, 0.99, 1.0):
     print(f"  {share:4.0%} of the visitors have at most {int(lengths.quantile(share)):5d}")
 
 # %% [markdown]
-# For one visitor in ten the factor is exp(11) or more, which is no promise at all. It can be seen. We take 5,000
-# visitors, with and without the one who made 2,001 visits. First we release the table of all pairs of successive
-# pages with epsilon = 1 for each *pair*, and look at one cell of it, "from health to health". The releases are
-# repeated, with a ledger that allows it, only to show how the noise spreads.
+# For one visitor in ten the factor is exp(11) or more, which is no promise at all. We can see that. We take 5,000
+# visitors, with and without the one who made 2,001 visits. First we release the table of all pairs of successive pages,
+# with epsilon = 1 for each *pair*. We look at one of its cells, "from health to health". The releases are repeated,
+# with a ledger that allows it, only to show how the noise spreads.
 
 # %%
 heavy = visits.loc[[lengths.idxmax()]]
@@ -100,9 +100,8 @@ for world, frame in worlds.items():
     by_visit[world] = np.array([fit.release_.values[0][place] for fit in fits])
 
 # %% [markdown]
-# Now the same with `PrivateSequences`, which counts each visitor as a *share* of 1 in the table, however many visits
-# there are, and adds noise for a whole visitor. The numbers of a release are on a grid of 2^-20 of a visitor; `units`
-# says so.
+# Now the same with `PrivateSequences`. It counts each visitor as 1 in the table, in *shares*, however many visits there
+# are. Its noise is for a whole visitor. The numbers of a release are on a grid of 2^-20 of a visitor; `units` says so.
 
 # %%
 by_user = {}
@@ -133,7 +132,7 @@ assert abs(np.median(by_user["with the visitor"]) - np.median(by_user["without t
 # %% [markdown]
 # ## 2. Preview the error
 #
-# Two tables are released: of the first pages and of the pairs. By default the first has a quarter of the budget. By
+# Two tables are released: of the first pages and of the pairs. By default the first gets a quarter of the budget. By
 # shares, one visitor changes each table by at most 1, so the noise is known before anything is read.
 
 # %%
@@ -146,12 +145,13 @@ for epsilon in (0.03, 0.1, 0.5):
 print(f"37,500 visitors are {37_500 / K:,.0f} to a first page and at most {37_500 / K**2:.0f} to a pair, on average.")
 
 # %% [markdown]
-# The number of visitors, which the last line needs, is a guess made beforehand: it is private here too. Visitors with
+# The last line needs the number of visitors. That is private here too, so it is a guess made beforehand. Visitors with
 # a single page have no pairs, hence "at most".
 #
 # ## 3. Spend the budget
 #
-# One ledger for all that is learned of these visitors. Its entries name the unit, and it takes one kind of unit only.
+# One ledger counts all that is learned about these visitors. Its entries name the unit, and it takes one kind of unit
+# only.
 
 # %%
 users = PrivateSequences(train, schema, unit="user", ledger=Ledger(Budget(epsilon=0.2)))
@@ -187,8 +187,8 @@ for method in ("naive", "em"):
 # %% [markdown]
 # ## 5. Query the chain
 #
-# The transition matrix, rows by the section that is left. Most readers stay in their section: the chain knows that,
-# as `stay=True` shrinks to a model with such a number.
+# The transition matrix has a row for each section that is left. Most readers stay in their section. The chain knows
+# that, because `stay=True` shrinks to a model with such a number.
 
 # %%
 transition = shares.transition_probabilities()
@@ -221,9 +221,9 @@ print(shares.sample(3, length=6, random_state=0).to_string())
 # %% [markdown]
 # ## 6. Check on held-out visitors
 #
-# Log-likelihood of the visitors that were held out, in nats per visit, once with every visit and once with every
-# visitor counted alike. It is an exact statistic of these visitors, right only because the log is public; so is the
-# reference, a fit with an epsilon so large that there is no noise.
+# We compute the log-likelihood of the held-out visitors in nats per visit, once with every visit and once with every
+# visitor counted alike. That is an exact statistic of these visitors, right only because the log is public. The same
+# holds for the reference, a fit with an epsilon so large that there is no noise.
 
 # %%
 test_lengths = test["sequence"].str.len().to_numpy()
@@ -244,7 +244,7 @@ report.loc["uniform over sections"] = -np.log(K)
 print(report.round(4).to_string())
 
 # %% [markdown]
-# Shares against segments at several budgets, a fresh release for each:
+# The picture has shares against segments at several budgets, with a fresh release for each:
 
 # %%
 budgets = [0.01, 0.03, 0.1, 0.5]
@@ -262,10 +262,10 @@ for ax, measure in zip(axes, ("per visit", "per visitor"), strict=True):
     ax.legend(fontsize="small")
 
 # %% [markdown]
-# At .03 and .1 shares win, because a visitor moves the table by 1 and not by 9. At .01 there is little left of
-# either, and which is above is luck. With much budget and visits as the measure segments catch up: they keep more of
-# the weight of long sequences. *By shares, the chain describes the average visitor; by segments, rather the average
-# visit.* Where these two differ, no accuracy helps to choose: it is a question of what the chain is for. More:
+# At .03 and .1 shares win, because a visitor moves the table by 1 and not by 9. At .01 little is left of either, and
+# luck decides which is above. With much budget and visits as the measure segments catch up: they keep more of the
+# weight of long sequences. *By shares, the chain describes the average visitor; by segments, rather the average visit.*
+# Where these two differ, accuracy does not help to choose: ask what the chain is for. More:
 # [sequences](../docs/sequences.md), [measured](../docs/benchmarks.md#mobility).
 
 # %%
@@ -279,7 +279,7 @@ print("checked")
 # %% [markdown]
 # ## 7. Save
 #
-# The first six pages as a pgmpy model, and the release, from which chains of any length can be learned again.
+# We save the first six pages as a pgmpy model, and the release, from which chains of any length can be learned again.
 
 # %%
 shares.release_.save(OUT / "release.npz")

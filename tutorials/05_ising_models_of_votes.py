@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Ising models of votes
 #
-# A small chamber votes in secret. Who follows whom, and who opposes whom, can be read from many ballots, but no
-# single ballot may be betrayed. `PrivateIsing` learns both: a weight for each pair of members and the graph of the
-# pairs that interact.
+# A small chamber votes in secret. Many ballots together show who follows whom, and who opposes whom. But no single
+# ballot may be betrayed. `PrivateIsing` learns both: a weight for each pair of members and the graph of the pairs that
+# interact.
 #
 # No real roll calls come with this package. The ballots here are made up from an Ising model with parties that we
 # know, so that the answer can be checked.
@@ -48,9 +48,9 @@ OUT.mkdir(parents=True, exist_ok=True)
 # %% [markdown]
 # ## 1. Declare the schema and the unit
 #
-# 18 members in three parties, each voting no or yes. One record is one *ballot*, with all 18 votes, and a ballot is
-# what is protected. A *member* is not: each of them has a column, and what is learned about that column is the point.
-# And ballots that belong together, such as the k votes on one bill, have k times the epsilon together.
+# There are 18 members in three parties, and each votes no or yes. One record is one *ballot*, with all 18 votes, and a
+# ballot is what is protected. A *member* is not: each has a column, and we want to learn about that column. Ballots
+# that belong together, such as the k votes on one bill, have k times the epsilon together.
 
 # %%
 parties = {"Red": 8, "Blue": 7, "Green": 3}
@@ -60,9 +60,9 @@ p = len(members)
 print(schema)
 
 # %% [markdown]
-# The truth: an Ising model. With z = -1 for no and +1 for yes, a ballot z has probability proportional to exp(sum
-# A_ij z_i z_j + sum theta_i z_i). Members of a party sit in a ring and follow both neighbours (A = .4). Three pairs
-# of Reds and Blues are rivals (-.4), two Greens have an ally elsewhere (.3). Reds lean to yes, Blues to no.
+# The truth is an Ising model. With z = -1 for no and +1 for yes, a ballot z has probability proportional to exp(sum
+# A_ij z_i z_j + sum theta_i z_i). Members of a party sit in a ring and follow both neighbours (A = .4). Three pairs of
+# Reds and Blues are rivals (-.4), two Greens have an ally elsewhere (.3). Reds lean to yes, Blues to no.
 
 # %%
 weights = np.zeros((p, p))
@@ -93,7 +93,7 @@ print(ballots.head(3).to_string())
 # * `min_edge_weight` is a lower bound on the interactions that are there. Estimates of at least half of it become
 #   edges. We take .3.
 #
-# `pgmpy_dp.theory` has the theorems of Zhang, Kamath, Kulkarni and Wu (2020). `plan` says what they leave open.
+# `pgmpy_dp.theory` has the theorems of Zhang, Kamath, Kulkarni and Wu (2020), and `plan` applies them.
 
 # %%
 width, min_weight = 2.0, 0.3
@@ -104,9 +104,9 @@ print(lower_bounds.ising_parameters(p, alpha=0.02, epsilon=1.0))
 print(sample_complexity.ising_parameters(p, width, alpha=0.02, rho=approx_to_zcdp(1.0, 1e-6)))
 
 # %% [markdown]
-# These are orders with every constant taken as 1, for the worst model of that width: between a few hundred ballots
-# and 10^18 all is "open". They tell how a requirement grows with p, not how many ballots to collect. For that, see
-# what was [measured](../docs/stable-structure.md), or make up a model as above and try, which costs nothing.
+# These are orders with every constant taken as 1, for the worst model of that width. Between a few hundred ballots and
+# 10^18 everything is "open". They tell how a requirement grows with p, not how many ballots to collect. For that, see
+# what was [measured](../docs/stable-structure.md). Or make up a model as above and try, which costs nothing.
 #
 # What can be computed exactly beforehand is the noise. The default method releases the sum of z_i for each member and
 # of z_i z_j for each pair, once. The guarantee in zCDP that this budget allows fixes the noise of each:
@@ -159,7 +159,7 @@ print(f"Largest error of a weight: {bias[0]:.2f} with width=0.8, {bias[1]:.2f} w
 # %% [markdown]
 # ## 5. Query
 #
-# The learned weights as a picture, members ordered by party; and beside it the graph.
+# The picture has the learned weights, with members ordered by party, and beside them the graph.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
@@ -193,8 +193,8 @@ print(f"A bill passes in {passes.mean():.3f} of the synthetic ballots.")
 # %% [markdown]
 # ## 6. Check against the truth
 #
-# Truth and true graph are known because we made them up; with real ballots no such check is possible, and a score on
-# the ballots would be another release.
+# We know the truth and the true graph because we made them up. With real ballots no such check is possible, and a score
+# on the ballots would be another release.
 
 # %%
 exact_passes = ((ballots == "yes").sum(axis=1) > p / 2).mean()
@@ -223,8 +223,8 @@ for ax, (method, fit) in zip(axes, fits.items(), strict=True):
     ax.set(title=method, xlabel="true weight")
 
 # %% [markdown]
-# Moments are the nearest, which is why they are the default. Frank-Wolfe pulls all weights towards 0: its steps are
-# few because each costs privacy. It finds the graph nevertheless, as signs and order survive.
+# Moments are the nearest, so they are the default. Frank-Wolfe pulls all weights towards 0, because each step costs
+# privacy and there are few of them. It finds the graph nevertheless, because signs and order survive.
 #
 # How much budget does it take? Three fresh releases at each epsilon, again on these made-up ballots.
 
@@ -246,7 +246,7 @@ for ax, measure in zip(axes, study.columns[2:], strict=True):
     ax.legend(fontsize="small")
 
 # %% [markdown]
-# At epsilon = .1 the noise of a mean is .12, and the largest of 153 pairs' is expected at .3: as large as the
+# At epsilon = .1 the noise of a mean is .12. The largest noise of 153 pairs is expected at .3, as large as the
 # strongest correlation here. So the largest error is that of the model without interactions, and the edges are few or
 # wrong. It is a threshold rather than a slope, and nothing private tells on which side one is. The preview does:
 # compare the noise with the correlations that you hope to find.
@@ -261,7 +261,7 @@ print("checked")
 # %% [markdown]
 # ## 7. Save
 #
-# The model, and the moments for other fits.
+# Save the model, and the moments for other fits.
 
 # %%
 moments.release_.save(OUT / "moments.npz")

@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Learning a graph, and knowing when that is impossible
 #
-# Which questions of a survey depend on each other directly? Five estimators answer, each in its own way: one wants a
-# good model, one a tree, one exact edges from weights, one would rather say nothing than something wrong, one votes
-# edge by edge. First, though, theory says what no estimator can do.
+# Which questions of a survey depend on each other directly? Five estimators answer, each in its own way. One wants a
+# good model, one a tree, and one exact edges from weights. One would rather say nothing than something wrong, and one
+# votes edge by edge. But first, theory says what no estimator can do.
 #
 # The survey is made up from a tree that we know.
 
@@ -53,8 +53,8 @@ schema = Schema({name: ["disagree", "agree"] for name in questions})
 p = len(questions)
 
 # %% [markdown]
-# The truth: a tree in which neighbours attract each other with weight .5, drawn with public seeds because everything
-# here is made up.
+# The truth is a tree in which neighbours attract each other with weight .5. It is drawn with public seeds, because
+# everything here is made up.
 
 # %%
 tree = nx.from_prufer_sequence([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
@@ -68,16 +68,16 @@ print(f"{len(survey):,} persons; {true_graph.number_of_edges()} of {p * (p - 1) 
 # %% [markdown]
 # ## 2. Preview: what is impossible, what is open
 #
-# Zhang, Kamath, Kulkarni and Wu (2020) compare how many records structure and parameters need as the number p of
-# variables grows, by kind of guarantee:
+# Zhang, Kamath, Kulkarni and Wu (2020) say how many records structure and parameters need, by kind of guarantee, as the
+# number p of variables grows:
 
 # %%
 orders = pd.Series(table_1()).unstack()[["none", "approximate", "zcdp", "pure"]]
 print(orders.to_string())
 
 # %% [markdown]
-# The same as maps: below a dashed line no learner succeeds, above a full line one of the paper's does, and between
-# them, shaded, the theorems decide nothing. The dotted line is our survey.
+# Here are the same as maps. Below a dashed line no learner succeeds, and above a full line one of the paper's does.
+# Between them, shaded, the theorems decide nothing. The dotted line is our survey.
 
 # %%
 budgets = {
@@ -91,13 +91,13 @@ for ax, budget in zip(axes, budgets.values(), strict=True):
     plot_feasibility(feasibility_map(sizes, width=1.5, min_weight=0.4, alpha=0.02, budget=budget), ax, n=len(survey))
 
 # %% [markdown]
-# Two things to read off, and one not to.
+# Read two things off the maps, and do not read off a third.
 #
 # * The *slopes*. Under (epsilon, delta) the lower bound of the graph is flat, log p: adding questions is nearly free.
 #   Under zCDP it rises like the root of p and under pure DP like p, for every learner there will ever be.
 # * What is *impossible*. With 10,000 questions and pure DP, 10,000 persons are at the edge of it.
-# * Not the *levels*. Constants are taken as 1, and the upper bounds are for the worst model of that width. Below we
-#   find this graph with 1,000 persons, eight orders of magnitude below the full line.
+# * Do not read off the *levels*. Constants are taken as 1, and the upper bounds are for the worst model of that width.
+#   Below we find this graph with 1,000 persons, eight orders of magnitude below the full line.
 #
 # [Sample complexity](../docs/sample-complexity.md) has the theorems and how near learners come to the bounds.
 #
@@ -105,9 +105,9 @@ for ax, budget in zip(axes, budgets.values(), strict=True):
 #
 # Five estimators look at the same persons, so all charge one ledger. In earnest you would take one. Three of the five
 # cost zCDP, .024 each, which adds up well. `PrivateIsing` takes the smallest noise that there is for its own budget.
-# Of so few variables it is one of a pure epsilon, which counts as epsilon^2/2 = .5 beside the others. So does the test
-# of stability, which is (epsilon, delta)-DP: nothing better is known of it. `conversion_delta` is the part of the
-# delta with which the zCDP costs are converted; the rest is room for the delta of the test.
+# For so few variables that is noise of a pure epsilon, which counts as epsilon^2/2 = .5 beside the others. The test of
+# stability is (epsilon, delta)-DP and counts as much, because nothing better is known about it. `conversion_delta` is
+# the part of the delta that converts the zCDP costs. The rest is room for the delta of the test.
 
 # %%
 table = PrivateTable(survey, schema, ledger=Ledger(Budget(epsilon=9.0, delta=1e-5), conversion_delta=5e-6))
@@ -117,7 +117,7 @@ given = {"epsilon": 1.0, "delta": 1e-6}
 # %% [markdown]
 # ## 4. Fit
 #
-# `min_edge_weight` is a public lower bound on the weights that are there; `width` a public upper bound on the
+# `min_edge_weight` is a public lower bound on the weights that are there. `width` is a public upper bound on the
 # strength of one question's ties ([how to choose](../docs/random-fields.md#how-to-choose-the-width)).
 
 # %%
@@ -133,7 +133,7 @@ print(table.ledger)
 # %% [markdown]
 # ## 5. Query
 #
-# Each graph, drawn at the same places.
+# Each graph is drawn with its questions at the same places.
 
 # %%
 layout = nx.kamada_kawai_layout(true_graph)
@@ -146,8 +146,8 @@ for ax, (name, graph) in zip(axes.flat, graphs.items(), strict=True):
 
 # %% [markdown]
 # `learn` has more edges than the truth. Its edges are the pairs whose tables helped the *model* most when they were
-# released; once the true edges are measured, what is left of the budget goes to the pairs where noise made the model
-# wrong. They are no test of dependence. Their strength tells more:
+# released. Once the true edges are measured, the rest of the budget goes to pairs where noise made the model wrong. So
+# its edges are no test of dependence. Their strength tells more:
 
 # %%
 strengths = pd.Series(fits["learn"].edge_scores_).sort_values(ascending=False)
@@ -159,7 +159,7 @@ ax.set(ylabel="distance from independence", title="edges of learn by strength; g
 print(f"The {true_graph.number_of_edges()} strongest have {sum(is_true[:11])} true edges among them.")
 
 # %% [markdown]
-# What the others say of themselves:
+# The others say this about themselves:
 
 # %%
 stable, voting = fits["StableStructure"], fits["EdgeVoting"]
@@ -183,8 +183,8 @@ print(f"truth: {1 / (1 + np.exp(-2 * 0.5)):.3f}")
 # %% [markdown]
 # ## 6. Check against the truth
 #
-# F1 of the edges, by the number of persons, as the mean of three fresh releases on the first n of them. That
-# `true_graph` is known is the privilege of made-up data.
+# The picture has the F1 of the edges by the number of persons, as the mean of three fresh releases on the first n of
+# them. Only made-up data have a known `true_graph`.
 
 # %%
 numbers = [500, 1_000, 2_000, 5_000, 10_000]
@@ -210,12 +210,12 @@ legend = ax.legend(fontsize="small")
 
 # %% [markdown]
 # * `PrivateChowLiu` and `PrivateIsing` need the fewest persons here. The first only knows trees.
-# * `StableStructure` needs each of its 56 blocks to find the whole graph. Below that it says that it has none (an F1
-#   of 0), which is an answer, and costs what the other one does.
-# * Its growth with the number of questions is the slowest there is, so it wins for very many of them: not here.
-#   [Measured](../docs/stable-structure.md).
+# * `StableStructure` needs each of its 56 blocks to find the whole graph. With fewer persons it says that it has none
+#   (an F1 of 0). That is an answer, and costs as much as a graph.
+# * It grows more slowly with the number of questions than any other, so it wins for very many of them
+#   ([measured](../docs/stable-structure.md)), but not here.
 #
-# A trap: with fewer persons than blocks, most blocks are empty, have no edges, and agree on that.
+# There is a trap: with fewer persons than blocks, most blocks are empty, have no edges, and agree on that.
 
 # %%
 few = StableStructure(2.0, 0.4, **given, learner="chow-liu", state_names=schema).fit(survey[:20])
@@ -224,7 +224,7 @@ print(
 )
 
 # %% [markdown]
-# And the model of `learn`, all cells of all pairs against the truth:
+# The last picture has the model of `learn`, all cells of all pairs against the truth:
 
 # %%
 true_model = MarkovNetwork.from_log_linear(truth.to_log_linear(tuple(questions)), true_graph, schema)
@@ -240,7 +240,7 @@ print("checked")
 # %% [markdown]
 # ## 7. Save
 #
-# Each release can be saved and learned from again; a graph alone is post-processing of it.
+# Each release can be saved and learned from again. A graph alone is post-processing of it.
 
 # %%
 fits["learn"].model_.save(OUT / "model.npz")

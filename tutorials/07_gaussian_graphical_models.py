@@ -9,12 +9,11 @@
 # %% [markdown]
 # # Gaussian graphical models: which measurements depend on which
 #
-# A Gaussian graphical model answers one question about records of numbers: which pairs of columns still depend on
-# each other when all other columns are held fixed? `PrivateGraphicalLasso` learns one under differential privacy.
-# This tutorial does it for recordings of the voices of people with Parkinson's disease, twice: once protecting each
-# *recording*, and once protecting each *person* with all of their recordings. The first works and protects too
-# little; the second protects the right thing and finds nothing in 42 people. The last part shows how many people it
-# would have taken.
+# A Gaussian graphical model answers one question about columns of numbers: which pairs still depend on each other when
+# all other columns are held fixed? `PrivateGraphicalLasso` learns one under differential privacy. The data are
+# recordings of the voices of people with Parkinson's disease. We learn twice: once protecting each *recording*, and
+# once protecting each *person* with all of their recordings. The first works and protects too little. The second
+# protects the right thing and finds nothing in 42 people. The last part shows how many people it would have taken.
 #
 # Background: [Gaussian graphical models](../docs/gaussian.md), [known limits](../docs/known-limits.md).
 
@@ -47,10 +46,10 @@ OUT.mkdir(parents=True, exist_ok=True)
 # %% [markdown]
 # ## 1. Declare: columns, centre, length and unit
 #
-# Records of numbers have no list of states to declare. What has to be public instead is a **centre** (what a typical
-# record looks like), a **scale** for each column, and a **row norm**: how long a record may be once the centre is
-# subtracted. Longer records are shortened to that length, which is what bounds the influence of one of them, and so
-# what decides how much noise is needed.
+# Records of numbers have no list of states to declare. Three other things have to be public: a **centre** (a typical
+# record), a **scale** for each column, and a **row norm**. That is how long a record may be once the centre is
+# subtracted. Longer records are shortened to that length. This bounds the influence of one record, and so decides how
+# much noise is needed.
 #
 # All three come from what the quantities *are*: a textbook, an instrument's manual, an older study. They must not be
 # computed from the records, because a mean or a largest value can give a single person away. Round numbers are a good
@@ -74,10 +73,10 @@ knowledge = pd.DataFrame(
 print(knowledge.to_string())
 
 # %% [markdown]
-# The rest is arithmetic. In units of its usual deviation every column varies by about 1, so that a record of d such
-# columns has a length of about the square root of d. That is a good row norm: about half of the records are
-# shortened, and the fit takes back what shortening does to records that are spread like a Gaussian. We can see the
-# half on made-up records, for which no privacy is needed:
+# The rest is arithmetic. In units of its usual deviation every column varies by about 1. So a record of d such columns
+# has a length of about the square root of d. That is a good row norm. About half of the records are shortened, and the
+# fit corrects for that as if records were spread like a Gaussian. Made-up records, which need no privacy, show the
+# half:
 
 # %%
 columns = list(knowledge.index)
@@ -94,12 +93,12 @@ print(f"d = {d} columns, row_norm = {row_norm}: {shortened:.1%} of independent n
 # own units: `PrivateGraphicalLasso(bounds={"age": (18, 100), ...}, center="private")`. They may be wide. A fifth of the
 # budget then finds the scale and the centre of each column, and no norm is needed. Section 6 compares.
 #
-# The **unit** of protection is the last thing to declare, and the most important one. The file has 5,875 recordings
-# of 42 people ([sources](../data/SOURCES.md)). With `unit=None` neighbouring datasets differ in one recording.
-# Somebody with 140 recordings is then protected 140 times less well: 1-DP for a recording means only 140-DP for that
-# person, which is no protection. With `unit="subject#"` neighbours differ in all recordings of one person.
+# The **unit** of protection is the last thing to declare, and the most important one. The file has 5,875 recordings of
+# 42 people ([sources](../data/SOURCES.md)). With `unit=None` neighbouring datasets differ in one recording. For
+# somebody with 140 recordings, 1-DP for a recording means only 140-DP for that person, which is no protection. With
+# `unit="subject#"` neighbours differ in all recordings of one person.
 #
-# The column `subject#` and the nine measurements are all that is read:
+# Only the column `subject#` and the nine measurements are read:
 
 # %%
 raw = pd.read_csv(ROOT / "data" / "parkinsons_updrs.csv.gz", dtype=str, keep_default_na=False)
@@ -113,9 +112,9 @@ records["subject#"] = raw["subject#"]
 # ## 2. Preview: how much noise, for how many records
 #
 # The noise depends on the public numbers alone: d, the row norm, epsilon and the number of records. A fit to made-up
-# records of the same size therefore says how much noise the real one will have, at no cost. What we compare it with
-# is the sampling error: the correlation of two independent columns, computed from n records, is off by about
-# 1/sqrt(n) without any privacy. (The number of records is public knowledge here; in general it is itself noisy.)
+# records of the same size therefore says how much noise the real one will have, at no cost. We compare it with the
+# sampling error. Without any privacy, the correlation of two independent columns from n records is off by about
+# 1/sqrt(n). (The number of records is public knowledge here; in general it is itself noisy.)
 
 # %%
 rows = []
@@ -128,15 +127,14 @@ print(expected.round(4))
 
 # %% [markdown]
 # Each entry is a standard deviation of one entry of a correlation-like matrix, in which everything of interest is
-# between 0 and 1. For recordings, the noise of epsilon = 1 is smaller than the sampling error: privacy is nearly
-# free. (Recordings of one person resemble each other, so that their sampling error is larger than stated.) For 42
-# people the noise alone is about 0.5. No method can find a graph in that, and this table says so before
-# anything is spent.
+# between 0 and 1. For recordings, the noise of epsilon = 1 is smaller than the sampling error: privacy is nearly free.
+# (Recordings of one person resemble each other, so their sampling error is larger than stated.) For 42 people the noise
+# alone is about 0.5. No method can find a graph in that, and this table says so before anything is spent.
 #
-# A rehearsal can go further. Take a made-up population whose graph is known, nine variables in a ring, and see how
-# well it is learned as the number of protected units grows, and with other row norms. F1 is 1 when exactly the right
-# edges are found, and 0 when none is. The relative error is the Frobenius norm of what is wrong with the precision
-# matrix (the inverse covariance), as a share of that of the true one.
+# A rehearsal can go further. Take a made-up population whose graph is known, nine variables in a ring. See how well it
+# is learned with more protected units, and with other row norms. F1 is 1 when exactly the right edges are found, and 0
+# when none is. The relative error is about the precision matrix (the inverse covariance): the Frobenius norm of the
+# error, as a share of the true one's.
 
 # %%
 ring = np.eye(d)
@@ -176,16 +174,16 @@ axes[0].set(title="row norm √d, epsilon = 1", xlabel="protected records or peo
 _ = axes[1].set(title="5,000 records, epsilon = 1", xlabel="row norm / √d", ylabel="relative error", yscale="log")
 
 # %% [markdown]
-# The band is from the worst to the best of eight runs. Left: at 42, the dotted line, nothing is found; from 500 on,
-# nearly everything. Right: a row norm far too small shortens almost every record, and nothing can take that back; one
-# far too large drowns it in noise. Between .9 and 1.3 roots of d the exact number hardly matters, which is why a round
-# number from general knowledge is good enough; in doubt, take the larger one.
+# The band goes from the worst to the best of eight runs. On the left, nothing is found at 42, the dotted line; from 500
+# on, nearly everything is. On the right, a row norm far too small shortens almost every record, and nothing can correct
+# for that. One far too large drowns the records in noise. Between .9 and 1.3 roots of d the exact number hardly
+# matters. So a round number from general knowledge is good enough; in doubt, take the larger one.
 #
 # ## 3. Spend: one release, once by recording and once by person
 #
 # `PrivateVectors` holds the records, shows none of them, and charges every release to its ledger *before* drawing
-# noise. One would choose one unit and stay with it: a ledger refuses to mix them. The two ledgers below are only
-# right because these records are public, and we want to compare.
+# noise. In earnest, choose one unit and stay with it: a ledger refuses to mix them. The two ledgers below are right
+# only because these records are public and we want to compare.
 
 # %%
 budget = Budget(epsilon=1.0)
@@ -200,14 +198,14 @@ for model in (recordings, people):
 print(by_recording.ledger)
 
 # %% [markdown]
-# The numbers of units are noisy too: how many people took part is protected like everything else. By person that
-# number may come out as anything from 1 to over 100, and all else is scaled by it.
+# The numbers of units are noisy too: how many people took part is protected like everything else. By person that number
+# may come out as anything from 1 to over 100, and everything else is scaled by it.
 #
 # ## 4. Fit: as often as you like
 #
-# What was paid for is the release: a matrix of second moments with noise. Fits to it are free. The default penalises
-# just enough for noise and sampling error (`penalty="noise-aware"`), then fits again without a penalty on the pairs
-# that remain. Here is the plain inverse of the noisy matrix beside it, from the same release:
+# We paid for the release, a matrix of second moments with noise. Fits to it are free. The default penalises just enough
+# for noise and sampling error (`penalty="noise-aware"`). Then it fits again, without a penalty, on the pairs that
+# remain. Here is the plain inverse of the noisy matrix beside it, from the same release:
 
 # %%
 plain = PrivateGraphicalLasso(penalty=0, refit=False).fit_release(recordings.release_)
@@ -229,12 +227,12 @@ _ = axes[1].set_title("each person protected, epsilon = 1")
 
 # %% [markdown]
 # By recording there is a picture: noise-to-harmonics and harmonics-to-noise ratio oppose each other, jitter goes with
-# noise. By person it is empty, or nearly so. That is not a failure of the fit, and not evidence that nothing depends
-# on anything: the penalty knows how large the noise is, and rightly reports that the release says nothing. (A method
-# that ignores the noise would have drawn a graph of it.)
+# noise. By person it is empty, or nearly so. The fit has not failed, and this is no evidence that nothing depends on
+# anything. The penalty knows how large the noise is, and rightly reports that the release says nothing. (A method that
+# ignores the noise would have drawn a graph of the noise.)
 #
-# The model is a pgmpy model, and a Gaussian one, so it predicts: what motor score and harmonics-to-noise ratio go
-# with a jitter of 1 % (10 to the power of -2) and nothing else known?
+# The model is a Gaussian pgmpy model, so it predicts. Which motor score and harmonics-to-noise ratio go with a jitter
+# of 1 % (10 to the power of -2), if nothing else is known?
 
 # %%
 network = recordings.to_pgmpy()
@@ -252,8 +250,8 @@ print(predicted.mul(deviation[others], axis=0).loc[["motor_UPDRS", "HNR"]].round
 # %% [markdown]
 # ## 6. Check: against no privacy, and where it works by person
 #
-# An epsilon of a million adds next to no noise: it is the same computation without privacy. It is allowed here **only
-# because the recordings are public**; on private records a comparison like this is itself a leak. The reference is
+# An epsilon of a million adds next to no noise, so it is the same computation without privacy. It is allowed here
+# **only because the recordings are public**; on private records such a comparison is itself a leak. The reference is
 # the plain inverse of the exact second moments, of recordings and of people. A relative error of 1 is as bad as
 # answering zero.
 
@@ -279,12 +277,12 @@ assert errors.loc["by recording", "covariance"] < 0.2
 assert people.noise_sd_ > 10 * recordings.noise_sd_
 
 # %% [markdown]
-# By recording the covariance matrix is right to a few percent. Its inverse, which the graph is read from, is less so:
-# columns that nearly repeat each other make it sensitive to small errors, with noise as without.
+# By recording the covariance matrix is right to a few percent. Its inverse, which the graph is read from, is less so.
+# Columns that nearly repeat each other make it sensitive to small errors, with noise as without.
 #
-# By person there is no answer in these data, for this or any other private method ([measured](../docs/gaussian.md)).
-# In part that is not even privacy's doing: 42 people are few, and a fit that demands the same certainty finds no edge
-# among them without any noise either.
+# By person there is no answer in these data, for this or any other private method ([measured](../docs/gaussian.md)). In
+# part privacy is not even to blame. 42 people are few: a fit that demands the same certainty finds no edge among them
+# without any noise either.
 
 # %%
 careful = PrivateGraphicalLasso().fit_release(exact_people.release_)
@@ -293,8 +291,8 @@ print(f"42 people, no noise, the same standard of certainty: {careful.graph_.num
 # %% [markdown]
 # The honest ways out are more people, or a question that asks for less (one correlation instead of a whole graph).
 #
-# More people do work. Twenty thousand made-up people with the ring as their graph, three recordings each: every
-# recording is the person's own level with some variation, and each person counts as one record however many
+# More people do work. Here are twenty thousand made-up people with the ring as their graph, and three recordings each.
+# Every recording is the person's own level with some variation. Each person counts as one record, however many
 # recordings there are.
 
 # %%
@@ -313,8 +311,9 @@ assert f1 > 0.6
 _ = plot_partial_correlations(works.precision_, columns).set_title("20,000 made-up people, each protected")
 
 # %% [markdown]
-# And without any guess of scales or of a norm: wide bounds in the original units, from what the quantities are. The
-# scales and the centre are learned. The price is a fifth of the budget, and the answer is about as good.
+# It also works without any guess of scales or of a norm. We pass wide bounds in the original units, from what the
+# quantities are. The scales and the centre are learned. The price is a fifth of the budget, and the answer is about as
+# good.
 
 # %%
 bounds = {
@@ -334,8 +333,8 @@ assert EdgeF1()(ring_graph, bounded.graph_) > 0.6
 # %% [markdown]
 # ## 7. Save: the release and the matrix
 #
-# The release is what was paid for. It holds the noisy matrix and the public arguments, no records, so it can be
-# passed on and fitted again by anyone.
+# We paid for the release. It holds the noisy matrix and the public arguments, and no records. So it can be passed on,
+# and anyone can fit it again.
 
 # %%
 recordings.release_.save(OUT / "release.npz")

@@ -9,12 +9,12 @@
 # %% [markdown]
 # # Communities in a network whose edges are private
 #
-# Who is a member of a club, a company or a platform is often no secret. Who talks to whom is. `PrivateBlockModel`
-# finds the communities of a graph and protects its edges: the vertices are public, and the result says almost the
-# same whether or not any two of them are joined.
+# Who is a member of a club, a company or a platform is often no secret. Who talks to whom is. `PrivateBlockModel` finds
+# the communities of a graph and protects its edges. The vertices are public, and the result says almost the same
+# whether or not any two of them are joined.
 #
-# Two graphs: the karate club of Zachary (34 members, where only one mechanism works), and a made-up network of 3,000
-# people (where privacy is nearly free, until it suddenly is not). Background: [block
+# This page has two graphs. One is the karate club of Zachary, with 34 members, where only one mechanism works. The
+# other is a made-up network of 3,000 people, where privacy is nearly free, until it suddenly is not. Background: [block
 # models](../docs/block-models.md).
 
 # %% tags=["hide-input"]
@@ -46,9 +46,8 @@ OUT.mkdir(parents=True, exist_ok=True)
 # %% [markdown]
 # ## 1. Declare: the vertices and the unit
 #
-# A graph has no schema. What has to be public in its place are the vertices, and the number of communities to look
-# for. The unit of protection is one edge: neighbouring datasets are graphs on the same vertices that differ in
-# whether one pair is joined.
+# A graph has no schema. In its place the vertices have to be public, and the number of communities to look for. The
+# unit of protection is one edge: neighbouring datasets are graphs on the same vertices that differ in one edge.
 #
 # `PrivateGraph` holds a graph, tells nobody its edges, and charges what is learned from them to a ledger.
 
@@ -75,20 +74,20 @@ beliefs = pd.DataFrame(
 print(beliefs.round(3))
 
 # %% [markdown]
-# So epsilon = 1 hides a friendship fairly well (0.73), and promises nothing about whether the busiest member, with 17
+# So epsilon = 1 hides a friendship fairly well (0.73). It promises nothing about whether the busiest member, with 17
 # friends, was socially active at all (1.000). If that is the secret, edge privacy is not enough and this estimator is
 # the wrong tool. Time and memory are not protected either: they grow with the number of edges.
 #
 # ## 2. Preview: rehearse on made-up graphs
 #
 # Nothing can be looked up in a private graph beforehand, but made-up graphs of the expected size cost nothing. A
-# stochastic block model has two groups of equal size; a vertex has `degree` neighbours on average, and is joined to
+# stochastic block model has two groups of equal size, and a vertex has `degree` neighbours on average. It is joined to
 # its own group (1 + bias)/(1 - bias) times as often as to the other. With bias .8 that is 9 times.
 #
-# The method for large graphs is noisy power iteration: each vertex starts with a random sign, and in each of 20
-# rounds hears the sum of its neighbours' signs, with noise. At the true communities that sum is about degree x bias
-# in size. The noise in a sum depends on epsilon alone (with 93 % of the budget for 20 rounds, as
-# [guarantees](../docs/guarantees.md) says), so the comparison can be made on paper:
+# The method for large graphs is noisy power iteration. Each vertex starts with a random sign, and in each of 20 rounds
+# hears the sum of its neighbours' signs, with noise. At the true communities that sum is about degree x bias in size.
+# The noise in a sum depends on epsilon alone: 20 rounds share 93 % of the budget ([guarantees](../docs/guarantees.md)).
+# So the comparison can be made on paper:
 
 # %%
 degree, bias, delta = 80.0, 0.8, 1e-6
@@ -132,15 +131,15 @@ figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 plot_runs(errors, ax, title="noisy power iteration, 1,000 made-up vertices of degree 80")
 
 # %% [markdown]
-# Each dot is a run. The error does not shrink smoothly: there is a threshold. Below it the labels are no better than
-# a coin, above it nearly all are right, and at it some runs find the communities and others do not. **Nothing in the
-# result says on which side it is**, because saying so would need a look at the private graph. That is what the
-# rehearsal is for: choose epsilon well above the threshold of a made-up graph like yours, or do not fit at all.
+# Each dot is a run. The error does not shrink smoothly: there is a threshold. Below it the labels are no better than a
+# coin, and above it nearly all are right. At it some runs find the communities and others do not.
+# **Nothing in the result says for sure on which side it is**, because that would need a look at the private graph. So
+# rehearse: choose epsilon well above the threshold of a made-up graph like yours, or do not fit at all.
 #
 # The karate club has no such rehearsal: its members have 5 friends on average, against noise of about 30. There is a
-# mechanism for small sparse graphs, though. `method="exponential"` draws a whole division into two communities, one
-# with more edges inside than across being up to exp(epsilon) times as likely for each such edge. It draws exactly, by
-# integer arithmetic, and is exactly epsilon-DP.
+# mechanism for small sparse graphs, though. `method="exponential"` draws a whole division into two communities. Each
+# edge more inside than across makes a division up to exp(epsilon) times as likely. It draws exactly, by integer
+# arithmetic, and is exactly epsilon-DP.
 #
 # ## 3. Spend
 #
@@ -152,7 +151,7 @@ print(found.privacy_)
 print(club.ledger)
 
 # %% [markdown]
-# The large network, 3,000 people, at epsilon = 1, comfortably above its threshold:
+# For the large network of 3,000 people, epsilon = 1 is comfortably above its threshold:
 
 # %%
 graph, groups = made_up(3000, seed=42)
@@ -167,8 +166,8 @@ print(f"estimated average degree {network.degree_:.1f}")
 #
 # ## 4. Fit
 #
-# There is no separate fit: the labels *are* the release, and reading it again gives the same ones, at no cost and
-# without the graph.
+# There is no separate fit: the labels *are* the release. Reading it again gives the same ones, at no cost and without
+# the graph.
 
 # %%
 again = PrivateBlockModel(2).fit_release(network.release_)
@@ -190,8 +189,8 @@ print(table.nsmallest(3, "margin").round(2).to_string(index=False))
 
 # %% [markdown]
 # A picture of communities may show vertices and labels. It may show edges **only if the graph is public**: drawing a
-# private edge publishes it. The karate club is public, so its edges are drawn here; the large network is drawn as its
-# readers would get to see it, with pale dots where the margin is small.
+# private edge publishes it. The karate club is public, so its edges are drawn here. The large network is drawn as its
+# readers would see it, with pale dots where the margin is small.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
@@ -203,7 +202,7 @@ _ = axes[1].set_title("3,000 people, noisy power iteration, epsilon = 1")
 # %% [markdown]
 # ## 6. Check: against the truth and without privacy
 #
-# Both truths are public: the club split up, and the book says who went where; the large network is made up. Comparing
+# Both truths are public. The club split up, and the book says who went where. The large network is made up. Comparing
 # private labels with a truth computed from *private* edges would leak them.
 
 # %%
@@ -219,8 +218,8 @@ exact_error = min(error_rate((vector > 0).astype(int), groups) for vector in vec
 print(f"3,000 people: {network_error:.2%} wrong labels; without privacy {exact_error:.2%}")
 
 # %% [markdown]
-# One draw from the exponential mechanism says little about the mechanism. Because the club is public we may run it
-# again and again, which on a private graph would cost the budget each time:
+# One draw from the exponential mechanism says little about the mechanism. The club is public, so we may run it again
+# and again. On a private graph each run would cost the budget:
 
 # %%
 karate_epsilons = [0.25, 0.5, 1.0, 2.0, 4.0]

@@ -10,9 +10,9 @@
 # # Mixtures without a radius: groups that may be anywhere
 #
 # Private clustering usually begins with a promise: "all records lie within this radius". The noise is proportional to
-# the radius, so a generous promise ruins the answer, and a tight one can only come from looking at the records, which
-# is not private. `PrivateGaussianMixture` needs no radius. It learns the centres of k round groups wherever they are,
-# or reports, with a status, that it found none.
+# the radius, so a generous promise ruins the answer. A tight one can only come from looking at the records, which is
+# not private. `PrivateGaussianMixture` needs no radius. It learns the centres of k round groups wherever they are, or
+# reports, with a status, that it found none.
 #
 # All records here are made up. Background: [Gaussian mixtures](../docs/mixtures.md).
 
@@ -48,8 +48,8 @@ OUT.mkdir(parents=True, exist_ok=True)
 #
 # * `n_components`, the number of groups;
 # * `separation`, the least distance between two centres *that matters to you*. Take it from the question ("machines
-#   that differ by less than this are the same to us"). A smaller number than the truth is true as well, and asks for
-#   more records;
+#   that differ by less than this are the same to us"). A number below the true distance is right too, but asks for more
+#   records;
 # * `scale`, the standard deviation of a column within a group, if it is known, say from the instrument. If it is not,
 #   leave it out: it is then estimated for a tenth of the budget.
 #
@@ -71,7 +71,7 @@ table = pd.DataFrame(records, columns=sensors)
 print(pd.DataFrame(centres, columns=sensors).round(1).to_string(index=False))
 
 # %% [markdown]
-# A delta above 0 is needed. With a pure epsilon there is no method without a bound: it would have to leave some
+# A delta above 0 is needed. Under a pure epsilon no method works without a bound: it would have to leave some
 # probability everywhere, and there are infinitely many places. Asking for it is refused before anything is spent.
 
 # %%
@@ -83,9 +83,8 @@ except ValueError as refusal:
 # %% [markdown]
 # ## 2. Preview: how many records does it take?
 #
-# What would a promise of a radius have cost? A noisy mean of records in a ball of radius R has noise of about
-# R/(epsilon x the number of records in the group) in each column, or more. On paper, with a group of 1,000 records
-# and epsilon = 1:
+# What would a promise of a radius have cost? A noisy mean of m records in a ball of radius R has noise of about
+# R/(epsilon x m) in each column, or more. On paper, for a group of 1,000 records and epsilon = 1:
 
 # %%
 radii = pd.Series([10.0, 100.0, 1e4, 1e6], name="radius")
@@ -118,14 +117,14 @@ ax = plot_error(errors, ylabel="distance of the worst centre, in scales")
 _ = ax.set_title("epsilon = 1, delta = 1e-6, 3 groups, 4 columns (runs that found centres)")
 
 # %% [markdown]
-# Below a few hundred records there is no answer, and the fit says so. Around the threshold it depends on the run.
-# Above it the error falls like 1/n (the part that is due to privacy) until the sampling error, which falls like
-# 1/sqrt(n) and needs no privacy, is all that is left. We have 20,000.
+# Below a few hundred records there is no answer, and the fit says so. Around the threshold it depends on the run. Above
+# it privacy's part of the error falls like 1/n. In the end only the sampling error is left, which falls like 1/sqrt(n).
+# We have 20,000.
 #
 # ## 3. Spend
 #
-# One fit is one charge: the rho that converts to epsilon and nine tenths of delta, and the last tenth of delta for the
-# thresholds from which on parts of the space are released. Together that is (epsilon, delta).
+# One fit is one charge of (epsilon, delta). A rho converts to epsilon and nine tenths of delta. The last tenth pays for
+# the thresholds above which parts of the space are released.
 
 # %%
 private = PrivateVectors(table, sensors, ledger=Ledger(budget))
@@ -140,8 +139,8 @@ print(private.ledger)
 # `status_` is "found", or says what was not there. Either way it is an *answer*, is just as private, and costs the
 # same: "not found" tells something about the records, too. `means_` is then None, and `predict` refuses.
 #
-# The same fit with too few records, with one group instead of three, and asking for groups further apart than they
-# are:
+# Here is the same fit with too few records, with one group instead of three, and asking for groups further apart than
+# they are:
 
 # %%
 one_group = centres[0] + rng.normal(size=(5000, d))
@@ -163,9 +162,9 @@ for name, (rows, changed) in cases.items():
 
 # %% [markdown]
 # Read the table with care. Asking for more groups than there are, or for a greater distance, usually ends in "not
-# found". Asking for *fewer* does not: two centres are found where there are three groups. The status goes on that
-# one of them is wider than one group can be. Where k is not known, `n_components="auto"` takes as many as the released
-# cells show, up to a public bound.
+# found". Asking for *fewer* does not: two centres are found where there are three groups. The status adds that one of
+# them is wider than one group can be. If you do not know k, `n_components="auto"` takes as many as the released cells
+# show, up to a public bound.
 #
 # All of it follows from what was released, and can be read again from the release, at no cost:
 
@@ -218,7 +217,7 @@ print(f"worst centre: private {matching_error(mixture.means_, centres):.3f} scal
 print(f"without privacy {matching_error(exact, centres):.3f}")
 
 # %% [markdown]
-# How far is far? The same groups, moved away from zero:
+# How far is far? We move the same groups away from zero:
 
 # %%
 moved = {}
@@ -230,12 +229,12 @@ for shift in (0.0, 1e4, 1e6, 1e9, 1e12):
     print(f"shift {shift:.0e}: {fit.status_}, worst centre {moved[shift]:.3f}")
 
 # %% [markdown]
-# Up to a billion scales the distance from zero makes no difference. At 10^12 it may not be found any more: that is
-# not privacy but arithmetic. A double has 16 digits, squared distances between such numbers keep hardly any of them,
-# and k-means inside the blocks suffers like any other.
+# Up to a billion scales the distance from zero makes no difference. At 10^12 nothing may be found any more, because of
+# arithmetic and not of privacy. A double has 16 digits. Squared distances between such numbers keep hardly any of them,
+# and k-means inside the blocks suffers from that.
 #
-# The checks below hold except with a probability far below one in a million: each asks for the best of several runs,
-# or for noise within many standard deviations.
+# The checks below fail with a probability far below one in a million. Each asks for the best of several runs, or for
+# noise within many standard deviations.
 
 # %%
 large = runs[runs["records"] >= 5000]

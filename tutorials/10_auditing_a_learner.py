@@ -9,10 +9,9 @@
 # %% [markdown]
 # # Auditing a learner: attack a privacy claim yourself
 #
-# A learner says "1-DP". Why believe it? The proof is in its documentation, but code can differ from the proof: noise
-# is forgotten, halved, or calibrated for another adjacency, and the output looks the same. `pgmpy_dp.auditing`
-# attacks the claim: it runs the learner many times on two datasets that differ in one record, and tries to tell them
-# apart.
+# A learner says "1-DP". Why believe it? The proof is in its documentation, but code can differ from the proof. If noise
+# is forgotten, halved, or calibrated for another adjacency, the output looks the same. `pgmpy_dp.auditing` attacks the
+# claim. It runs the learner many times on two datasets that differ in one record, and tries to tell them apart.
 #
 # An audit can **refute** a claim, never prove it. We attack `NaiveMLE` (which stands), a copy with half the noise
 # (which falls), and a published mechanism (which falls, whatever the epsilon). Background:
@@ -56,11 +55,11 @@ OUT.mkdir(parents=True, exist_ok=True)
 # %% [markdown]
 # ## 1. Declare: the claim, the unit, the neighbours
 #
-# epsilon-DP is a statement about two neighbouring datasets and any event: if the event has the probability p on one
-# and q on the other, then p <= exp(epsilon) q. So an event that is much more likely on one of them refutes the claim.
+# epsilon-DP is a statement about two neighbouring datasets and any event. If the event has the probability p on one and
+# q on the other, then p <= exp(epsilon) q. So an event that is much more likely on one of them refutes the claim.
 #
-# The datasets are made up; an audit needs no real records. The best ones for an attack are those which one record
-# changes most: five identical records, and the same without one of them. The unit is a record (`add_remove`).
+# The datasets are made up; an audit needs no real records. For an attack, take those that one record changes most: five
+# identical records, and the same without one of them. The unit is a record (`add_remove`).
 
 # %%
 states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
@@ -72,9 +71,9 @@ print(neighbours.first.value_counts(), neighbours.second.value_counts(), sep="\n
 # %% [markdown]
 # ## 2. Preview: what can so many trials show?
 #
-# Probabilities are estimated from repeated runs, so an audit reports a *lower bound* on epsilon that is wrong with a
-# probability of at most 1 %, say. Even for a learner without any noise, whose event occurs always on one dataset and
-# never on the other, n trials cannot show more than this:
+# Probabilities are estimated from repeated runs. So an audit reports a *lower bound* on epsilon, which is wrong with a
+# probability of at most 1 %, say. Take a learner without any noise, whose event occurs always on one dataset and never
+# on the other. Even for it, n trials cannot show more than this:
 
 # %%
 for trials in (100, 500, 1000, 10_000):
@@ -87,8 +86,8 @@ for trials in (100, 500, 1000, 10_000):
 #
 # ## 3. Spend: nothing
 #
-# No private records, so no budget. What an audit spends is time: each trial is a fit of its own, with fresh noise.
-# That is why the estimator must have no `random_state`.
+# There are no private records, so there is no budget. An audit spends time: each trial is a fit of its own, with fresh
+# noise. So the estimator must have no `random_state`.
 #
 # ## 4. Fit, many hundred times, and attack
 #
@@ -116,10 +115,9 @@ print(report)
 ax = report.plot()
 
 # %% [markdown]
-# The two distributions have the same shape, shifted by one record, and overlap: almost every value may come from
-# either dataset. That *is* the privacy. The event occurred as often as stated below; its probability on one dataset
-# is at least p, on the other at most q, the limits of Clopper and Pearson, and the logarithm of their ratio is the
-# bound.
+# The two distributions have the same shape, shifted by one record, and overlap: almost every value may come from either
+# dataset. That *is* the privacy. The next lines say how often the event occurred. By the limits of Clopper and Pearson
+# its probability is at least p on one dataset and at most q on the other. The logarithm of their ratio is the bound.
 
 # %%
 event = report.event
@@ -130,14 +128,14 @@ print(f"epsilon >= log(p/q) = {math.log(event.p / event.q):.3f} with {report.con
 print(f"holds: {report.holds}; tightness {report.tightness:.2f}")
 
 # %% [markdown]
-# `tightness` is the bound as a share of the claim. Well above 0 means that the attack has teeth, below 1 that the
-# claim survived. "Holds so far" is no proof: an attack that looks in the wrong place finds nothing wrong with
-# anything. What makes it worth something is that the *same* attack catches a learner that is broken.
+# `tightness` is the bound as a share of the claim. Well above 0 means that the attack has teeth, below 1 that the claim
+# survived. "Holds so far" is no proof: an attack that looks in the wrong place finds nothing wrong with anything. It is
+# worth something because the *same* attack catches a learner that is broken.
 #
 # ## 6. Check: would it have caught a mistake?
 #
-# **Half the noise.** This learner claims epsilon = 1 and draws its noise for epsilon = 2, as one does who forgets
-# that a budget was to be shared by two tables. Its output looks fine:
+# **Half the noise.** This learner claims epsilon = 1 and draws its noise for epsilon = 2. That happens if one forgets
+# that two tables share a budget. Its output looks fine:
 
 # %%
 careless = NaiveMLE(epsilon=2.0, state_names=states)  # and says that it is 1-DP
@@ -149,9 +147,9 @@ report.plot(axes[0])
 _ = caught.plot(axes[1])
 
 # %% [markdown]
-# **Noise only where somebody is.** A favourite with sparse data: why put noise on the thousands of cells that are
-# empty? Because then a cell shows up, however noisy, only if there is a record in it. That event is certain for one
-# dataset and impossible for its neighbour, so no epsilon is right, and the bound is what the trials allow:
+# **Noise only where somebody is.** This is a favourite with sparse data: why put noise on the thousands of cells that
+# are empty? Because otherwise a cell shows up, however noisy, only if there is a record in it. That event is certain
+# for one dataset and impossible for its neighbour. So no epsilon is right, and the bound is what the trials allow:
 
 # %%
 rng = np.random.default_rng()
@@ -169,14 +167,13 @@ one_person = Neighbours(single, single.iloc[:0], "add_remove", "datasets, one re
 print(audit(sparse, one_person, PureDP(1.0), trials=200))
 
 # %% [markdown]
-# **A published mechanism.** For covariance matrices Wang, Huai and Xu (2018) add a random matrix from a Wishart
-# distribution to the second moments of records of length at most 1, and claim epsilon-DP. Not normalised by the
-# number of records, and with d columns, it is G + W, with W from a Wishart distribution of d + 1 degrees of freedom
-# and scale 3/(2 epsilon).
+# **A published mechanism.** For covariance matrices Wang, Huai and Xu (2018) add a random Wishart matrix to the second
+# moments of records of length at most 1. They claim epsilon-DP. With d columns, and not divided by the number of
+# records, the release is G + W. W has a Wishart distribution of d + 1 degrees of freedom and scale 3/(2 epsilon).
 #
 # But W has no negative eigenvalue: this noise has one *side*. If a record x is present, then the release less x x' is
-# W and so positive semidefinite, always. If it is absent, the release less x x' has a negative eigenvalue with
-# probability 1 - exp(-epsilon/3), for every d. So the score is that smallest eigenvalue.
+# always positive semidefinite. If it is absent, the release less x x' has a negative eigenvalue with probability 1 -
+# exp(-epsilon/3), for every d. So the score is that smallest eigenvalue.
 
 # %%
 d, epsilon = 3, 1.0
@@ -217,8 +214,8 @@ _ = repaired.plot(axes[1])
 
 # %% [markdown]
 # On the left, everything below zero was released *without* the record, without exception. More trials would push the
-# bound up without end, because no epsilon is right. How large a delta would repair the claim? At least p -
-# exp(epsilon) q:
+# bound up without end, because no epsilon is right. How large a delta would repair the claim? It would have to be at
+# least p - exp(epsilon) q:
 
 # %%
 needed = broken.event.p - math.exp(epsilon) * broken.event.q
@@ -239,10 +236,10 @@ except ValueError as refusal:
     print(refusal)
 
 # %% [markdown]
-# **One run instead of a thousand.** Where a fit takes an hour, nobody runs it a thousand times. Put many made-up
-# *canaries* into one dataset, each by the toss of a coin, run the learner once, and guess for the clearest of them
-# whether they were in. Under epsilon-DP at most a share 1/(1 + exp(-epsilon)) of the guesses can be right, up to
-# chance (Steinke, Nasr and Jagielski 2023). Here every canary has a cell of its own in one large table.
+# **One run instead of a thousand.** If a fit takes an hour, nobody runs it a thousand times. Put many made-up
+# *canaries* into one dataset, each by the toss of a coin. Run the learner once, and guess for the clearest of them
+# whether they were in. Under epsilon-DP at most a share 1/(1 + exp(-epsilon)) of the guesses can be right, up to chance
+# (Steinke, Nasr and Jagielski 2023). Here every canary has a cell of its own in one large table.
 
 # %%
 n_canaries = 2000
@@ -262,7 +259,7 @@ for name, true_epsilon in (("honest", 1.0), ("half the noise", 2.0)):
 one_run_bound = one.epsilon_bound
 
 # %% [markdown]
-# One run, and half the noise is caught. The price is a weaker statement per guess, and a learner that holds canaries
+# One run catches half the noise. The price is a weaker statement per guess, and it needs a learner that holds canaries
 # apart.
 #
 # **All of them.** The package comes with such an attack on every one of its estimators and mechanisms; here are
@@ -275,9 +272,9 @@ for found in audit_catalogue(["NaiveMLE(epsilon, add_remove, one run)", "noisy_a
     print(f"{found.name:40} claim {found.guarantee!s:12} epsilon >= {found.bound:.2f}, {verdict}")
 
 # %% [markdown]
-# Which of the statements above could fail by bad luck? An honest learner is called "broken" at 99 % confidence in up
-# to one audit of a hundred. So the checks below ask for more: honest learners must not be refuted at an error of one
-# in ten million, and what is broken is caught with a probability far above 1 - 10^-6.
+# Which of the statements above could fail by bad luck? An honest learner is called "broken" at 99 % confidence in up to
+# one audit of a hundred. So the checks below ask for more. Honest learners must not be refuted at an error of one in
+# ten million. What is broken is caught with a probability far above 1 - 10^-6.
 
 
 # %%

@@ -9,10 +9,9 @@
 # %% [markdown]
 # # Sharing a release: what may leave the room, and what others can do with it
 #
-# Somebody who holds private records (the *curator*) pays for one release. After that the records are not needed any
-# more: whoever has the release (a *reader*) can fit models, compute intervals and draw synthetic records, as often as
-# they like, at no further cost. This tutorial plays both roles, and says which files may be handed over and which may
-# not.
+# Somebody who holds private records (the *curator*) pays for one release. After that nobody needs the records any more.
+# Whoever has the release (a *reader*) can fit models, compute intervals and draw synthetic records, as often as they
+# like, at no further cost. This tutorial plays both roles, and says which files may be handed over and which may not.
 #
 # Background: [guarantees](../docs/guarantees.md), [known limits](../docs/known-limits.md).
 
@@ -52,8 +51,8 @@ for folder in (ROOM, PUBLIC):
 # ## 1. Declare the schema, the unit and the graph
 #
 # The curator has census records, one for each person; a record is what is protected. Schema and graph are public and
-# written down without a look at the records. To keep the picture interesting the curator has 10,000 of the records,
-# and the rest stands in for the population, to check with at the end.
+# written down without a look at the records. To keep the picture interesting the curator has only 10,000 of the
+# records. The rest stands in for the population, for the check at the end.
 
 # %%
 graph = MarkovNetwork(
@@ -123,8 +122,8 @@ with np.load(PUBLIC / "release.npz") as content:
 print(estimator.release_.values[0][:2])
 
 # %% [markdown]
-# These are noisy counts: whole numbers, some of them below zero. Records are nowhere among them. From here on we are
-# the reader: the table is gone. (The records themselves are kept, for the check in step 6 only.)
+# These are noisy counts: whole numbers, some of them below zero. No records are among them. From here on we are the
+# reader: the table is gone. (The records themselves are kept, for the check in step 6 only.)
 
 # %%
 del table, estimator
@@ -132,8 +131,8 @@ del table, estimator
 # %% [markdown]
 # ## 4. Fit again, by other methods, at no cost
 #
-# A release is a measurement. What is computed from it is post-processing, which no privacy guarantee needs to fear.
-# So the reader may compare estimators, change priors, or apply a method that will be invented next year.
+# A release is a measurement. What is computed from it is post-processing, which no privacy guarantee has to fear. So
+# the reader may compare estimators, change priors, or apply a method that will be invented next year.
 
 # %%
 release = Release.load(PUBLIC / "release.npz")
@@ -178,9 +177,9 @@ for education in levels:
 # have looked as good as the others. (The `random_state` here repeats the *draws*, not the privacy noise, which is in
 # the release already. It hides nothing and reveals nothing.)
 #
-# Synthetic records are for tools that want a table. One file is convenient, and too sure of itself: an analyst who
-# treats it as real records sees neither the privacy noise nor the model's uncertainty. Ten files, each from a model
-# of its own, show it; `combine_synthetic` joins ten analyses into one interval.
+# Synthetic records are for tools that want a table. One file is convenient, but too sure of itself. An analyst who
+# treats it as real records sees neither the privacy noise nor the model's uncertainty. Ten files, each from a model of
+# its own, show both. `combine_synthetic` joins ten analyses into one interval.
 
 # %%
 synthetic = model.sample(10_000, random_state=0)
@@ -204,8 +203,8 @@ print(f"one file:  {one:.3f} ± {1.645 * variance**0.5:.3f}")
 print(f"ten files: {combined.estimate:.3f}, 90 % interval {combined.lower:.3f} to {combined.upper:.3f}")
 
 # %% [markdown]
-# Other programs read other formats. UAI is the one of inference competitions. It has no names for variables and
-# states: pgmpy numbers the variables by their number of states, as text, then by name. So publish a key along with
+# Other programs read other formats. UAI is the format of inference competitions. It has no names for variables and
+# states. pgmpy orders the variables by their number of states, as text, and then by name. So publish a key along with
 # it. `rescaled()` avoids exponents, at which pgmpy's own reader stops.
 
 # %%
@@ -227,9 +226,9 @@ print(key.to_string(index=False, max_colwidth=60))
 # %% [markdown]
 # ## 6. Check: against the records, and what a seed would give away
 #
-# The following uses exact statistics, which is right **only because the census data are public**. On the left each
-# cell of the released tables against the other 38,842 records. On the right, whether the 90 % intervals hold what
-# they promise.
+# The following uses exact statistics, which is right **only because the census data are public**. On the left is each
+# cell of the released tables against the other 38,842 records. The right says whether the 90 % intervals hold what they
+# promise.
 
 # %%
 pairs = [tuple(scope) for scope in release.scopes]
@@ -258,9 +257,9 @@ print(f"in {(~somebody).sum()} cells there is nobody, and {covered[~somebody].su
 assert covered.mean() > 0.5
 
 # %% [markdown]
-# Close to nine in ten intervals hold, as they promise, also where the share is a fraction of a permille. The
-# exceptions are combinations that nobody has, such as preschool and technical support: the model gives every cell
-# something above zero, so an interval for it cannot hold zero. And the three questions of step 5?
+# Close to nine in ten intervals hold, as they promise, also where the share is a fraction of a permille. The exceptions
+# are combinations that nobody has, such as preschool and technical support. The model gives every cell something above
+# zero, so its interval cannot hold zero. And the three questions of step 5?
 
 # %%
 for education in levels:
@@ -271,8 +270,8 @@ for education in levels:
     )
 
 # %% [markdown]
-# Preschool is usually missed, although its interval is wide. A few dozen people, against noise of about 25 in each
-# cell, say next to nothing, and there an interval is only as good as the prior behind it ([known
+# Preschool is usually missed, although its interval is wide. A few dozen people say next to nothing against noise of
+# about 25 in each cell. There an interval is only as good as the prior behind it ([known
 # limits](../docs/known-limits.md)). Intervals hold on average, not each by itself.
 #
 # What about the things that do *not* leave the room? One of them looks harmless: the seed of the noise. Suppose a
@@ -294,7 +293,7 @@ print(f"{names}: recovered {recovered.ravel()}, exact {exact.to_numpy()}")
 assert np.array_equal(recovered.ravel(), exact)
 
 # %% [markdown]
-# Every count, exactly, whatever epsilon says. That is why such releases, their ledger and their models are marked
+# That gives every count, exactly, whatever epsilon says. So such releases, their ledger and their models are marked
 # `NOT PRIVATE` for good.
 #
 # ## 7. Save: what may be published, and what may not

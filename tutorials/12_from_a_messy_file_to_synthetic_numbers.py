@@ -9,10 +9,10 @@
 # %% [markdown]
 # # From a messy file to synthetic numbers
 #
-# A file as people have it: numbers and days, blanks where something is missing, `-9` for a refusal, several
-# spellings of one answer, a rare category, a text where a number should be. This page takes it to a synthetic file
-# with the same columns, under one budget, and nobody writes a list of regions or jobs. At the end the same is done
-# with the census file Adult, as it is found.
+# People's files are messy. This one has numbers and days, blanks where something is missing, and `-9` for a refusal. It
+# has several spellings of one answer, a rare category, and a text where a number should be. This page turns it into a
+# synthetic file with the same columns, under one budget, and nobody writes a list of regions or jobs. At the end the
+# same is done with the census file Adult, as it is found.
 #
 # [The command line](../docs/command-line.md#from-a-messy-file-to-synthetic-numbers) has the same without Python.
 
@@ -36,7 +36,7 @@ OUT = ROOT / "build" / "messy"
 OUT.mkdir(parents=True, exist_ok=True)
 
 # %% [markdown]
-# The file is made here, so that we know the truth and may look at it. You have one already: skip this cell.
+# We make the file here, so that we know the truth and may look at it. If you have a file already, skip this cell.
 
 # %%
 rng = np.random.default_rng(2026)
@@ -74,10 +74,10 @@ print(raw.head(4).to_string())
 # %% [markdown]
 # ## 1. Declare what is public
 #
-# Public is what could be said by somebody who has never seen the file: the names of its columns, which ages and
-# days are possible, how an answer may be spelled, what stands for a missing one. A `Number` and a `Date` have
-# bounds, not values. They need no cuts: the fit reads them on a fine grid and decides by itself, from noisy counts,
-# how finely.
+# Public is what somebody could say who has never seen the file. That includes the names of its columns, and which ages
+# and days are possible. It also includes how an answer may be spelled, and what stands for a missing one. A `Number`
+# and a `Date` have bounds, not values. They need no cuts: the fit reads them on a fine grid, and noisy counts decide
+# how finely it divides them.
 #
 # Take bounds from knowledge, and not too wide. A number outside them counts as the bound. An income of 250,000 or
 # more is "250,000" here, which is a choice of ours and no fact about the people.
@@ -92,8 +92,8 @@ known = {
 reading = {"missing": ["?"], "strip": True, "casefold": True}
 
 # %% [markdown]
-# Not public are the regions and jobs. A list of categories that was read off the file would tell of the one person
-# who has a rare one. Nor is the column `person`: what is not named is never read.
+# The regions and jobs are not public. A list of categories that was read off the file would tell of the one person who
+# has a rare one. The column `person` is not public either: what is not named is never read.
 #
 # ## 2. Preview the costs
 #
@@ -111,8 +111,8 @@ ledger = Ledger(Budget(epsilon=2.0, delta=1e-7))
 # %% [markdown]
 # ## 3. Spend a little: check, and discover
 #
-# Nobody is told when a cell cannot be read, for whether there is one depends on a record. `check_schema` tells
-# about how many there are, with noise.
+# Nobody is told when a cell cannot be read, because that depends on a record. `check_schema` says about how many there
+# are, with noise.
 
 # %%
 first = Schema(known, **reading)
@@ -120,9 +120,9 @@ checked = check_schema(PrivateTable(FILE, first, ledger=ledger), Budget(epsilon=
 print(checked)
 
 # %% [markdown]
-# A part of `sex` does not match: blanks and capitals are taken care of, but on paper the answers were written out.
-# Some incomes are no numbers from 0 to 250,000: in the codebook -9 is a refusal. As declared, it would have counted
-# as an income of 0. We knew both and had forgotten them.
+# A part of `sex` does not match. Blanks and capitals are taken care of, but on paper the answers were written out. Some
+# incomes are no numbers from 0 to 250,000: in the codebook -9 is a refusal. As declared, it would have counted as an
+# income of 0. We knew both and had forgotten them.
 
 # %%
 reading |= {"missing": ["?", "-9"], "recode": {"sex": {"Female": "F", "Male": "M"}}}
@@ -148,7 +148,7 @@ print(found)
 # The divers and the people of the Rock, about ten each, are among the `other`. That is how rare categories are
 # protected, and it is a loss: no synthetic person will be a diver.
 #
-# The schema has all columns now, in the order of the file, and what the questionnaire says: below 15 nobody is
+# The schema now has all columns, in the order of the file. It also says what the questionnaire says: nobody below 15 is
 # asked about job and income.
 
 # %%
@@ -183,7 +183,7 @@ for name in schema.numbers:
 #
 # ## 5. Query with ranges
 #
-# Ask as often as you like, it costs nothing. Evidence can be a number, a range with both ends, a day, or None for a
+# Ask as often as you like; it costs nothing. Evidence can be a number, a range with both ends, a day, or None for a
 # missing one.
 
 # %%
@@ -195,7 +195,7 @@ print(f"\nP(income of 50,000 or more | admitted in spring 2019) = {spring:.3f}")
 # %% [markdown]
 # ## 6. Check against the truth
 #
-# Synthetic people: whole numbers, days, and blanks where something is missing, in the order of the file. We made
+# Synthetic people have whole numbers, days, and blanks where something is missing, in the order of the file. We made
 # the file up, so we may compare. With people's data, do not: each exact number that is shown tells something.
 
 # %%
@@ -223,11 +223,11 @@ compared = pd.DataFrame({"truth": summary(truth), "synthetic": summary(synthetic
 print(compared.round(2).to_string())
 
 # %% [markdown]
-# What got lost:
+# This got lost:
 #
-# * Within a bin a number is independent of all other columns. Within a bin of age, income no longer rises with age,
-#   which makes the correlation of all a little smaller.
-# * The far end of an income has few people, so its last bin is wide, and the last percent is off.
+# * Within a bin a number is independent of all other columns. Within a bin of age, income no longer rises with age, so
+#   the whole correlation is a little smaller.
+# * Few people have the largest incomes, so the last bin is wide, and the last percent is off.
 # * The model joins the pairs of columns that matter most. What only three columns together show is not in it.
 # * Rare categories are one `other`.
 
@@ -255,8 +255,8 @@ print(ledger)
 #
 # ### Adult, as it is found
 #
-# The census file has a blank after each comma, `?` for a missing answer, a point behind some incomes, nine columns
-# of texts and six of numbers. All we say is which is which, bounds, and these spellings.
+# The census file has a blank after each comma, `?` for a missing answer, and a point behind some incomes. It has nine
+# columns of texts and six of numbers. We only say which is which, the bounds, and these spellings.
 
 # %%
 ADULT = ROOT / "data" / "adult_raw.csv.gz"
@@ -282,8 +282,8 @@ synthetic.to_csv(OUT / "adult.csv", index=False, na_rep="?")
 print(synthetic.head(3).T.to_string(header=False))
 
 # %% [markdown]
-# These records are [public](../data/SOURCES.md), so once more a comparison. `distance` is Wasserstein's: how far a
-# number of one file is from that of the same rank in the other, on average.
+# These records are [public](../data/SOURCES.md), so we compare once more. `distance` is Wasserstein's: how far a number
+# of one file is from that of the same rank in the other, on average.
 
 # %%
 people = pd.read_csv(ADULT, skipinitialspace=True)

@@ -9,10 +9,10 @@
 # %% [markdown]
 # # Tables of three, a workload, and what is known from last year
 #
-# `learn` chooses by itself which tables to pay for. It can be told more than the records: that three variables may
-# depend on one another in a way that no pair shows, which questions the model will be asked, and what last year's
-# release or a public model says already. This tutorial has two years of a census: of the first we have a model that
-# was paid for, of the second fewer records and a small budget.
+# `learn` chooses by itself which tables to pay for. You can tell it more than the records do. Three variables may
+# depend on one another in a way that no pair shows. You may know which questions the model will be asked. And last
+# year's release or a public model may say much already. This tutorial has two years of a census. For the first we have
+# a model that was paid for. For the second we have fewer records and a small budget.
 #
 # Background: [structure learning](../docs/structure.md), [priors](../docs/priors.md).
 
@@ -43,8 +43,8 @@ OUT.mkdir(parents=True, exist_ok=True)
 # ## 1. Declare the variables, and the questions
 #
 # A *workload* says which sets of variables the model will be asked about, and how much each matters. Here somebody
-# studies income: by education and occupation, which counts three times, and by sex and marital status. The rest of the
-# variables is of interest in pairs with income.
+# studies income: by education and occupation, which counts three times, and by sex and marital status. The other
+# variables are of interest in pairs with income.
 #
 # A workload is public: it must not be chosen by looking at the records.
 
@@ -66,9 +66,9 @@ print(f"{len(last_year):,} records last year, {len(this_year):,} this year; nobo
 # %% [markdown]
 # ## 2. Preview what a table of three costs
 #
-# A table of education, occupation and income has 480 cells, one of education and income 32. With the same noise in
-# each cell the former is worth its price only if the three depend on one another in a way that pairs do not tell. The
-# search weighs that: it subtracts from a table's misfit what measuring it would add in noise.
+# A table of education, occupation and income has 480 cells, and one of education and income 32. Each cell has the same
+# noise. So the larger table is worth its price only if the three depend on one another in a way that pairs do not tell.
+# The search weighs that: from a table's misfit it subtracts the noise that measuring would add.
 
 # %%
 tables = [("education", "income"), ("occupation", "income"), ("education", "occupation", "income")]
@@ -78,7 +78,7 @@ print(preview(schema, tables, budget, n=10_000, n_simulations=3).table[["cells",
 # %% [markdown]
 # ## 3. Spend: last year
 #
-# Last year's model, at epsilon = 1, with tables of up to three variables (the default).
+# Last year's model has epsilon = 1, and tables of up to three variables (the default).
 
 # %%
 ledger = Ledger(Budget(epsilon=1.0, delta=1e-9))
@@ -91,11 +91,11 @@ print(last.report_[["round", "variables", "share", "error_before"]].head(5).to_s
 # %% [markdown]
 # ## 4. Fit this year's model, with and without what is known
 #
-# This year's budget is less than a third of it. Four ways to spend it on the same records; each would be the only
-# one in practice (every line here has a ledger of its own).
+# This year's budget is less than a third of that. Here are four ways to spend it on the same records. In practice there
+# would be only one (every line here has a ledger of its own).
 #
-# The *prior* is last year's file. The search starts from that model, so that it pays only for what has changed, and
-# the last fit learns deviations from it, as large as the new tables speak for. If these speak against the prior it is
+# The *prior* is last year's file. The search starts from that model, so that it pays only for what has changed. The
+# last fit learns deviations from it, as large as the new tables suggest. If these speak against the prior, it is
 # dropped.
 
 # %%
@@ -109,9 +109,9 @@ fitted = {name: learn(this_year, budget, schema, **how) for name, how in ways.it
 print(fitted["prior"].privacy_)
 
 # %% [markdown]
-# The guarantee of this year's release is that of this year's budget: for somebody whose record is in it. Last year's
-# records have last year's. Whoever is in both has the sum, which `privacy_.total` says; it is kept in the model's
-# file. A model without a privacy record is taken for public.
+# This year's release has the guarantee of this year's budget, for everybody whose record is in it. Last year's records
+# have last year's guarantee. Whoever is in both has the sum, which `privacy_.total` says and the model's file keeps. A
+# model without a privacy record is taken for public.
 
 # %%
 print("this year:", fitted["prior"].privacy_.guarantee)
@@ -121,7 +121,7 @@ print("in both:  ", fitted["prior"].privacy_.total)
 # %% [markdown]
 # ## 5. Query the model
 #
-# What the study asks:
+# The study asks this:
 
 # %%
 rich = {}
@@ -135,8 +135,8 @@ print(f"records: {(asked['income'] == '>50K').mean():.3f}")
 # %% [markdown]
 # ## 6. Check against the records
 #
-# We may look, because these records are published. Total variation between model and records, over all pairs and over
-# the tables of the workload:
+# We may look, because these records are published. The table has the total variation between model and records, over
+# all pairs and over the tables of the workload:
 
 
 # %%
@@ -185,7 +185,7 @@ assert found < 1.5 * errors.loc["triples", "all pairs"]
 # %% [markdown]
 # ## 7. Save
 #
-# The model goes to next year; so may the release, from which other priors can be tried at no cost.
+# Keep the model for next year. Keep the release too: other priors can be tried on it at no cost.
 
 # %%
 fitted["prior"].model_.save(OUT / "this-year.npz")

@@ -9,9 +9,10 @@
 # %% [markdown]
 # # Intervals, and a report that people can read
 #
-# A model from private records gives a number to every question. This page gives each of them an interval, checks the
-# intervals against records that the fit never saw, and ends with two pages of HTML: a report, and one that answers
-# questions by itself. What follows from the release costs nothing; step 7 asks the records again.
+# A model from private records answers every question with a number. This page gives each of them an interval, and
+# checks the intervals against records that the fit never saw. It ends with two pages of HTML: a report, and one that
+# answers questions by itself. What follows from the release costs nothing; only the scores of step 6 ask the records
+# again.
 #
 # Background: [where intervals hold](../docs/intervals.md), [the report](../docs/report.md), [known
 # limits](../docs/known-limits.md).
@@ -40,7 +41,7 @@ OUT.mkdir(parents=True, exist_ok=True)
 # ## 1. Declare what is public
 #
 # Eight variables of the census file Adult. 20,000 of its records are the private ones. The others stand in for the
-# population, which is what intervals are about, and are looked at in step 6 only.
+# population, which intervals are about. Only step 6 looks at them.
 
 # %%
 variables = ["age", "sex", "race", "education", "marital-status", "relationship", "occupation", "income"]
@@ -53,8 +54,8 @@ print(schema)
 # %% [markdown]
 # ## 2. Preview the costs
 #
-# What noise does to a table of two variables under the budget, if all pairs with income were measured. `learn` will
-# choose others.
+# This shows what noise would do to a table of two variables if all pairs with income were measured. `learn` will choose
+# others.
 
 # %%
 budget = Budget(epsilon=1.0, delta=1e-9)
@@ -64,8 +65,8 @@ print(preview(schema, [(name, "income") for name in variables[:-1]], budget, n=2
 # ## 3. Spend
 #
 # `learn` chooses tables that its model gets wrong. It also keeps 8 % of the budget (`probe_share`) for the *probes*:
-# tables of three variables that are drawn at random, not chosen. They say how wrong the model is where it was not
-# told, and that is what honest intervals rest on.
+# tables of three variables that are drawn at random, not chosen. They say how wrong the model is where nothing was
+# measured, and honest intervals rest on that.
 
 # %%
 table = PrivateTable(records, schema, ledger=Ledger(Budget(epsilon=1.2, delta=1e-8)))
@@ -76,7 +77,7 @@ print(f"{network.n_records_:,.0f} records, sd {network.n_records_sd_:,.0f}")
 # %% [markdown]
 # ## 4. Fit the posterior
 #
-# Each draw is a model that the release could have come from too. Fifty take about fifty times as long as one fit. A
+# Each draw is a model that could have led to the same release. Fifty draws take about fifty times as long as one fit. A
 # model that has its posterior keeps it in its file.
 
 # %%
@@ -87,7 +88,7 @@ print(model.posterior)
 # %% [markdown]
 # ## 5. Query with intervals
 #
-# Estimates and 90 % intervals of a conditional distribution, and how many records that would be.
+# The table has estimates and 90 % intervals of a conditional distribution, and how many records that would be.
 
 # %%
 answer = model.posterior.interval(["income"], {"education": schema["education"][-1]}, counts=True)
@@ -97,14 +98,14 @@ assert (answer["estimate"] <= answer["upper"]).all()
 
 # %% [markdown]
 # Which pairs does the model know least about? `error` is an expected total variation. Most of the first ones have no
-# table that was measured, or a table of many cells.
+# measured table, or a table of many cells.
 
 # %%
 unsure = model.posterior.uncertain_pairs()
 print(unsure.head(8).round(4).to_string(index=False))
 
 # %% [markdown]
-# An analysis that the package has no function for: run it on several synthetic data sets, each from a draw of its own,
+# Some analyses have no function in this package. Run them on several synthetic data sets, each from a draw of its own,
 # and combine. Here it is the difference in income between women and men.
 
 # %%
@@ -128,8 +129,8 @@ assert combined.lower < combined.estimate < combined.upper
 # %% [markdown]
 # ## 6. Check
 #
-# How often do intervals cover the others' shares? The held-out records are a sample too, so a 90 % interval is allowed
-# their error on top. Cells in which next to nobody is expected are left out.
+# How often do intervals cover the shares of the held-out records? These are a sample too, so a 90 % interval is widened
+# by their error. Cells in which next to nobody is expected are left out.
 
 # %%
 rng = np.random.default_rng(0)
@@ -152,12 +153,12 @@ assert covered["pairs"] > 0.75
 
 # %% [markdown]
 # Intervals hold on average over questions, not for each. Where few records are expected they are as good as the prior.
-# Where one question needs a promise of its own, measure its table: `workload=` and `required_edges=` say what matters.
+# If one question needs a promise of its own, measure its table: `workload=` and `required_edges=` say what matters.
 #
 # ### How far from the records?
 #
-# That is a question about the records, so it costs something: here a tenth of epsilon, from the ledger that paid for
-# the model. `preview_score` says before, from public numbers, how well the answer would be known.
+# That is a question about the records, so it costs something: here an epsilon of .1, from the ledger that paid for the
+# model. `preview_score` says before, from public numbers, how precise the answer would be.
 
 # %%
 asked = Budget(epsilon=0.1)
@@ -168,8 +169,8 @@ print("left:", table.ledger.account.left)
 assert score.table.loc["pairs", "upper"] < 0.1
 
 # %% [markdown]
-# "Sampling alone" is how far so many records are from a model that they were drawn from. Below it the model follows
-# these records closer than the population that they stand for.
+# "Sampling alone" is the distance of so many records from the very model that they were drawn from. Below it the model
+# follows these records more closely than the population that they stand for.
 #
 # ## 7. Save
 #
@@ -188,5 +189,5 @@ for page in sorted(OUT.glob("*.html")):
     print(f"{page.name}: {page.stat().st_size / 1e3:,.0f} kB")
 
 # %% [markdown]
-# On the command line: `pgmpy-dp fit ... --draws 50`, then `pgmpy-dp query --counts`, `pgmpy-dp score`, `pgmpy-dp
-# report --score` and `pgmpy-dp explore`.
+# On the command line the same is `pgmpy-dp fit ... --draws 50`, then `pgmpy-dp query --counts`, `pgmpy-dp score`,
+# `pgmpy-dp report --score` and `pgmpy-dp explore`.

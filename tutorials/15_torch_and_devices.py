@@ -47,8 +47,8 @@ OUT.mkdir(parents=True, exist_ok=True)
 # ## 1. Declare: which device
 #
 # There are two ways to name one. An estimator takes `device=`. And pgmpy has a torch backend for the whole process,
-# which everything follows that was not told otherwise. Without either, NumPy computes, or torch on the processor where
-# that was measured to be the faster.
+# which counts wherever no `device=` is given. Without either, NumPy computes, or torch on the processor where that was
+# measured to be faster.
 
 # %%
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -74,7 +74,7 @@ assert ledger.entries == ()
 # ## 2. Preview: the same problem on both
 #
 # The projection of a block model's matrix on correlation matrices is the relaxation behind `method="sdp"`. On public,
-# made-up matrices both answers can be looked at. They are not equal to the last bit, and need not be: each is within a
+# made-up matrices we can look at both answers. They are not equal to the last bit, and need not be: each is within a
 # stated distance of the exact projection.
 
 # %%
@@ -90,10 +90,10 @@ assert apart <= 2 * tolerance
 # %% [markdown]
 # ## 3. Spend: nothing rests on the device
 #
-# A GPU's rounding is its maker's business, and solvers have faults. So whatever a device returns is a suggestion. It
-# comes back to the processor, where a certificate bounds how far it is from the optimum, rounding included. What is
-# not certified is not released: the next solver is asked, and nobody is told. The noise allows for the certified
-# distance, whoever computed.
+# Every GPU rounds in its own way, and solvers have faults. So whatever a device returns is a suggestion. It comes back
+# to the processor, where a certificate bounds how far it is from the optimum, rounding included. What is not certified
+# is not released: the next solver is asked, and nobody is told. The noise allows for the certified distance, whatever
+# computed.
 #
 # ## 4. Fit: communities and clusters
 
@@ -104,8 +104,8 @@ print(found.privacy_)
 print(f"{wrong:.1%} of the labels are wrong")
 
 # %% [markdown]
-# Mixtures cluster hundreds of blocks of records. k-means and the membership program take all blocks at once, one
-# matrix for each, which is what a GPU is good at.
+# Mixtures cluster hundreds of blocks of records. k-means and the membership program take all blocks at once, with one
+# matrix for each. A GPU is good at that.
 
 # %%
 centres = 1e4 + 12.0 * np.eye(3, 4)  # made up

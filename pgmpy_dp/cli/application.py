@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import os
 import signal
@@ -17,6 +18,8 @@ from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
+
+from pgmpy_dp.cli.option_groups import call_with_groups, options_of
 
 __all__ = [
     "CHECK_FAILED",
@@ -57,7 +60,7 @@ class _InOrder(TyperGroup):
 app = typer.Typer(
     name="pgmpy-dp",
     cls=_InOrder,
-    help="Graphical models learned from private records: write a schema, plan, fit, then query and sample the model.",
+    help="Learn a graphical model from private records: write a schema, plan, fit, then query and sample the model.",
     epilog=f"""\b
 A first session, with your own records.csv:
   pgmpy-dp schema --variable "sex=F,M" --cuts "age=25,45,65" --out schema.json
@@ -71,14 +74,14 @@ A first session, with your own records.csv:
 \b
 Exit codes:
   0  done
-  1  a check failed: an audit refuted its claim, or the states of a column match next to nothing, or none were found
+  1  a check failed: an audit refuted a claim, or a column's states match next to nothing, or none were found
   2  an argument cannot be used, or the file is damaged; nothing was spent and nothing was written
   3  the budget does not allow it; nothing was spent
-  4  something failed that nobody foresaw, or anything after the budget was spent; noisy tables that it bought are kept
+  4  something unforeseen failed, or anything failed after the budget was spent; noisy tables that were bought are kept
      ({_TRACEBACK}=1 shows more, which may quote records)
-  130, 143  interrupted by Ctrl-C, or told to end, before anything was spent
+  130, 143  Ctrl-C, or told to end (SIGTERM), before anything was spent
 
-Nothing that is printed depends on a record, but through releases with noise.""",
+Nothing that is printed depends on a record, except through releases with noise.""",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -105,23 +108,32 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
     name, summary : str
     *examples : str
         Command lines, without ``pgmpy-dp``, for its help.
+
+    Notes
+    -----
+    A parameter that is annotated with a dataclass (`option.BudgetOptions`, for one) stands for options of the names
+    of its fields.
     """
     lines = "\n".join(f"  pgmpy-dp {example}" for example in examples)
 
     def declare(function: Callable) -> Callable:
         @functools.wraps(function)
-        def guarded(*args: Any, **kwargs: Any) -> None:
+        def guarded(**options: Any) -> None:
             with warnings.catch_warnings():
                 # Libraries warn about what they deprecate, and might about a record.
                 warnings.simplefilter("ignore")
                 try:
                     with _signals():
-                        function(*args, **kwargs)
+                        call_with_groups(function, options)
                 except typer.Exit:
                     raise
                 except (Exception, KeyboardInterrupt) as error:
                     _end(error)
 
+        # What typer reads: the options of groups too, each by itself.
+        listed = options_of(function)
+        guarded.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+        guarded.__annotations__ = {option.name: option.annotation for option in listed}
         parent.command(name, short_help=summary, epilog=f"\b\nExamples:\n{lines}")(guarded)
         return function
 

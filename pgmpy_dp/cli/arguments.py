@@ -14,11 +14,13 @@ from pgmpy_dp.cli.application import ask_for
 if TYPE_CHECKING:
     import networkx as nx
 
+    from pgmpy_dp.cli import option
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Schema
 
 __all__ = [
-    *("as_written", "given_graph", "given_workload", "parse_assignment", "parse_states", "variable_named", "whose"),
+    *("as_written", "given_graph", "given_rows", "given_workload", "parse_assignment", "parse_states", "protection"),
+    "variable_named",
 ]
 
 
@@ -70,14 +72,17 @@ def parse_states(text: str, option: str) -> tuple[str, list[str]]:
     return name, states
 
 
-def whose(unit: str | None, rows: str) -> dict[str, Any]:
-    """The arguments of a private table that say who is protected."""
-    return {"unit": unit, "rows_per_unit": int(rows) if rows.isdecimal() else rows}
+def given_rows(text: str) -> int | str:
+    """How many records of a person count: a number, or the word for all in part."""
+    return int(text) if text.isdecimal() else text
 
 
-def as_written(
-    path: Path, delimiter: str | None, encoding: str | None, decimal: str | None, thousands: str | None
-) -> Path | TextFile:
+def protection(given: option.ProtectionOptions) -> dict[str, Any]:
+    """The arguments of a private table that say what is protected."""
+    return vars(given) | {"rows_per_unit": given_rows(given.rows_per_unit)}
+
+
+def as_written(path: Path, text: option.TextOptions) -> Path | TextFile:
     """The records of a file, with the options of text that were passed; ValueError where there is no file."""
     from pgmpy_dp.private.data.text_file import TextFile
 
@@ -85,9 +90,8 @@ def as_written(
         ask_for("DATA", str(path), "that is a folder; pass a file in it")
     if not path.is_file():
         ask_for("DATA", str(path), "there is no such file")
-    options = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "thousands": thousands}
-    passed = {name: value for name, value in options.items() if value is not None}
-    if delimiter in ("tab", "\\t"):
+    passed = {name: value for name, value in vars(text).items() if value is not None}
+    if text.delimiter in ("tab", "\\t"):
         passed["delimiter"] = "\t"
     return TextFile(path, **passed) if passed else path
 

@@ -28,36 +28,40 @@ _TABLES = ("CollectiveMAP", "NaiveMLE", "CollectiveEM")
     "audit --estimator CollectiveMAP --rho 0.5 --adjacency replace_one --trials 5000",
 )
 def audit(
+    *,
     estimator: Annotated[
-        str | None, typer.Option("--estimator", help="Only cases of this estimator or mechanism; default all.")
+        str | None, typer.Option("--estimator", help="Only cases of this estimator or mechanism. Default: all.")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Many more releases: up to an hour instead of minutes for all cases.")
+        bool, typer.Option("--full", help="Draw many more releases. All cases take up to an hour instead of minutes.")
     ] = False,
-    list_cases: Annotated[bool, typer.Option("--list", help="Show the cases and their claims, attack none.")] = False,
-    epsilon: option.Epsilon = None,
-    delta: option.Delta = 0.0,
-    rho: option.Rho = None,
+    list_cases: Annotated[
+        bool, typer.Option("--list", help="Show the cases and their claims, and attack none.")
+    ] = False,
+    spent: option.BudgetOptions,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     trials: Annotated[
-        int, typer.Option("--trials", help="With a budget: releases on each of two made-up tables.", min=2)
+        int,
+        typer.Option("--trials", help="With a budget, the number of releases on each of two made-up tables.", min=2),
     ] = 1000,
-    confidence: Annotated[float, typer.Option("--confidence", help="Confidence of a refutation, all cases.")] = 0.99,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Confidence of a refutation, over all cases together.")
+    ] = 0.99,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
-    """Attack guarantees on made-up records, and report lower bounds on what they really are.
+    """Attack guarantees on made-up records, and report lower bounds on the true epsilon or rho.
 
-    Without a budget the cases of the catalogue run, which attack every estimator and mechanism at a claim of their own.
-    With one, CollectiveMAP, NaiveMLE or CollectiveEM is attacked at that budget.
+    Without a budget the cases of the catalogue run. They attack every estimator and mechanism, each at a claim of its
+    own. With a budget, CollectiveMAP, NaiveMLE or CollectiveEM is attacked at that budget.
 
-    An audit can refute a guarantee (exit code 1), never prove it: it finds noise that was forgotten or halved.
+    An audit can refute a guarantee (exit code 1), but never prove it. It finds noise that was forgotten or halved, for
+    example.
     """
     from pgmpy_dp.auditing import audit_catalogue, catalogue
-    from pgmpy_dp.private.budget import Budget
 
-    if epsilon is not None or rho is not None:
-        budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    if spent.is_passed:
+        budget = spent.budget()
         with progress(quiet):
             reports: list[AuditReport | OneRunReport] = [
                 _at_budget(estimator or "CollectiveMAP", budget, adjacency, trials, confidence)

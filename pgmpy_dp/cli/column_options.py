@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CasefoldOption",
+    "ColumnOptions",
     "CutsOption",
     "DateOption",
+    "DeclarationOptions",
     "ImpossibleOption",
     "MissingOption",
     "NumberOption",
     "OtherOption",
+    "ReadingOptions",
     "RecodeOption",
     "SchemaOption",
     "StripOption",
@@ -41,47 +45,92 @@ SchemaOption = Annotated[
     typer.Option("--schema", help="JSON file of the public schema, in place of the options after this one."),
 ]
 VariableOption = Annotated[
-    list[str] | None, typer.Option("--variable", help='A column and all of its possible values: "sex=F,M".')
+    list[str] | None,
+    typer.Option("--variable", metavar="<str>", help='A column and all of its possible values: "sex=F,M".'),
 ]
 CutsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--cuts", help='A column of numbers without bounds, and where to cut it: "age=25,45,65" has 4 states.'
+        "--cuts",
+        metavar="<str>",
+        help='A column of numbers without bounds, and where to cut it: "age=25,45,65" has 4 states.',
     ),
 ]
 NumberOption = Annotated[
     list[str] | None,
     typer.Option(
         "--number",
-        help='A column of numbers within bounds: "age=0:120"; of whole ones "age=0:120:1"; with its cells "age=0:120 '
-        'cuts 18,65" or "age=0:120 bins 12"; and "missing drop", "outside drop" or "outside state".',
+        metavar="<str>",
+        help='A column of numbers within bounds: "age=0:120", or "age=0:120:1" for whole ones. Add where to cut it, '
+        '"cuts 18,65" or "bins 12". Add "missing drop", "outside drop" or "outside state" if you like.',
     ),
 ]
 DateOption = Annotated[
     list[str] | None,
     typer.Option(
         "--date",
-        help='A column of days, as --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y".',
+        metavar="<str>",
+        help='A column of days, like --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y".',
     ),
 ]
 OtherOption = Annotated[
-    list[str] | None, typer.Option("--other", help='State that takes all other values: "job=unknown".')
+    list[str] | None, typer.Option("--other", metavar="<str>", help='State that takes all other values: "job=unknown".')
 ]
 TextsOption = Annotated[
-    list[str] | None, typer.Option("--texts", help="A column that holds intervals as texts, having been cut already.")
+    list[str] | None,
+    typer.Option("--texts", metavar="<str>", help="A column that was cut before and holds intervals as texts."),
 ]
 MissingOption = Annotated[
     list[str] | None,
-    typer.Option("--missing", help='Cells that are read as missing, everywhere or in a column: "?,NA", "age=-9,999".'),
+    typer.Option(
+        "--missing",
+        metavar="<str>",
+        help='Cells that are read as missing, in all columns or in one: "?,NA", "age=-9,999".',
+    ),
 ]
 StripOption = Annotated[bool, typer.Option("--strip", help="Blanks around values make no difference.")]
 CasefoldOption = Annotated[bool, typer.Option("--casefold", help="Upper and lower case make no difference.")]
 RecodeOption = Annotated[
-    list[str] | None, typer.Option("--recode", help='Cells of a column that mean another one: "sex:Male=M,female=F".')
+    list[str] | None,
+    typer.Option("--recode", metavar="<str>", help='Cells of a column that mean another value: "sex:Male=M,female=F".'),
 ]
 ImpossibleOption = Annotated[
-    list[str] | None, typer.Option("--impossible", help='What cannot be: "age < 15 -> marital = never".')
+    list[str] | None,
+    typer.Option("--impossible", metavar="<str>", help='What cannot be: "age < 15 -> marital = never".'),
 ]
+
+
+@dataclass(frozen=True)
+class DeclarationOptions:
+    """Columns and their possible values."""
+
+    variable: VariableOption = None
+    cuts: CutsOption = None
+    number: NumberOption = None
+    date: DateOption = None
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How cells are read."""
+
+    missing: MissingOption = None
+    strip: StripOption = False
+    casefold: CasefoldOption = False
+    recode: RecodeOption = None
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """A schema: a file of it, or all that it says."""
+
+    schema: SchemaOption = None
+    declared: DeclarationOptions = field(default_factory=DeclarationOptions)
+    other: OtherOption = None
+    texts: TextsOption = None
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    impossible: ImpossibleOption = None
+
 
 _RANGE = re.compile(r"\s*[0-9.]+\s*(?:-|–|to)\s*[0-9.]+\s*")
 _CELL = r'\s*(?:"(?P<{0}_marked>(?:[^"]|"")*)"|(?P<{0}>[^=,"]*?))\s*'
@@ -89,18 +138,18 @@ _PAIR = re.compile(f"{_CELL.format('cell')}={_CELL.format('state')}(?:,|$)")
 _EXAMPLES = {"--number": '"age=0:120:1 cuts 18,65"', "--date": '"admitted=2001-01-01:2020-12-31 bins 20"'}
 
 
-def described(path: Path | None, states: dict[str, Any] | None = None, **options: Any) -> Schema:
-    """The schema of a file, or of what options say, by their names; `states` are those of a codebook."""
+def described(given: ColumnOptions, states: dict[str, Any] | None = None) -> Schema:
+    """The schema of a file, or of what options say; `states` are those of a codebook."""
     from pgmpy_dp.schema import Number, Schema, almost_intervals
 
-    if path is not None:
-        for name, given in options.items():
-            if given:
-                ask_for(f"--{name}", given, "a schema was passed too; write it into that file (pgmpy-dp schema)")
-        return load_schema(path)
-    reading = {name: options.pop(name) for name in ("missing", "strip", "casefold", "recode")}
-    other, texts, impossible = (options.pop(name) or [] for name in ("other", "texts", "impossible"))
-    found = declarations(states or {}, **options)
+    other, texts, impossible = given.other or [], given.texts or [], given.impossible or []
+    if given.schema is not None:
+        rest = {"other": other, "texts": texts, "impossible": impossible}
+        for name, value in (vars(given.declared) | rest | vars(given.reading)).items():
+            if value:
+                ask_for(f"--{name}", value, "a schema was passed too; write it into that file (pgmpy-dp schema)")
+        return load_schema(given.schema)
+    found = declarations(states or {}, given.declared)
     if not found:
         hint = (
             'describe columns by options, such as --variable "sex=F,M" --number "age=0:120:1 cuts 18,65", or by a file'
@@ -118,15 +167,15 @@ def described(path: Path | None, states: dict[str, Any] | None = None, **options
         ranges = [state for state in listed if _RANGE.fullmatch(state)]
         if ranges:
             note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
-    return Schema(found, other=others, texts=texts, impossible=impossible, **reading_options(found, **reading))
+    return Schema(found, other=others, texts=texts, impossible=impossible, **reading_options(found, given.reading))
 
 
-def declarations(states: Mapping[str, Any], **options: list[str] | None) -> dict[str, Any]:
+def declarations(states: Mapping[str, Any], options: DeclarationOptions) -> dict[str, Any]:
     """What --variable, --cuts, --number and --date declare, by their names, after `states` that stand elsewhere."""
     from pgmpy_dp.schema import interval_states
 
     found: dict[str, Any] = dict(states)
-    for option, given in ((f"--{name}", given) for name, given in options.items()):
+    for option, given in ((f"--{name}", given) for name, given in vars(options).items()):
         for text in given or []:
             declared: Any
             name, declared = declared_number(text, option) if option in _EXAMPLES else parse_states(text, option)
@@ -175,20 +224,19 @@ def declared_number(text: str, option: str) -> tuple[str, Number]:
         ask_for(option, text, str(error))
 
 
-def reading_options(
-    names: Iterable[str], missing: list[str] | None, strip: bool, casefold: bool, recode: list[str] | None
-) -> dict[str, Any]:
+def reading_options(names: Iterable[str], given: ReadingOptions) -> dict[str, Any]:
     """The options of a schema that say how cells are read.
 
     Examples
     --------
-    >>> found = reading_options(["age", "sex"], ["?", "age=-9,999"], True, False, ["sex:Male=M"])
+    >>> given = ReadingOptions(["?", "age=-9,999"], strip=True, recode=["sex:Male=M"])
+    >>> found = reading_options(["age", "sex"], given)
     >>> found["missing"], found["recode"]
     ({'age': ['?', '-9', '999'], 'sex': ['?']}, {'sex': {'Male': 'M'}})
     """
     everywhere: list[str] = []
     named: dict[str, list[str]] = {}
-    for text in missing or []:
+    for text in given.missing or []:
         if "=" in text:
             name, cells = parse_states(text, "--missing")
             _known(name, names, "--missing", text)
@@ -196,7 +244,7 @@ def reading_options(
         else:
             everywhere += parse_states(f"all={text}", "--missing")[1]
     recoded: dict[str, dict[str, str]] = {}
-    for text in recode or []:
+    for text in given.recode or []:
         name, sign, pairs = text.partition(":")
         if not sign:
             ask_for("--recode", text, 'write the column, a colon, and cell=state with commas between: "sex:Male=M"')
@@ -204,8 +252,8 @@ def reading_options(
         recoded.setdefault(name.strip(), {}).update(_pairs(pairs, text))
     return {
         "missing": {name: [*everywhere, *named.get(name, [])] for name in names} if named else everywhere,
-        "strip": strip,
-        "casefold": casefold,
+        "strip": given.strip,
+        "casefold": given.casefold,
         "recode": recoded,
     }
 

@@ -10,7 +10,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import as_written, given_graph, given_workload, whose
+from pgmpy_dp.cli.arguments import as_written, given_graph, given_workload, protection
 from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
@@ -31,14 +31,23 @@ class Parameters(StrEnum):
     COLLECTIVE_EM = "collective-em"
 
 
+StructureOption = Annotated[
+    option.Structure | None, typer.Option("--structure", help="How to find the graph if none is given; default learn.")
+]
+MaxOrderOption = Annotated[
+    int | None,
+    typer.Option("--max-order", help="Number of variables of the largest tables that are measured. Default: 3."),
+]
+WorkloadOption = Annotated[
+    str | None, typer.Option("--workload", help='What the model will be asked, with weights: "age,job=2; age,sex".')
+]
 EstimatorOption = Annotated[
-    Parameters | None, typer.Option("--estimator", help="For a given graph; default collective-map.")
+    Parameters | None,
+    typer.Option("--estimator", help="How parameters are learned if the graph is given. Default: collective-map."),
 ]
 PriorOption = Annotated[
     Path | None,
-    typer.Option(
-        "--prior", help="Model, or noisy tables, to learn deviations from: public, or an earlier fit's (.npz)."
-    ),
+    typer.Option("--prior", help="Model or noisy tables (.npz) to learn deviations from, public or of an earlier fit."),
 ]
 ReleaseOption = Annotated[
     Path | None, typer.Option("--release", help="Keep the noisy tables too (.npz), to learn from them again.")
@@ -48,7 +57,7 @@ DrawsOption = Annotated[
     int,
     typer.Option(
         "--draws",
-        help="Posterior draws that the model keeps, for example 30: for the intervals of query, and sample --copies.",
+        help="Posterior draws that the model keeps, for intervals and sample --copies; for example 30.",
         min=0,
         max=100_000,
     ),
@@ -67,52 +76,23 @@ DrawsOption = Annotated[
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
 )
 def fit(
+    *,
     data: option.Data,
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
-    schema: column_options.SchemaOption = None,
-    variable: column_options.VariableOption = None,
-    cuts: column_options.CutsOption = None,
-    number: column_options.NumberOption = None,
-    date: column_options.DateOption = None,
-    other: column_options.OtherOption = None,
-    texts: column_options.TextsOption = None,
-    missing: column_options.MissingOption = None,
-    strip: column_options.StripOption = False,
-    casefold: column_options.CasefoldOption = False,
-    recode: column_options.RecodeOption = None,
-    impossible: column_options.ImpossibleOption = None,
-    epsilon: option.Epsilon = None,
-    delta: option.Delta = 0.0,
-    rho: option.Rho = None,
-    structure: Annotated[
-        option.Structure | None,
-        typer.Option("--structure", help="How to find the graph if none is given; default learn."),
-    ] = None,
-    max_order: Annotated[
-        int | None, typer.Option("--max-order", help="Variables of the largest tables that learn measures; default 3.")
-    ] = None,
-    workload: Annotated[
-        str | None,
-        typer.Option("--workload", help='What the model of learn will be asked, e.g. "age,job=2; age,sex".'),
-    ] = None,
+    described: column_options.ColumnOptions,
+    spent: option.BudgetOptions,
+    structure: StructureOption = None,
+    max_order: MaxOrderOption = None,
+    workload: WorkloadOption = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     estimator: EstimatorOption = None,
     prior: PriorOption = None,
-    adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
-    n_records: option.NRecords = None,
-    unit: option.Unit = None,
-    rows_per_unit: option.RowsPerUnit = "1",
-    ledger: option.Ledger = None,
-    budget_epsilon: option.BudgetEpsilon = None,
-    budget_delta: option.BudgetDelta = 0.0,
-    budget_rho: option.BudgetRho = None,
+    protected: option.ProtectionOptions,
+    account: option.LedgerOptions,
     release: ReleaseOption = None,
     draws: DrawsOption = 0,
-    delimiter: option.Delimiter = None,
-    encoding: option.Encoding = None,
-    decimal: option.Decimal = None,
-    thousands: option.Thousands = None,
+    text: option.TextOptions,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
@@ -120,50 +100,36 @@ def fit(
     """Learn a private model from a file of records, within a privacy budget.
 
     The first line of a text file names the columns; columns that the schema does not name are not read. Records with
-    values outside the schema are left out or counted in an other-state, and nobody is told which or how many: pgmpy-dp
-    check tells with noise, before; compare the estimated number of records that is printed with what you expect.
+    values outside the schema are left out or counted in an other-state. Nobody is told which or how many. Run pgmpy-dp
+    check before, which says it with noise. Compare the estimated number of records with what you expect.
 
-    Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. One
-    that fails once it has them keeps them in that file, or beside the model (model.release.npz), for refit. One that is
-    killed, or fails between the charge and the tables, keeps nothing, and the budget is spent. Ctrl-C and SIGTERM keep
-    what was released until then.
+    Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. A
+    fit that fails once it has them keeps them for refit, in that file or beside the model (model.release.npz). A fit
+    that is killed, or fails between the charge and the tables, keeps nothing, and the budget is spent. Ctrl-C and
+    SIGTERM keep what was released until then.
     """
-    from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.data.table import PrivateTable
 
-    budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-    require_writable(overwrite, (data, schema, edges_file, ledger, prior), out=out, release=release)
-    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
-    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
-    public_schema = column_options.described(
-        schema, **declared, other=other, texts=texts, impossible=impossible, **reading
-    )
-    graph = given_graph(public_schema, edges, edges_file)
-    if graph is not None and structure is not None:
-        ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
-    if graph is None and structure == option.Structure.INDEPENDENT:
-        graph = _without_edges(public_schema)
-    search = {"max_order": max_order, "workload": given_workload(public_schema.variables, workload)}
-    search = {name: value for name, value in search.items() if value is not None}
-    if search and (graph is not None or structure not in (None, option.Structure.LEARN)):
-        name = next(iter(search))
-        ask_for(f"--{name.replace('_', '-')}", str(search[name]), "it is for a graph that learn is to find")
+    budget = spent.budget()
+    files = (data, described.schema, edges_file, account.ledger, prior)
+    require_writable(overwrite, files, out=out, release=release)
+    public_schema = column_options.described(described)
+    graph = _fixed_graph(public_schema, structure, given_graph(public_schema, edges, edges_file))
+    search = _search(public_schema, structure, graph, max_order, workload)
     if graph is None:
-        learner = _learner(structure, budget, adjacency, **search)
+        learner = _learner(structure, budget, protected.adjacency, **search)
     else:
-        learner = _estimator(estimator, budget, adjacency)
+        learner = _estimator(estimator, budget, protected.adjacency)
     _take_prior(learner, prior)
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     _require_posterior(learner, draws)
-    records = as_written(data, delimiter, encoding, decimal, thousands)
-    who = whose(unit, rows_per_unit)
-    public_schema = public_schema.subset(
-        in_their_order(records, public_schema)
-    )  # samples have the columns as the file has them
-    account = open_account(ledger, budget, (budget_epsilon, budget_delta, budget_rho), adjacency)
-    table = PrivateTable(records, public_schema, adjacency=adjacency, ledger=account, n_records=n_records, **who)
+    records, whose = as_written(data, text), protection(protected)
+    # Samples have the columns as the file has them.
+    public_schema = public_schema.subset(in_their_order(records, public_schema))
+    charged = open_account(account, budget, protected.adjacency)
+    table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit", learner), progress(quiet):
             learner.fit(table) if graph is None else learner.fit(graph, table)
@@ -172,10 +138,10 @@ def fit(
             _save(learner, out, draws)
         document, found = _summary(learner, out, release)
         document["budget"] = budget.guarantee.to_dict()
-        show_charged(document, found, as_json, ledger, table.ledger)
+        show_charged(document, found, as_json, account.ledger, table.ledger)
         for warning in document["warnings"]:
             note(warning, quiet)
-        if ledger is None:
+        if account.ledger is None:
             note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
 
 
@@ -197,8 +163,8 @@ def refit(
 ) -> None:
     """Learn a model again from noisy tables, without the records and at no further cost.
 
-    Without --estimator a network that fit learned is learned as fit does. Else the graph is that of the tables: an edge
-    for each pair of variables that is in one that was chosen.
+    Without --estimator, a network that fit found is learned as fit does it. Otherwise the graph has an edge for each
+    pair of variables that share a chosen table.
     """
     import networkx as nx
 
@@ -261,12 +227,33 @@ def _save(learner: Any, out: Path, draws: int) -> None:
         learner.model_.save(out)
 
 
-def _without_edges(schema: Schema) -> nx.Graph:
+def _fixed_graph(schema: Schema, structure: option.Structure | None, given: nx.Graph | None) -> nx.Graph | None:
+    """The graph whose parameters are learned: the given one, or one without edges; None where it is to be found."""
     import networkx as nx
 
+    if given is not None and structure is not None:
+        ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
+    if given is not None or structure != option.Structure.INDEPENDENT:
+        return given
     graph = nx.Graph()
     graph.add_nodes_from(schema.variables)
     return graph
+
+
+def _search(
+    schema: Schema,
+    structure: option.Structure | None,
+    graph: nx.Graph | None,
+    max_order: int | None,
+    workload: str | None,
+) -> dict[str, Any]:
+    """How learn is to find a graph, as far as that was passed."""
+    search = {"max_order": max_order, "workload": given_workload(schema.variables, workload)}
+    search = {name: value for name, value in search.items() if value is not None}
+    if search and (graph is not None or structure not in (None, option.Structure.LEARN)):
+        name = next(iter(search))
+        ask_for(f"--{name.replace('_', '-')}", str(search[name]), "it is for a graph that learn is to find")
+    return search
 
 
 def _learner(

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.ledger import Ledger
 
-__all__ = ["export", "kept", "ledgers", "marked", "new", "open_account", "show_charged", "show_ledger"]
+__all__ = [
+    *("export", "kept", "ledgers", "marked", "new", "note_uncounted", "open_account", "show_charged", "show_ledger"),
+]
 
 ledgers = typer.Typer(
     help="What may be spent on the records of one file, and what was.",
@@ -33,34 +35,24 @@ app.add_typer(ledgers, name="ledger")
 LedgerFile = Annotated[Path, typer.Argument(metavar="FILE", help="Ledger that ledger new or fit --ledger made.")]
 
 
-def open_account(
-    path: Path | None,
-    budget: Budget,
-    total: tuple[float | None, float, float | None],
-    adjacency: str,
-    *,
-    fit: bool = True,
-) -> Ledger | Budget:
+def open_account(given: option.LedgerOptions, budget: Budget, adjacency: str, *, fit: bool = True) -> Ledger | Budget:
     """What a command may spend: its `budget` alone, or by the ledger in a file, which may be new.
 
     Parameters
     ----------
-    path : Path, optional
+    given : LedgerOptions
     budget : Budget
         Of the command.
-    total : (epsilon, delta, rho)
-        Of a new ledger, from the options --budget-epsilon, --budget-delta, --budget-rho.
     adjacency : str
     fit : bool
         A new ledger without a total has the budget of a fit; another command has to be told one.
     """
-    from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.ledger import Ledger
 
-    epsilon, delta, rho = total
-    whole = None
-    if epsilon is not None or rho is not None or delta:
-        whole = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    path, whole = given.ledger, None
+    total = option.BudgetOptions(given.budget_epsilon, given.budget_delta, given.budget_rho)
+    if total.is_passed or total.delta:
+        whole = total.budget()
     if path is None:
         if whole is not None:
             ask_for("--ledger", None, "a budget of a ledger was passed; pass its file too")
@@ -135,23 +127,25 @@ def show_charged(document: dict[str, Any], text: str, as_json: bool, path: Path 
     show(document, text, as_json)
 
 
+def note_uncounted(quiet: bool) -> None:
+    """What whoever pays without a ledger in a file should know."""
+    note("what this spent adds up with what fits to the same records spend; --ledger FILE keeps count", quiet)
+
+
 @command(ledgers, "new", "make a ledger", "ledger new ledger.json --epsilon 3 --delta 1e-9")
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON file to make.")],
-    epsilon: option.Epsilon = None,
-    delta: option.Delta = 0.0,
-    rho: option.Rho = None,
+    spent: option.BudgetOptions,
     adjacency: Annotated[
         option.TableAdjacency | None,
-        typer.Option("--adjacency", help="What all fits protect; default: the first."),
+        typer.Option("--adjacency", help="What all fits protect. Default: what the first one does."),
     ] = None,
     as_json: option.Json = False,
 ) -> None:
     """Make a ledger: the budget of one file of records, for everything that will ever be learned from it."""
-    from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.ledger import Ledger
 
-    budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    budget = spent.budget()
     if file.exists():
         ask_for("FILE", str(file), "it exists; a ledger that was replaced would forget what was spent; name another")
     require_writable(False, file=file)
@@ -163,7 +157,7 @@ def new(
 
 @command(ledgers, "show", "show charges and what is left", "ledger show ledger.json", "ledger show ledger.json --json")
 def show_ledger(file: LedgerFile, as_json: option.Json = False) -> None:
-    """Every charge, what the costs add up to, what is left, and the guarantee: the budget's, however it is spent."""
+    """Show every charge, the sum of costs, what is left, and the guarantee, which is always the budget's."""
     ledger = _load(file)
     document = {
         "budget": ledger.budget.guarantee.to_dict(),

@@ -28,7 +28,8 @@ Evidence = Annotated[
     list[str] | None,
     typer.Option(
         "--evidence",
-        help='What is known: "sex=F"; of numbers and dates "age=37" or a range, "age=30:40"; "age=" is missing. '
+        metavar="<str>",
+        help='What is known: "sex=F". Numbers and dates may be "age=37" or a range, "age=30:40"; "age=" is missing. '
         "May be repeated.",
     ),
 ]
@@ -44,7 +45,7 @@ class Method(StrEnum):
 
 @command(app, "info", "what a model file holds", "info model.npz")
 def info(model: ModelFile, as_json: option.Json = False) -> None:
-    """What a model file holds: variables, edges, and the guarantee under which it was learned."""
+    """Show what a model file holds: variables, edges, and the guarantee under which it was learned."""
     from pgmpy_dp.estimators.model_file import own_schema
     from pgmpy_dp.schema import encode_label
 
@@ -86,23 +87,23 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
 )
 def query(
     model: ModelFile,
-    variables: Annotated[str, typer.Option("--variables", help="What to ask about, with commas between.")],
+    variables: Annotated[str, typer.Option("--variables", help="Variables to ask about, with commas between.")],
     evidence: Evidence = None,
     level: Annotated[
         float, typer.Option("--level", help="Level of intervals, for a model written with --draws.")
     ] = 0.9,
     counts: Annotated[
-        bool, typer.Option("--counts", help="Numbers of records too, if the model was written with --draws.")
+        bool, typer.Option("--counts", help="Show numbers of records too, if the model was written with --draws.")
     ] = False,
     as_json: option.Json = False,
 ) -> None:
-    """The probability of each combination of states of some variables, given others, with intervals.
+    """Give the probability of each combination of states of some variables, given others, with intervals.
 
     Intervals are for the population that the records were drawn from. The model has them if `fit` or `refit` wrote it
     with --draws.
 
-    A number or a date counts as the interval that it is in. Both ends belong to a range; an interval that it cuts
-    through counts by the share of its values. Of one variable of numbers, mean and quartiles are told too.
+    A number or a date counts as the interval that it is in. Both ends belong to a range. An interval that a range cuts
+    counts by the share of its values. For a single variable of numbers there are mean and quartiles too.
     """
     from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
@@ -192,20 +193,23 @@ def _known(network: MarkovNetwork, evidence: list[str] | None) -> dict[Hashable,
     "sample model.npz --n 500 --out young.csv --evidence age=18:30",
 )
 def sample(
+    *,
     model: ModelFile,
     n: Annotated[int, typer.Option("--n", help="Number of records.", min=0, max=10**12)],
     out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .tsv (or either with .gz) or .parquet.")],
     random_state: Annotated[
         int | None,
-        typer.Option("--random-state", help="Seed for the same draws again; no part of privacy.", min=0),
+        typer.Option(
+            "--random-state", help="Seed, to draw the same records again. Privacy does not depend on it.", min=0
+        ),
     ] = None,
     labels: Annotated[
-        bool, typer.Option("--labels", help='States of numbers and dates, "[18,65)", instead of values within them.')
+        bool, typer.Option("--labels", help='Write numbers and dates as their states, "[18,65)", not as values.')
     ] = False,
     evidence: Evidence = None,
     method: Annotated[
         Method,
-        typer.Option("--method", help="Records that are together as like the model as can be, or each by itself."),
+        typer.Option("--method", help="Records that together are like the model, or each drawn by itself."),
     ] = Method.STRATIFIED,
     copies: Annotated[
         int | None,
@@ -221,12 +225,12 @@ def sample(
 ) -> None:
     """Draw synthetic records. They are as private as the model, however many there are.
 
-    By default records of each configuration are split by what the model says of them, rounded up or down at random
-    ("stratified"). "independent" ones are a random sample, for what takes records to be one. With --evidence all
-    records are of those of whom it holds.
+    By default records are "stratified": each combination occurs as often as the model says, rounded up or down at
+    random. "independent" records are a random sample, for analyses that assume one. With --evidence all records fulfil
+    it.
 
-    Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution;
-    what is missing is empty. Dates are written as 2020-01-31, or in the format of their variable.
+    Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution. A
+    missing one is an empty cell. Dates are written as 2020-01-31, or in the format of their variable.
     """
     import numpy as np
 

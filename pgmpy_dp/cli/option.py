@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from pgmpy_dp.private.budget import Budget
 
 
 class TableAdjacency(StrEnum):
@@ -31,18 +35,20 @@ Ledger = Annotated[
     Path | None, typer.Option("--ledger", help="File that counts what is spent on these records; made if new.")
 ]
 BudgetEpsilon = Annotated[
-    float | None, typer.Option("--budget-epsilon", help="Epsilon of a new ledger; default: what this fit spends.")
+    float | None, typer.Option("--budget-epsilon", help="Epsilon of a new ledger; default: what this command spends.")
 ]
 BudgetDelta = Annotated[float, typer.Option("--budget-delta", help="Delta of a new ledger.")]
 BudgetRho = Annotated[float | None, typer.Option("--budget-rho", help="Rho of a new ledger.")]
 SchemaFile = Annotated[Path, typer.Option("--schema", help="JSON file of the public schema; see pgmpy-dp schema.")]
-Epsilon = Annotated[float | None, typer.Option("--epsilon", help="Budget: epsilon; alone, pure epsilon-DP.")]
-Delta = Annotated[float, typer.Option("--delta", help="With --epsilon: (epsilon, delta)-DP; take it far below 1/n.")]
+Epsilon = Annotated[
+    float | None, typer.Option("--epsilon", help="Budget: epsilon. Without --delta it is pure epsilon-DP.")
+]
+Delta = Annotated[float, typer.Option("--delta", help="With --epsilon, (epsilon, delta)-DP. Take it far below 1/n.")]
 Rho = Annotated[float | None, typer.Option("--rho", help="Budget: rho-zCDP, instead of --epsilon.")]
 Edges = Annotated[str | None, typer.Option("--edges", help='Public graph, e.g. "age-income,sex-income".')]
 EdgesFile = Annotated[Path | None, typer.Option("--edges-file", help="Public graph: CSV with two variables a line.")]
 Adjacency = Annotated[
-    TableAdjacency, typer.Option("--adjacency", help="What is protected: a record's presence, or its values.")
+    TableAdjacency, typer.Option("--adjacency", help="What is protected: that a record is there, or its values.")
 ]
 NRecords = Annotated[
     int | None, typer.Option("--n-records", help="Number of records, if public (required for replace_one).", max=10**15)
@@ -52,11 +58,13 @@ Unit = Annotated[
 ]
 RowsPerUnit = Annotated[
     str,
-    typer.Option("--rows-per-unit", help='How many records of a person count (drawn), or "shares" for all in part.'),
+    typer.Option(
+        "--rows-per-unit", help='How many random records of a person count. With "shares" all count, in part.'
+    ),
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option("--delimiter", help='Text files: the sign between fields, or "tab"; default: a comma, in .tsv a tab.'),
+    typer.Option("--delimiter", help='Text files: the sign between fields, or "tab". Default: a comma, in .tsv a tab.'),
 ]
 Encoding = Annotated[
     str | None, typer.Option("--encoding", help="Text files: utf-8 (default), cp1252 (Windows), latin-1 or another.")
@@ -65,6 +73,56 @@ Decimal = Annotated[str | None, typer.Option("--decimal", help='Text files: "." 
 Thousands = Annotated[
     str | None, typer.Option("--thousands", help='Text files: the sign between groups of three digits, such as ".".')
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace outputs that exist.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+@dataclass(frozen=True)
+class BudgetOptions:
+    """What a command spends."""
+
+    epsilon: Epsilon = None
+    delta: Delta = 0.0
+    rho: Rho = None
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether there is a budget to check."""
+        return self.epsilon is not None or self.rho is not None
+
+    def budget(self) -> Budget:
+        """The budget, checked."""
+        from pgmpy_dp.private.budget import Budget
+
+        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+
+@dataclass(frozen=True)
+class ProtectionOptions:
+    """What is protected."""
+
+    adjacency: Adjacency = TableAdjacency.ADD_REMOVE
+    n_records: NRecords = None
+    unit: Unit = None
+    rows_per_unit: RowsPerUnit = "1"
+
+
+@dataclass(frozen=True)
+class LedgerOptions:
+    """The file that counts what is spent, and what it allows if it is new."""
+
+    ledger: Ledger = None
+    budget_epsilon: BudgetEpsilon = None
+    budget_delta: BudgetDelta = 0.0
+    budget_rho: BudgetRho = None
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text file is written."""
+
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    decimal: Decimal = None
+    thousands: Thousands = None

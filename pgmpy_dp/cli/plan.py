@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan, nan, pi, sqrt
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +10,10 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, progress, show
-from pgmpy_dp.cli.arguments import given_graph, whose
+from pgmpy_dp.cli.arguments import given_graph, given_rows
 from pgmpy_dp.cli.files import load_schema
 
 if TYPE_CHECKING:
-    from pgmpy_dp.estimators.preview import Preview
-    from pgmpy_dp.plans.networks.search_size import NetworkSize
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Noise
     from pgmpy_dp.schema import Schema
@@ -23,6 +21,19 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 _SHOWN = 12
+
+
+@dataclass(frozen=True)
+class TheoryOptions:
+    """What theory's bounds depend on."""
+
+    width: Annotated[
+        float | None, typer.Option("--width", help="For theory: bound on the sum of weights at a variable.")
+    ] = None
+    min_weight: Annotated[
+        float | None, typer.Option("--min-weight", help="For theory: smallest weight of an edge to be found.")
+    ] = None
+    alpha: Annotated[float | None, typer.Option("--alpha", help="For theory: largest error of a weight.")] = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,25 @@ class _Table:
         mean = self.noise.scale * (sqrt(2 / pi) if self.noise.distribution == "discrete_gaussian" else 1.0)
         return min(1.0, self.cells * mean / (2 * n))
 
+    def to_dict(self, n: int) -> dict[str, Any]:
+        return {
+            "table": self.what,
+            "cells": self.cells,
+            "noise": self.noise.distribution,
+            "scale": self.noise.scale,
+            "expected_error": self.error(n),
+            "expected_error_learned": None if isnan(self.learned) else self.learned,
+        }
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """What a fit is expected to measure, what a program is told of it, and what a person is told."""
+
+    tables: list[_Table]
+    lines: list[str]
+    facts: dict[str, Any] = field(default_factory=dict)
+
 
 @command(
     app,
@@ -49,42 +79,37 @@ class _Table:
     "plan --schema schema.json --rho 0.1 --n 20000 --width 1 --min-weight 0.3 --alpha 0.01",
 )
 def plan(
+    *,
     schema: option.SchemaFile,
     n: Annotated[int, typer.Option("--n", help="About how many records there are, from public knowledge.", min=1)],
-    epsilon: option.Epsilon = None,
-    delta: option.Delta = 0.0,
-    rho: option.Rho = None,
+    spent: option.BudgetOptions,
     structure: Annotated[
-        option.Structure | None, typer.Option("--structure", help="The --structure that fit will get; default learn.")
+        option.Structure | None, typer.Option("--structure", help="The --structure of the fit; default learn.")
     ] = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     rows_per_unit: option.RowsPerUnit = "1",
-    width: Annotated[
-        float | None, typer.Option("--width", help="For theory: bound on the sum of weights at a variable.")
-    ] = None,
-    min_weight: Annotated[
-        float | None, typer.Option("--min-weight", help="For theory: smallest weight of an edge to be found.")
-    ] = None,
-    alpha: Annotated[float | None, typer.Option("--alpha", help="For theory: largest error of a weight.")] = None,
+    theory: TheoryOptions,
     simulations: Annotated[
-        int, typer.Option("--simulations", help="Fits to made-up records, for a given graph; 0 for noise alone.", min=0)
+        int,
+        typer.Option("--simulations", help="Fits to made-up records, if the graph is given; 0 for noise alone.", min=0),
     ] = 5,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
-    """Sizes, noise and expected errors of a fit before there is one. It is given no records and spends nothing.
+    """Show sizes, noise and expected errors of a fit before there is one. It reads no records and spends nothing.
 
     The error of a table is the total variation that noise alone adds to it: .01 means that a hundredth of the records
-    would have to change cells. Where the graph is given, "learned" is that of the model's table, by simulation.
+    would have to change cells. If the graph is given, "learned" is the error of the model's table, by simulation.
 
-    With --width and --min-weight or --alpha, theory's bounds on the number of records are added: orders of magnitude.
+    With --width and --min-weight or --alpha it adds theory's bounds on the number of records. They are orders of
+    magnitude.
     """
     from pgmpy_dp.plans.collective.fine_grids import undivided
-    from pgmpy_dp.private.budget import Budget, unit_budget
+    from pgmpy_dp.private.budget import unit_budget
 
-    budget = unit_budget(Budget(epsilon=epsilon, delta=delta, rho=rho), whose(None, rows_per_unit)["rows_per_unit"])
+    budget = unit_budget(spent.budget(), given_rows(rows_per_unit))
     public_schema = load_schema(schema)
     graph = given_graph(public_schema, edges, edges_file)
     if graph is not None and structure is not None:
@@ -102,59 +127,35 @@ def plan(
     }
     lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
     if graph is not None or structure == option.Structure.INDEPENDENT:
-        from pgmpy_dp.estimators.preview import preview
-
+        scopes = [(name,) for name in public_schema.variables] if graph is None else graph
         with progress(quiet):
-            found = preview(
-                public_schema,
-                [(name,) for name in public_schema.variables] if graph is None else graph,
-                budget,
-                n,
-                adjacency=str(adjacency),
-                n_simulations=simulations,
-                rows_per_unit=budget.rows,
-            )
-        tables = _previewed(found)
-        document["inference"] = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
-        document["verdict"] = found.verdict
-        lines += str(found).splitlines()
+            expected = _of_graph(public_schema, scopes, budget, adjacency, n, simulations)
     elif structure == option.Structure.CHOW_LIU:
-        tables = _of_tree(public_schema, budget, adjacency, n)
-        lines.append(
-            f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
-        )
+        expected = _of_tree(public_schema, budget, adjacency, n)
     else:
-        tables, size = _of_network(public_schema, budget, adjacency, n)
-        document |= {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
-        lines.append(
-            f"Graph and parameters: tables of {len(sizes)} variables, then up to {size.rounds} tables of "
-            f"two or more that are chosen in {size.fits} rounds; rounds get larger shares once they say nothing new"
-        )
-        lines.append(f"It takes {size}")
-    document["tables"] = [
-        {
-            "table": table.what,
-            "cells": table.cells,
-            "noise": table.noise.distribution,
-            "scale": table.noise.scale,
-            "expected_error": table.error(n),
-            "expected_error_learned": None if isnan(table.learned) else table.learned,
-        }
-        for table in tables
-    ]
+        expected = _of_network(public_schema, budget, adjacency, n)
+    document |= expected.facts
+    lines += expected.lines
+    document["tables"] = [table.to_dict(n) for table in expected.tables]
     if merged:
         lines.append(f"{', '.join(merged)}: cells of a fine grid, which are merged before larger tables are counted")
-    lines += ["", f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}  {'learned':>8}  table"]
+    lines += _worst_first(expected.tables, n)
+    bounds = _bounds(len(sizes), max(sizes), theory, budget, n)
+    document["theory"] = [entry for entry, _ in bounds]
+    lines += ["", *(text for _, text in bounds)] if bounds else []
+    show(document, "\n".join(lines), as_json)
+
+
+def _worst_first(tables: list[_Table], n: int) -> list[str]:
+    """The tables with the largest errors, one in a line, under a heading."""
+    lines = ["", f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}  {'learned':>8}  table"]
     worst = sorted(tables, key=lambda table: -table.error(n))
     for t in worst[:_SHOWN]:
         learned = "" if isnan(t.learned) else f"{t.learned:.4f}"
         lines.append(f"{t.cells:9,}  {t.noise.scale:14.1f}  {t.error(n):14.4f}  {learned:>8}  {t.what}")
     if len(worst) > _SHOWN:
         lines.append(f"... and {len(worst) - _SHOWN} tables with smaller errors; --json has them all")
-    options = _theory(len(sizes), max(sizes), width, min_weight, alpha, budget, n)
-    document["theory"] = [entry for entry, _ in options]
-    lines += ["", *(text for _, text in options)] if options else []
-    show(document, "\n".join(lines), as_json)
+    return lines
 
 
 def _empty(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> Any:
@@ -175,16 +176,25 @@ def _tables(release: Any) -> list[_Table]:
     ]
 
 
-def _previewed(found: Preview) -> list[_Table]:
+def _of_graph(
+    schema: Schema, graph: Any, budget: Budget, adjacency: option.TableAdjacency, n: int, simulations: int
+) -> _Expected:
+    """A given graph, or the tables of single variables: fits to made-up records."""
+    from pgmpy_dp.estimators.preview import preview
     from pgmpy_dp.private.sensitive import Noise
 
-    return [
+    found = preview(
+        schema, graph, budget, n, adjacency=str(adjacency), n_simulations=simulations, rows_per_unit=budget.rows
+    )
+    tables = [
         _Table(" - ".join(map(str, scope)), int(row.cells), Noise(row.noise, row.scale), float(row.fitted))
         for scope, row in zip(found.table.index, found.table.itertuples(), strict=True)
     ]
+    inference = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
+    return _Expected(tables, str(found).splitlines(), {"inference": inference, "verdict": found.verdict})
 
 
-def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> list[_Table]:
+def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> _Expected:
     """The tree of an empty table is a random one; its largest tables stand for those of pairs not known yet."""
     from pgmpy_dp.plans.networks import spanning_tree
 
@@ -192,19 +202,16 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n
     sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
     single = [table for table in tables if " - " not in table.what]
     pairs = [table for table in tables if " - " in table.what]
-    if not pairs:
-        return single
-    noise = pairs[0].noise
-    return [
-        *single,
-        _Table("a pair, at most", sizes[0] * sizes[1], noise),
-        _Table("a pair, at least", sizes[-1] * sizes[-2], noise),
-    ]
+    if pairs:
+        noise = pairs[0].noise
+        single.append(_Table("a pair, at most", sizes[0] * sizes[1], noise))
+        single.append(_Table("a pair, at least", sizes[-1] * sizes[-2], noise))
+    told = f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
+    return _Expected(single, [told])
 
 
-def _of_network(
-    schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int
-) -> tuple[list[_Table], NetworkSize]:
+def _of_network(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> _Expected:
+    """A graph that is to be found: tables of single variables, and the smallest and the largest pair."""
     from pgmpy_dp.plans.networks.budget_shares import NetworkSettings, network_shares
     from pgmpy_dp.plans.networks.search_size import network_size
     from pgmpy_dp.private.adjacency import Adjacency
@@ -216,26 +223,28 @@ def _of_network(
         _Table(str(name), states, noise)
         for name, states, noise in zip(schema.variables, sizes, shares.one_way_noise, strict=True)
     ]
-    if not shares.first_round:
-        return tables, size
-    start = shares.start(n)
-    each = shares.noise(start * (1 - shares.selecting(start, n, size.candidates)))
-    cells = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
-    tables += [_Table("a pair, at most", cells[-1], each), _Table("a pair, at least", cells[0], each)]
-    return tables, size
+    if shares.first_round:
+        start = shares.start(n)
+        each = shares.noise(start * (1 - shares.selecting(start, n, size.candidates)))
+        cells = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
+        tables += [_Table("a pair, at most", cells[-1], each), _Table("a pair, at least", cells[0], each)]
+    lines = [
+        f"Graph and parameters: tables of {len(sizes)} variables, then up to {size.rounds} tables of "
+        f"two or more that are chosen in {size.fits} rounds; rounds get larger shares once they say nothing new",
+        f"It takes {size}",
+    ]
+    return _Expected(tables, lines, {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds})
 
 
-def _theory(
-    p: int, k: int, width: float | None, min_weight: float | None, alpha: float | None, budget: Budget, n: int
-) -> list[tuple[dict[str, Any], str]]:
-    """The bounds of the theorems, where what they depend on was passed."""
-    if width is None and min_weight is None and alpha is None:
+def _bounds(p: int, k: int, given: TheoryOptions, budget: Budget, n: int) -> list[tuple[dict[str, Any], str]]:
+    """The bounds of the theorems for p variables of up to k states, where what they depend on was passed."""
+    if given == TheoryOptions():
         return []
     from pgmpy_dp import theory
 
-    if width is None:
+    if given.width is None:
         ask_for("--width", None, "--min-weight and --alpha need it: a public bound on the sum of weights at a variable")
-    options = theory.plan(p, width=width, budget=budget, min_weight=min_weight, alpha=alpha, k=k)
+    options = theory.plan(p, **vars(given), budget=budget, k=k)
     return [
         (
             {

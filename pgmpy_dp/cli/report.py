@@ -33,17 +33,17 @@ def report(
     compare: Annotated[Path | None, typer.Option("--compare", help="Another model, to show beside this one.")] = None,
     release: Annotated[
         Path | None,
-        typer.Option("--release", help="Release of the model: it tells what was measured."),
+        typer.Option("--release", help="Release of the model, to show what was measured."),
     ] = None,
     score: Annotated[
         Path | None,
-        typer.Option("--score", help="Scores that score --release kept: the distance to records."),
+        typer.Option("--score", help="Scores that score --release kept, to show the distance to the records."),
     ] = None,
     level: Level = 0.9,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
-    """Write one HTML page for people to read: the guarantee in words, distributions, the graph, what is least known.
+    """Write one HTML page for people: the guarantee in words, distributions, the graph, and what is least known.
 
     It has intervals if `fit` or `refit` wrote the model with --draws. The page loads nothing from anywhere.
     """
@@ -78,13 +78,13 @@ def explore(
     out: Page,
     draws: Annotated[
         int | None,
-        typer.Option("--draws", help="Draws that the page carries, for intervals; default: all of the model's."),
+        typer.Option("--draws", help="Draws that the page carries, for intervals. Default: all of the model's."),
     ] = None,
     level: Level = 0.9,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
-    """Write one HTML page in which evidence is chosen and every variable's distribution follows.
+    """Write one HTML page on which you choose what is known, and see every variable's distribution.
 
     The page carries the released model and computes in the browser. It needs no server and no network; whoever has the
     page has the model.

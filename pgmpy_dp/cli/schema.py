@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -27,19 +27,14 @@ __all__ = ["schema"]
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
 )
 def schema(
-    variable: column_options.VariableOption = None,
-    cuts: column_options.CutsOption = None,
-    number: column_options.NumberOption = None,
-    date: column_options.DateOption = None,
+    *,
+    declared: column_options.DeclarationOptions,
     codebook: Annotated[
         Path | None, typer.Option("--codebook", help="CSV with the columns variable,state: one line for each state.")
     ] = None,
     other: column_options.OtherOption = None,
     texts: column_options.TextsOption = None,
-    missing: column_options.MissingOption = None,
-    strip: column_options.StripOption = False,
-    casefold: column_options.CasefoldOption = False,
-    recode: column_options.RecodeOption = None,
+    reading: column_options.ReadingOptions,
     impossible: column_options.ImpossibleOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
     overwrite: option.Overwrite = False,
@@ -47,29 +42,26 @@ def schema(
 ) -> None:
     """Write the public schema of a table: its columns and their possible values.
 
-    Write it from what is known without the records (a questionnaire, a codebook, common sense). There is no option to
-    read it from the records, for whether a rare value occurs in them would tell that someone is among them.
+    Write it from what is known without the records: a questionnaire, a codebook, common sense. No option reads it from
+    the records, because a rare value that occurs there would tell that someone is among them.
 
     Records with a value that is not in the schema are left out, unless --other names a state that takes such values.
 
-    Values are compared as texts, "30-59" too: numbers are counted in the cells of --number and the intervals of --cuts
-    alone. Values that are almost such intervals, "[30, 60)" for one, are refused, unless --texts says that the column
+    Values are compared as texts, "30-59" too. Numbers are counted only in the cells of --number and the intervals of
+    --cuts. Values that are almost such intervals, such as "[30, 60)", are refused, unless --texts says that the column
     holds them as they are.
 
-    A number beyond its bounds counts as the bound and a missing one has a state of its own, unless --number says
+    A number beyond its bounds counts as the bound, and a missing one has a state of its own, unless --number says
     otherwise. --missing, --strip, --casefold and --recode say which spellings mean the same.
 
-    --impossible, which may be repeated, says what is known to be impossible: an implication such as
-    "age < 15 -> marital = never", or a combination such as "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >,
-    >= and in {a, b}, joined by &. Learned models obey it: synthetic records never break it.
+    --impossible says what cannot be: an implication such as "age < 15 -> marital = never", or a combination such as
+    "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >, >= and in {a, b}, joined by &. Learned models obey it,
+    and synthetic records never break it. Options that describe a column may be repeated.
     """
     require_writable(overwrite, (codebook,), out=out)
-    declared: dict[str, Any] = {"variable": variable, "cuts": cuts, "number": number, "date": date}
-    reading: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
     states = None if codebook is None else _read_codebook(codebook)
-    found = column_options.described(
-        None, states, **declared, other=other, texts=texts, impossible=impossible, **reading
-    )
+    given = column_options.ColumnOptions(None, declared, other, texts, reading, impossible)
+    found = column_options.described(given, states)
     document = found.to_dict()
     if out is None:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

@@ -241,39 +241,23 @@ def preview(
     cost, noises = noisy_tables.planned_noise(schema, settings, budget, adjacency)
     source = None if model is None else _public_model(model, schema, tables)
     size = inference_size(with_zeros(tables, schema.zeros))
-
-    def rehearsed(rng: np.random.Generator) -> list[tuple[float, float]]:
-        truth = random_log_linear(tables, rng, memory_limit=learner.memory_limit) if source is None else source
-        counts = drawn_tables(obeying(truth, schema.zeros), tables, n, rng)
-        release = noisy_tables.rehearse(
-            counts, schema, settings, budget, rng, adjacency=adjacency, n_records=learner.n_records
-        )
-        fitted = learner.fit_release(graph, release).model_.to_log_linear().marginals_of(tables.scopes)
-        return [_distances(count, table, n) for count, table in zip(counts, fitted, strict=True)]
-
+    simulated = _Simulation(graph, tables, schema, n, learner, budget, adjacency, source)
     rng = np.random.default_rng(random_state)
     fits = size.memory_bytes <= learner.memory_limit
     found = []
     with progress_bar("preview, simulations") as progress:
         for _ in range(n_simulations if fits else 0):
-            found.append(rehearsed(rng))
+            found.append(simulated.run(rng))
             if progress is not None:
                 progress()
     distances = np.array(found).reshape(len(found), tables.n_cliques, 2)
     simulations = pd.DataFrame(distances[:, :, 0], columns=_index(tables))
     frame = _table(tables, noises, n, distances)
-    exact = NoisyMarginals(
-        tables,
-        np.zeros(tables.n_cells),
-        "laplace" if noises[0].distribution == "discrete_laplace" else "gaussian",
-        np.array([item.scale for item in noises]),
-        None if learner.n_records is None else float(learner.n_records),
-    )
     return Preview(
         table=frame,
         guarantee=cost if budget.rows == 1 else cost_of(Budget.of(budget.guarantee), pure=isinstance(cost, PureDP)),
         n=n,
-        n_records_sd=exact.n_records_sd,
+        n_records_sd=_count_sd(tables, noises, learner.n_records),
         n_parameters=_n_parameters(tables),
         inference=size,
         simulations=simulations,
@@ -345,6 +329,60 @@ def _public_model(model: Any, schema: Schema, tables: Cliques) -> LogLinearModel
                 f"model has not the states {schema[name]} of the variable {name!r}; make it with the same schema"
             )
     return plain
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """Made-up records of a public model, learned from as the learner would.
+
+    Attributes
+    ----------
+    graph, tables, schema, n
+        What is learned, and of how many records.
+    learner, budget, adjacency
+        How, and what it would spend.
+    source : LogLinearModel or None
+        Where the records are drawn from; None for another random model each time.
+    """
+
+    graph: nx.Graph
+    tables: Cliques
+    schema: Schema
+    n: int
+    learner: BaseMarginalsEstimator
+    budget: Budget
+    adjacency: str
+    source: LogLinearModel | None
+
+    def run(self, rng: np.random.Generator) -> list[tuple[float, float]]:
+        """Total variations of each table from the learned and from the uniform one."""
+        tables, learner, truth = self.tables, self.learner, self.source
+        if truth is None:
+            truth = random_log_linear(tables, rng, memory_limit=learner.memory_limit)
+        counts = drawn_tables(obeying(truth, self.schema.zeros), tables, self.n, rng)
+        release = noisy_tables.rehearse(
+            counts,
+            self.schema,
+            learner._settings(tables),
+            self.budget,
+            rng,
+            adjacency=self.adjacency,
+            n_records=learner.n_records,
+        )
+        fitted = learner.fit_release(self.graph, release).model_.to_log_linear().marginals_of(tables.scopes)
+        return [_distances(count, table, self.n) for count, table in zip(counts, fitted, strict=True)]
+
+
+def _count_sd(tables: Cliques, noises: Sequence[Noise], n_records: int | None) -> float:
+    """Standard deviation of the number of records that such tables tell; 0 where it is public."""
+    empty = NoisyMarginals(
+        tables,
+        np.zeros(tables.n_cells),
+        "laplace" if noises[0].distribution == "discrete_laplace" else "gaussian",
+        np.array([item.scale for item in noises]),
+        None if n_records is None else float(n_records),
+    )
+    return empty.n_records_sd
 
 
 def _index(tables: Cliques) -> pd.Index:

@@ -31,8 +31,8 @@ TABLE_EXAMPLES = (
 class PrivateFit:
     """From a release to fitted attributes, and nothing in between: a fit that fails leaves the estimator as it was.
 
-    What means the same in every estimator is documented here. Names that stand alone in a line of a subclass's
-    docstring, without type and text, get those of the nearest base that has them.
+    What means the same in several estimators is documented in their common base. A line of names alone in a subclass's
+    docstring, without type and text, stands for the entries that the nearest bases have for these names.
 
     Parameters
     ----------
@@ -61,25 +61,12 @@ class PrivateFit:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
 
-        bases = [inspect.getdoc(base) or "" for base in cls.__mro__[1:]]
-
-        def entry(names: str) -> str | None:
-            documented = re.compile(rf"^{re.escape(names)} : .*(\n .*)*", re.MULTILINE)
-            return next((match[0] for match in map(documented.search, bases) if match), None)
-
-        def entries(line: re.Match[str]) -> str:
-            """The texts of the names in a line, of several names the longest beginning that is one entry first."""
-            names, found = line[0].split(", "), []
-            while names:
-                starts = ((k, entry(", ".join(names[:k]))) for k in range(len(names), 0, -1))
-                k, text = next(((k, text) for k, text in starts if text), (1, names[0]))
-                found.append(text)
-                names = names[k:]
-            return "\n".join(found) if any(" : " in text for text in found) else line[0]
+        def texts(names: re.Match[str]) -> str:
+            # One entry may document several names, and is told once.
+            return "\n".join(dict.fromkeys(_documented(cls, name) for name in names[0].split(", ")))
 
         if doc := cls.__dict__.get("__doc__"):
-            alone = re.compile(r"^[a-z_]+(, [a-z_]+)*$(?!\n )", re.MULTILINE)
-            cls.__doc__ = alone.sub(entries, inspect.cleandoc(doc))
+            cls.__doc__ = re.sub(r"^[a-z_]+(, [a-z_]+)*$", texts, inspect.cleandoc(doc), flags=re.MULTILINE)
 
     def __post_init__(self) -> None:
         super().__init__()  # scikit-base's, of estimators whose constructors dataclass writes
@@ -139,6 +126,13 @@ class PrivateFit:
         if release.kind not in self._release_kinds:
             kinds = " or ".join(map(repr, self._release_kinds))
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
+
+
+def _documented(cls: type, name: str) -> str:
+    """The entry of the nearest base that documents a name; the name where none does."""
+    entry = re.compile(rf"^([a-z_]+, )*{re.escape(name)}(, [a-z_]+)* : .*(\n .*)*", re.MULTILINE)
+    found = (entry.search(inspect.getdoc(base) or "") for base in cls.__mro__[1:])
+    return next((match[0] for match in found if match), name)
 
 
 class BasePrivateEstimator(PrivateFit, BaseEstimator):

@@ -2,11 +2,10 @@
 
 A plan cannot break a guarantee: it states no sensitivity, no scale of noise and no cost. At worst it learns badly.
 
-What every ``run(data, settings, budget)`` and ``release`` does, and its docstring does not repeat:
+Each has settings, which are fixed before the records are looked at, and ``run(data, settings, budget)``. For every run:
 
-* What it spends is charged to the ledger of the data, whole, before anything is counted, summed or looked at.
-* It raises `BudgetExceeded` if the ledger does not have the budget left. The ledger stays as it was.
-* It raises TypeError or ValueError for public arguments that cannot be used. Such errors depend on public arguments
-  alone, and come before the charge. Settings raise them when they are made.
-* Types are in the signature. A parameter is listed where there is more to say of it.
+* `budget` is what the release spends. It is charged to the ledger of the data, whole, before anything is counted.
+* BudgetExceeded says that the ledger does not have the budget left. The ledger stays as it was.
+* What its text says it refuses is a TypeError or a ValueError. That depends on public arguments only, and comes before
+  the charge. So do other exceptions, unless the text says that the budget is spent.
 """

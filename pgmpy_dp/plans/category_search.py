@@ -159,6 +159,9 @@ def require_payable(settings: DiscoverSettings, budget: Any) -> None:
 def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Release:
     """Release the categories and the cuts, as a schema.
 
+    Refuses what are no columns or no budget, a budget without a delta where there are categories, and one that is too
+    small for any count.
+
     Parameters
     ----------
     data : PrivateColumns
@@ -170,12 +173,6 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
         ``kind="discovery"``, with the schema that was found. Its arrays are the number of records, unless that is
         public, and for each of ``public["counted"]``, pairs of a column and labels, how many records each label has.
         Those of numbers are computed from several noisy tables, and so have no noise of their own.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what are no columns or no budget, a budget without a delta where there are categories, and one that is too
-        small for any count.
 
     Notes
     -----

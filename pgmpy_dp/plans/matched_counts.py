@@ -36,16 +36,13 @@ class CheckSettings:
 def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release:
     """Release how many records there are, and how many match in all columns and in each.
 
+    Refuses other objects than a table and a budget, and a budget too small for any count.
+
     Returns
     -------
     Release
         ``kind="schema_check"``; one array, that of
         :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.matched_counts`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For other objects than a table and a budget, and a budget too small for any count.
 
     Notes
     -----

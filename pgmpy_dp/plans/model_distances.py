@@ -128,6 +128,8 @@ def planned_noise(
 def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget: Budget) -> Release:
     """Release how far a model's tables are from those of the records: means, the worst one, each where it is asked.
 
+    Refuses what is no table or budget, and a budget too small for any count.
+
     Parameters
     ----------
     model : ModelTables
@@ -138,11 +140,6 @@ def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget
     Release
         ``kind="model_score"``: the number of records; means of distances; the distance of each table; that of the
         chosen one: as far as ``public["released"]`` says.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no table or budget, and a budget too small for any count.
 
     Notes
     -----

@@ -70,25 +70,11 @@ def plot_graph(
     places, around = placed_nodes(graph, edges, values, layout)
     ax = bare_axes(ax)
     from matplotlib.collections import LineCollection
-    from matplotlib.lines import Line2D
 
-    largest = float(np.abs(values).max(initial=0.0)) if values is not None else 0.0
-
-    def width(value: float) -> float:
-        return _WIDTHS[0] + (_WIDTHS[1] - _WIDTHS[0]) * (abs(value) / largest if largest else 0.0)
-
-    shown = np.zeros(len(edges)) if values is None else values
-    ax.add_collection(
-        LineCollection(
-            [np.array([places[u], places[v]]) for u, v in edges],
-            linewidths=[1.5 if values is None else width(value) for value in shown],
-            colors=[VERMILLION if value < 0 else BLUE for value in shown],
-            linestyles=["dashed" if value < 0 else "solid" for value in shown],
-            alpha=0.55,
-            capstyle="butt",
-            zorder=1,
-        )
-    )
+    style = _line_styles(np.zeros(len(edges)) if values is None else values)
+    widths = [1.5] * len(edges) if values is None else _widths(values, values)
+    lines = [np.array([places[u], places[v]]) for u, v in edges]
+    ax.add_collection(LineCollection(lines, linewidths=widths, **style, alpha=0.55, capstyle="butt", zorder=1))
     if places:
         x, y = np.array([places[node] for node in graph]).T
         ax.scatter(x, y, s=45 if len(places) <= _WITH_NAMES else 14, color=BLUE, edgecolor="white", zorder=2)
@@ -97,34 +83,7 @@ def plot_graph(
     ax.set_aspect("equal")
     ax.margins(0.28 if around else 0.12, 0.12)  # names stand at the sides of a circle
     if values is not None and len(edges):
-        # The strongest and the weakest of each sign: what the widths mean.
-        ends = {
-            float(part[k])
-            for part in (values[values >= 0], values[values < 0])
-            if part.size
-            for k in (np.abs(part).argmax(), np.abs(part).argmin())
-        }
-        handles = [
-            Line2D(
-                [],
-                [],
-                linewidth=width(value),
-                color=VERMILLION if value < 0 else BLUE,
-                alpha=0.55,
-                linestyle="dashed" if value < 0 else "solid",
-                label=f"{value:.2g}",
-            )
-            for value in sorted(ends, reverse=True)
-        ]
-        legend(
-            ax,
-            handles=handles,
-            title=label,
-            title_fontsize=8.5,
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.02),
-            ncols=len(handles),
-        )
+        _name_widths(ax, values, label)
     return ax
 
 
@@ -226,6 +185,43 @@ def placed_nodes(
             waiting += sorted(forest[i], key=lambda j: (-forest.degree(j), -j))
     angles = np.pi / 2 - 2 * np.pi * np.argsort(order) / max(len(nodes), 1)
     return {node: np.array([np.cos(a), np.sin(a)]) for node, a in zip(nodes, angles, strict=True)}, True
+
+
+def _widths(shown: Sequence[float] | np.ndarray, values: np.ndarray) -> list[float]:
+    """Widths of lines, of which that of the strongest of all values is the largest."""
+    largest = float(np.abs(values).max(initial=0.0))
+    least, most = _WIDTHS
+    return [least + (most - least) * (abs(value) / largest if largest else 0.0) for value in shown]
+
+
+def _line_styles(values: Sequence[float] | np.ndarray) -> dict[str, list[Any]]:
+    """Negative strengths are dashed and in another colour."""
+    return {
+        "colors": [VERMILLION if value < 0 else BLUE for value in values],
+        "linestyles": ["dashed" if value < 0 else "solid" for value in values],
+    }
+
+
+def _name_widths(ax: Axes, values: np.ndarray, label: str) -> None:
+    """What the widths mean: the strongest and the weakest of each sign."""
+    from matplotlib.lines import Line2D
+
+    ends = {
+        float(part[k])
+        for part in (values[values >= 0], values[values < 0])
+        if part.size
+        for k in (np.abs(part).argmax(), np.abs(part).argmin())
+    }
+    shown = sorted(ends, reverse=True)
+    style = _line_styles(shown)
+    handles = [
+        Line2D([], [], linewidth=width, color=color, linestyle=line, alpha=0.55, label=f"{value:.2g}")
+        for value, width, color, line in zip(
+            shown, _widths(shown, values), style["colors"], style["linestyles"], strict=True
+        )
+    ]
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.02), "ncols": len(handles)}
+    legend(ax, handles=handles, title=label, title_fontsize=8.5, **place)
 
 
 def _name_nodes(ax: Axes, places: Mapping[Hashable, np.ndarray], around: bool) -> None:

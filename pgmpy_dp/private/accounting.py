@@ -41,7 +41,7 @@ def pure_to_zcdp(epsilon: float) -> float:
 
 
 def _accountant(rho: float) -> Any:
-    """Of dp-accounting, for rho-zCDP."""
+    """An accountant of dp-accounting that has seen rho-zCDP."""
     # Imported here: it takes about a second, and a pure budget never needs it.
     from dp_accounting import ZCDpEvent
     from dp_accounting.rdp import RdpAccountant
@@ -221,7 +221,7 @@ def subsampled_gaussian_epsilon(
 
     Examples
     --------
-    The moments accountant of Abadi et al. (2016), section 4, has 1.26 here, where strong composition has 9.34:
+    The moments accountant of Abadi et al. (2016), figure 2, has 1.26 here, where strong composition has 9.34:
 
     >>> round(subsampled_gaussian_epsilon(4.0, 0.01, 10_000, 1e-5), 2)
     1.04

@@ -1,4 +1,4 @@
-"""When two datasets are neighbours. Every sensitivity is a function of this, and no formula may assume one silently."""
+"""When two datasets are neighbours. Every sensitivity names its adjacency; no formula assumes one silently."""
 
 from __future__ import annotations
 

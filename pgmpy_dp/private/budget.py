@@ -108,7 +108,7 @@ class UnitBudget(Budget):
 
 
 def require_budget(budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)") -> None:
-    """Raise a TypeError for anything but a budget; it tells to pass the example."""
+    """Raise a TypeError, which says to pass the example, for anything but a budget."""
     if not isinstance(budget, Budget):
         raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass {example}")
 

@@ -98,7 +98,7 @@ class Ledger:
         Raises
         ------
         ValueError
-            Without a file and a budget; for arguments that differ from the file; for a file that is no ledger,
+            Without a file and a budget; for arguments that differ from the file; for a file that is not a ledger,
             overspends its budget, or has a second name (a hard link).
         OSError
             If the file cannot be read or written.

@@ -47,7 +47,7 @@ def read_ledger(path: Path, text: bytes | None = None) -> Filter:
     Raises
     ------
     ValueError
-        If it is no ledger, or if its entries overspend its budget.
+        If it is not a ledger, or if its entries overspend its budget.
     OSError
         If it cannot be read.
     """

@@ -256,7 +256,7 @@ class Release:
         Raises
         ------
         ValueError
-            If the file is no release.
+            If the file is not a release.
         """
         try:
             with np.load(Path(path), allow_pickle=False) as stored:

@@ -85,8 +85,8 @@ def _both(one: MarkovNetwork, other: MarkovNetwork) -> str:
     if one.privacy is None or other.privacy is None:
         return ""
     return (
-        "Whoever has both models knows what both releases say: where they are of the same records, their costs add up, "
-        "which the ledger of the records keeps count of."
+        "Whoever has both models knows what both releases say. If they are about the same records, their costs add up; "
+        "the records' ledger keeps count of that."
     )
 
 
@@ -96,10 +96,10 @@ def _differences(
     lines = []
     for name, network, against in ((names[0], one, other), (names[1], other, one)):
         if only := [str(variable) for variable in network if variable not in against]:
-            lines.append(f"Variables of {name} alone: {', '.join(only)}.")
+            lines.append(f"Variables that only {name} has: {', '.join(only)}.")
         edges = [f"{u} – {v}" for u, v in network.edges if u in against and v in against and not against.has_edge(u, v)]
         if edges:
-            lines.append(f"Edges of {name} alone ({len(edges)}): {'; '.join(edges)}.")
+            lines.append(f"Edges that only {name} has ({len(edges)}): {'; '.join(edges)}.")
     for variable in (name for name in shared if name not in same):
         states = [list(map(state_text, network.states[variable])) for network in (one, other)]
         alone = [[state for state in states[k] if state not in states[1 - k]] for k in (0, 1)]

@@ -84,9 +84,7 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
 
 def _neighbours(privacy: Privacy) -> str:
     if privacy.unit is not None:
-        return (
-            f"Neighbours differ in all rows of one value of {privacy.unit!r}: it is protected with all of its records."
-        )
+        return f"Neighbours differ in one {privacy.unit!r} with all of its records: it is protected as a whole."
     if privacy.adjacency == Adjacency.REPLACE_ONE:
         return "Neighbours differ in the values of one record; how many records there are is public."
     if privacy.adjacency == Adjacency.EDGE:
@@ -100,7 +98,9 @@ def _promise(guarantee: Guarantee) -> tuple[str, ...]:
         return (f"{alike} within a factor of about {_factor(guarantee.epsilon)}.",)
     if isinstance(guarantee, ApproxDP):
         factor = _factor(guarantee.epsilon)
-        return (f"{alike} within a factor of about {factor}, but for an event of probability {guarantee.delta:.3g}.",)
+        return (
+            f"{alike} within a factor of about {factor}, except for an event of probability {guarantee.delta:.3g}.",
+        )
     eta = getattr(guarantee, "eta", 0.0)
     found = [(zcdp_to_approx(guarantee.rho, delta - eta), delta) for delta in _DELTAS if delta > eta]
     told = " and ".join(
@@ -108,7 +108,7 @@ def _promise(guarantee: Guarantee) -> tuple[str, ...]:
     )
     among = f", among them {told}." if told else "."
     return (
-        f"{alike} within a factor, but for an event of a tiny probability delta. "
+        f"{alike} within a factor, except for an event of a tiny probability delta. "
         f"{guarantee} implies a factor for each delta{among}",
     )
 
@@ -121,7 +121,7 @@ def size_words(network: MarkovNetwork) -> str:
     """How many records a model was learned from, as far as it says."""
     found = network.posterior
     if found is None or not math.isfinite(found.n_records):
-        return "The model's file does not say; it does if fit or refit writes it with --draws."
+        return "The model's file does not say. It does if fit or refit writes it with --draws."
     if found.n_records_sd == 0:
         return f"{found.n_records:,.0f} records, a public number."
     return (
@@ -139,8 +139,8 @@ def interval_words(posterior: ParameterPosterior | None, level: float) -> str:
     """What the intervals of a page are."""
     if posterior is None:
         return (
-            "The model's file has no posterior, so there are no intervals; fit and refit keep one with --draws 50, in "
-            "Python model.posterior = estimator.posterior()."
+            "The model's file has no posterior, so there are no intervals. fit and refit keep one with --draws 50; in "
+            "Python it is model.posterior = estimator.posterior()."
         )
     return (
         f"Intervals ({percent(level)}) are for the population that the records were drawn from. They count the error "
@@ -151,20 +151,20 @@ def interval_words(posterior: ParameterPosterior | None, level: float) -> str:
 def when_not_to_trust(posterior: ParameterPosterior | None) -> list[str]:
     """In which cases intervals say less than they seem to."""
     if posterior is None:
-        return ["There are none here: every number is an estimate whose error this page does not know."]
+        return ["This page has none: every number is an estimate whose error the page does not know."]
     graph = (
-        "They count how wrong the graph may be, as probes of up to three variables tell. Of tables of more variables, "
-        "and with evidence about several, no probe tells."
+        "They count how wrong the graph may be, as probes of up to three variables tell. No probe tells it for more "
+        "variables, or with evidence about several."
         if posterior.discrepancy is not None
         else "They take the graph for the truth. For tables that were not measured they are too short wherever the "
-        "graph lacks an edge; a fit with probes (PrivateNetwork, probe_share) has intervals that count this."
+        "graph lacks an edge. The intervals of a fit with probes (PrivateNetwork, probe_share) count this."
     )
     return [
         graph,
-        "They hold on average over cells, not for each cell: of a cell far below the noise the release says next to "
-        "nothing, and its interval is as good as the prior.",
-        "They are for the population. Of the very records that were learned from, which are one sample of it, they say "
-        "something else; and records that were left out (cells outside the schema) belong to neither.",
-        "They are not for rare events found by looking at many cells: of a hundred intervals ten miss at 90 %.",
-        "They say nothing of causes.",
+        "They hold on average over cells, not for each cell. The release says next to nothing about a cell far below "
+        "the noise, and its interval is only as good as the prior.",
+        "They are for the population, and not for the very records that were learned from, which are one sample of it. "
+        "Records that were left out (cells outside the schema) belong to neither.",
+        "They are not for rare events found by looking at many cells: at 90 %, ten of a hundred intervals miss.",
+        "They say nothing about causes.",
     ]

@@ -1,10 +1,10 @@
 """How a value meets a state: one key for each value of a table, by that value alone.
 
 :func:`match_key` maps one value to a key, and two values mean the same when their keys are equal. The key of a value
-depends on that value alone. This matters for privacy: one stray text turns a whole pandas column of integers into
-objects, one missing value turns it into floats, one fraction turns booleans into numbers; if the matching followed the
-type of the *column*, one record could change how every other record is counted. Hence ``1``, ``1.0``, ``True``,
-``"1"``, ``"1.0"`` and ``"True"`` are all the same state, and a schema in which two states share a key is refused.
+depends on that value alone. This matters for privacy. One stray text turns a whole pandas column of integers into
+objects, one missing value turns it into floats, and one fraction turns booleans into numbers. If matching followed the
+type of the *column*, one record could change how every other record is counted. So ``1``, ``1.0``, ``True``, ``"1"``,
+``"1.0"`` and ``"True"`` are all the same state. A schema in which two states share a key is refused.
 
 A time is a whole number of nanoseconds, whatever type of column it is in, and a state says it as one ISO text:
 
@@ -13,8 +13,8 @@ A time is a whole number of nanoseconds, whatever type of column it is in, and a
 * a time with a zone the same moment in UTC, ``2020-01-31T11:00:00+00:00``;
 * a duration ``P1DT2H3M4.5S``, ``-P1D``, ``PT0S``: days, hours, minutes and seconds that are not zero.
 
-Times outside the years 1 to 9999, durations of more than 999,999,999 days, and those of months or years, which have no
-fixed length, are outside of every schema.
+Times outside the years 1 to 9999 and durations of more than 999,999,999 days are outside of every schema. So are
+durations of months or years, which have no fixed length.
 """
 
 from __future__ import annotations

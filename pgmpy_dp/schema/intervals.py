@@ -66,10 +66,10 @@ def interval_cuts(states: Sequence) -> list[float] | None:
 def almost_intervals(states: Sequence, other: Hashable = None) -> list[str] | None:
     """What :func:`~pgmpy_dp.schema.interval_states` gives for states in its notation that are not read so; else None.
 
-    A state is in the notation if it is ``<a``, ``[a,b)`` or ``>=b`` but for blanks and how numbers are spelled. Of such
-    states somebody may expect that numbers are counted in them, where they are compared as texts: those with a
-    ``[a,b)`` among them, those that cover all numbers, and those without any other state than None and `other`.
-    Others, such as ``<25, 25-34, >=35`` or ``(0, 30]``, are names of groups in a column that holds these names.
+    A state is in the notation if it is ``<a``, ``[a,b)`` or ``>=b`` but for blanks and how numbers are spelled.
+    Somebody may expect that numbers are counted in such states, though they are compared as texts. These are states
+    with a ``[a,b)`` among them, states that cover all numbers, and states with no others than None and `other`. The
+    rest, such as ``<25, 25-34, >=35`` or ``(0, 30]``, are names of groups in a column that holds these names.
 
     Examples
     --------

@@ -53,22 +53,22 @@ class Number:
     cuts : sequence of float, optional
         Where tables divide it: ascending, between the bounds. Each is the first number of the cell above it.
     bins : int, optional
-        So many cells of equal width instead, at least 2. With neither the variable is undivided: learners of numbers
-        take it, and learners of tables that merge cells by what they release, through a :meth:`fine` grid.
+        So many cells of equal width instead, at least 2. With neither the variable is undivided. Learners of numbers
+        take it. So do learners of tables that merge the cells of a :meth:`fine` grid by what they release.
     resolution : float, optional
-        Distance between neighbouring values, counted from `lower`: 1 where they are whole. Numbers that are drawn keep
-        to it; numbers that are read need not.
+        Distance between neighbouring values, counted from `lower`: 1 for whole numbers. Drawn numbers keep to it;
+        numbers that are read need not.
     missing : {"state", "drop"}, default "state"
-        A record without the number counts in a state of its own, None; or it does not count.
+        A record without the number counts in a state of its own, None, or it does not count.
     outside : {"clip", "drop", "state"}, default "clip"
-        A number beyond a bound counts as that bound, and a cell that is no number as missing; or their records do not
-        count; or they count in a state of their own, "outside".
+        "clip" counts a number beyond a bound as that bound, and a cell that is not a number as missing. "drop" does not
+        count their records. "state" counts both in a state of their own, "outside".
 
     Raises
     ------
     TypeError, ValueError
-        For bounds that are no finite numbers or do not ascend, cuts outside them or not ascending, cuts and bins
-        together, a resolution of which the range is no multiple, and cells without a value.
+        For bounds that are not finite or do not ascend, cuts that are outside them or do not ascend, and cuts together
+        with bins. For a range that is not a multiple of the resolution, and for cells without a value.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class Number:
 
     @property
     def divided(self) -> bool:
-        """Whether it has cells."""
+        """Whether the variable has cells."""
         return bool(self.cuts or self.bins)
 
     @property
@@ -352,7 +352,7 @@ class Number:
         return None if key[0] == "missing" else key[1] if key[0] == "number" else math.nan
 
     def coder(self, dropped: int = -1) -> Callable[[tuple], int]:
-        """What says as which state a cell counts, by its match key: the state's position, or `dropped`.
+        """A function from a cell's match key to the position of its state, or to `dropped`.
 
         Parameters
         ----------
@@ -552,27 +552,27 @@ class Number:
 class Date(Number):
     """A variable of days within public bounds.
 
-    A cell holds a day if it is a date, a time (of which the day counts; of one with a zone the day in UTC), a text that
-    ``datetime.datetime.fromisoformat`` reads, or what `format` reads. Numbers in this class (edges, what is drawn)
-    are days since the beginning of 1970.
+    A cell holds a day if it is a date, a time, or a text that ``datetime.datetime.fromisoformat`` or `format` reads. A
+    time counts as its day, one with a zone as its day in UTC. Numbers in this class (edges, what is drawn) are days
+    since the beginning of 1970.
 
     Parameters
     ----------
     lower, upper : datetime.date or str
-        ISO texts (``"2020-01-31"``) or dates. Both days belong to it.
+        ISO texts (``"2020-01-31"``) or dates. Both days belong to the range.
     cuts : sequence of datetime.date or str, optional
     bins, missing, outside
         As for :class:`Number`.
     resolution : float, default 1
         In whole days.
     format : str, optional
-        How cells say a day beside ISO's ``2020-01-31``, for ``datetime.datetime.strptime``: ``"%d.%m.%Y"``. With
-        one of digits alone, such as ``"%Y%m%d"``, whole numbers are days too.
+        How cells say a day beside ISO's ``2020-01-31``, for ``datetime.datetime.strptime``: ``"%d.%m.%Y"``. With a
+        format of digits alone, such as ``"%Y%m%d"``, whole numbers are days too.
 
     Raises
     ------
     TypeError, ValueError
-        As :class:`Number`, and for bounds and cuts that are no days.
+        As :class:`Number`, and for bounds and cuts that are not days.
 
     Examples
     --------
@@ -594,9 +594,9 @@ class Date(Number):
             try:
                 again = datetime.strptime(_SOME_DAY.strftime(self.format), self.format)
             except ValueError as error:
-                raise ValueError(f"Date format={self.format!r} says no day: {error}") from None
+                raise ValueError(f"Date format={self.format!r} does not read a day: {error}") from None
             if again.date() != _SOME_DAY:
-                raise ValueError(f"Date format={self.format!r} says no whole day; it needs year, month and day")
+                raise ValueError(f"Date format={self.format!r} does not say a whole day; it needs year, month and day")
             with contextlib.suppress(ValueError):
                 again = datetime.strptime("1999-11-12", self.format)
             if (again.month, again.day) not in ((12, 31), (11, 12)):

@@ -39,7 +39,7 @@ class Reading:
 
     @property
     def changes(self) -> bool:
-        """Whether it changes any cell."""
+        """Whether this reading changes any cell."""
         return bool(self.strip or self.casefold or self.missing or self.recode)
 
     def spelled(self, key: tuple) -> tuple:

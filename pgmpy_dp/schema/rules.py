@@ -7,14 +7,14 @@ A rule is a text, an implication or a combination that does not occur::
     job in {student, retired} & income >= 5000 -> age >= 18
 
 Conditions are ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` and ``in {...}``, joined by ``&``. A name or state that has
-one of these signs, a comma, or a quotation mark at its beginning stands in quotation marks or backticks: ``"<25"``. The
-word ``missing`` without marks is the state None, where there is one. A rule may also be a mapping from variables to the
-states that cannot be together: ``{"sex": ["M"], "pregnant": ["yes"]}``.
+one of these signs, a comma, or a quotation mark at its beginning needs quotation marks or backticks: ``"<25"``. The
+word ``missing`` without marks is the state None, where there is one. A rule may also be a mapping from variables to
+states that cannot occur together: ``{"sex": ["M"], "pregnant": ["yes"]}``.
 
-A rule forbids what contradicts it for certain. A missing value neither has nor lacks a property: the state None, and
-the state that takes other values where numbers are compared, are forbidden only where a rule names them.
+A rule forbids what certainly contradicts it. A missing value neither has nor lacks a property. So a rule forbids the
+state None only if it names it. The same holds for the state that takes other values, where numbers are compared.
 
-What is forbidden are boxes: for some variables a set of states each, which cannot be together.
+What a rule forbids are boxes: a set of states for each of some variables, which cannot occur together.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Column:
         return [None if number is None else (number, number, True) for number in numbers]
 
     def is_known(self, code: int) -> bool:
-        """Whether a state without a number lacks one for certain."""
+        """Whether a state without a number certainly lacks one."""
         assert self.states is not None
         return self.declared is None and self.states[code] not in (None, self.other)
 
@@ -250,7 +250,7 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
     if isinstance(rule, str):
         return _parsed(rule, columns)
     if not isinstance(rule, Mapping):
-        raise TypeError("is no text and no mapping of variables to states; write 'age < 15 -> marital = never'")
+        raise TypeError("is neither a text nor a mapping of variables to states; write 'age < 15 -> marital = never'")
     if not rule:
         raise ValueError("names no variable; name at least one")
     given = []
@@ -326,7 +326,7 @@ def _parsed(text: str, columns: Mapping[Hashable, Column]) -> Rule:
         column = _column(word.text, columns)
         sign = _SIGN.match(text, at)
         if not sign:
-            raise ValueError(f"has nothing of =, !=, <, <=, >, >=, in {{...}} after {word}; write {word} = state")
+            raise ValueError(f"has none of =, !=, <, <=, >, >=, in {{...}} after {word}; write {word} = state")
         at = sign.end()
         words: list[Word] = []
         if sign[1] == "in":

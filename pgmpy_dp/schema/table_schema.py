@@ -1,8 +1,8 @@
 """Public description of a table: its variables and what values they may take.
 
 A :class:`Schema` is written down by a person who has not looked at the records. States that were read from the records
-would be a release of their own (a state present in one dataset and absent from its neighbour tells them apart with
-certainty), so nothing in this package ever infers them.
+would be a release of their own. A state that one dataset has and its neighbour lacks tells them apart with certainty.
+So nothing in this package ever infers states.
 """
 
 from __future__ import annotations
@@ -68,28 +68,27 @@ class Schema(Mapping):
     Parameters
     ----------
     variables : mapping of hashable to (sequence of states, Number or Date)
-        At least two states for each variable without numbers, in the order that every table, factor and code in this
-        package uses. Names and states are text, integers, booleans, finite floats or tuples of these; a state may also
-        be None, which then stands for missing values.
+        At least two states for each variable without numbers. Every table, factor and code of this package uses their
+        order. Names and states are text, integers, booleans, finite floats or tuples of these. A state may also be
+        None, which stands for missing values.
     other : mapping of hashable to state, optional
-        For a discrete variable, the state that counts every value outside the declared ones (missing values too). A
-        record with an outside value in a variable without such a state is dropped, silently, inside the boundary.
+        For a discrete variable, the state that counts every value outside the declared ones (missing values too).
+        Without such a state, a record with an outside value is dropped, in silence, inside the boundary.
     texts : iterable of hashable, optional
-        Discrete variables whose states are written like intervals and are texts all the same, as in a column that
-        pandas or R has cut already: ``"[18, 30)"``. The schema is not refused for them; cells are read as always.
+        Discrete variables whose states look like intervals but are texts, as in a column that pandas or R has cut
+        already: ``"[18, 30)"``. The schema is not refused for them; cells are read as always.
     missing : list of cells, or mapping of name to a list, optional
-        Cells that are read as missing, in all variables or in those that are named: ``["?", "NA"]``,
-        ``{"age": [-9, 999]}``.
+        Cells that are read as missing, in all variables or in named ones: ``["?", "NA"]``, ``{"age": [-9, 999]}``.
     strip, casefold : bool or list of names, default False
-        Where blanks around a text, and upper and lower case, make no difference. With `strip`, a text of blanks alone
-        is missing, unless the empty text is a state or recoded.
+        Variables in which blanks around a text, or upper and lower case, make no difference. With `strip`, a text of
+        blanks alone is missing, unless the empty text is a state or recoded.
     recode : mapping of name to {cell: state}, optional
         Cells that are read as another: ``{"sex": {"Male": "M", "1": "M"}}``. A state None, declared or not, is missing.
-        On each cell come strip, casefold, missing and recode, in this order, then the states.
+        Each cell goes through strip, casefold, missing and recode, in this order, and then meets the states.
     impossible : iterable of str or mapping, optional
-        Rules about what cannot be, from public knowledge: ``"age < 15 -> marital = never"``, or states that cannot be
-        together, ``{"sex": ["M"], "pregnant": ["yes"]}``; see :mod:`pgmpy_dp.schema.rules`. Models obey them; records
-        that break one are counted as always.
+        Rules about what cannot be, from public knowledge: ``"age < 15 -> marital = never"``. Or states that cannot
+        occur together, ``{"sex": ["M"], "pregnant": ["yes"]}``; see :mod:`pgmpy_dp.schema.rules`. Models obey them.
+        Records that break one are counted as always.
 
     Attributes
     ----------
@@ -109,11 +108,10 @@ class Schema(Mapping):
     Raises
     ------
     TypeError, ValueError
-        For an empty schema, a variable with fewer than two states, repeated or indistinguishable states (see the
-        module's docstring), an other-state that is not among the states, or states that look like intervals of numbers
-        and are not read as such (`almost_intervals`), so that no number would be counted in them; for rules that cannot
-        be read, name what is not in the schema, compare with a number inside a cell, forbid nothing, or leave no record
-        possible.
+        For an empty schema, a variable with fewer than two states, states that cannot be told apart, or an other-state
+        that is not among the states. For states that look like intervals of numbers but are not read as such
+        (`almost_intervals`), since no number would be counted in them. For rules that cannot be read, name what is not
+        in the schema, compare with a number inside a cell, forbid nothing, or leave no record possible.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def newton(target: np.ndarray, tolerance: float, start: np.ndarray | None, devic
         V h = diag(Q (W o (Q' Diag(h) Q)) Q'),   W_ij = (l_i^+ - l_j^+)/(l_i - l_j),
 
     for the eigenpairs (l, Q) of Y + Diag(y), and is shortened until theta decreases (Armijo). V is positive definite
-    at the solution, since the constraints are nondegenerate there (Qi and Sun 2006, Proposition 4.3), so the method
+    at the solution, since the constraints are nondegenerate there (Qi and Sun 2006), so the method
     converges from every start, at the end quadratically, in exact arithmetic. It stops early where three steps gain
     nothing in floating point: on some graphs, half and threshold graphs among them, far from the solution.
     """

@@ -2,7 +2,7 @@
 
 :mod:`pgmpy_dp.solvers.membership_problem` has the program, its dual function and the certificate. The dual function is
 concave with a Lipschitz gradient, made of the violations at W(P, M, u): it is maximised by projected ascent with
-Nesterov's momentum, restarted where the momentum points down (O'Donoghue and Candes 2015), each block of multipliers
+Nesterov's momentum, restarted where the momentum points down (O'Donoghue and Candès 2015), each block of multipliers
 with a step of its own.
 """
 

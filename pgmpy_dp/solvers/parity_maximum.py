@@ -121,7 +121,9 @@ def maximise_by_milp(
                 limits.append(sum(chosen) - 1.0)
     constraints = []
     if limits:
-        matrix = sparse.csr_array((signs, (rows, columns)), shape=(len(limits), len(cost)))
+        # SciPy 1.13 takes indices of 32 bits only, and other versions take them too.
+        places = (np.array(rows, dtype=np.int32), np.array(columns, dtype=np.int32))
+        matrix = sparse.csr_array((signs, places), shape=(len(limits), len(cost)))
         constraints.append(LinearConstraint(matrix, -np.inf, np.array(limits)))
     integral = np.concatenate([np.ones(n_variables), np.zeros(len(products))])
     options = {} if nodes is None else {"node_limit": nodes}
@@ -129,4 +131,4 @@ def maximise_by_milp(
     best = np.zeros(n_variables) if result.x is None else result.x[:n_variables]
     z = np.where(best > 0.5, 1, -1).astype(np.int8)
     value = float(sum(w * np.prod(z[list(subset)]) for subset, w in zip(subsets, weights, strict=True)))
-    return Maximum(z, value, result.status == 0, str(result.message))
+    return Maximum(z, value, bool(result.success), str(result.message))

@@ -44,7 +44,7 @@ def minimize_proximal(
     ----------
     .. [1] Beck, A. and Teboulle, M. (2009). A fast iterative shrinkage-thresholding algorithm for linear inverse
        problems. SIAM J. Imaging Sciences 2(1).
-    .. [2] O'Donoghue, B. and Candes, E. (2015). Adaptive restart for accelerated gradient schemes. Found. Comput.
+    .. [2] O'Donoghue, B. and Candès, E. (2015). Adaptive restart for accelerated gradient schemes. Found. Comput.
        Math. 15.
 
     Examples

@@ -13,7 +13,7 @@ References
 ----------
 .. [1] Chen, H., Cohen-Addad, V., d'Orsi, T., Epasto, A., Imola, J., Steurer, D. and Tiegel, S. (2023). Private
    estimation algorithms for stochastic block models and mixture models. NeurIPS.
-.. [2] Guedon, O. and Vershynin, R. (2016). Community detection in sparse networks via Grothendieck's inequality.
+.. [2] Guédon, O. and Vershynin, R. (2016). Community detection in sparse networks via Grothendieck's inequality.
    Probability Theory and Related Fields.
 .. [3] Mossel, E., Neeman, J. and Sly, A. (2018). A proof of the block model threshold conjecture. Combinatorica.
 .. [4] Abbe, E., Bandeira, A. S. and Hall, G. (2016). Exact recovery in the stochastic block model. IEEE Transactions on

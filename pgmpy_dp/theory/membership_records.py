@@ -4,13 +4,33 @@ The program says which records of a Gaussian mixture belong together (:mod:`pgmp
 each record's estimate of its cluster's centre is the mean of those linked to it. The paper makes a private mechanism of
 it: a test whether nearly all records are linked, then estimates of a random part of the records, noise on them, and
 cells of a grid that hold many. Its constants, of the order of 10^10 k^300 in the paper, are worked out here at degree
-2; where each comes from is in ``docs/mixture-program.md``, whose letters are used.
+2; where each comes from is in ``docs/mixture-program.md``, whose letters are used:
+
+======  ======================================================================================================
+letter  meaning
+======  ======================================================================================================
+n       records
+k, d    clusters and columns
+alpha   how much more than its scale says a cluster may vary, `slack`
+c       n/k, the records of a cluster
+D       how far the optimum moves when a record changes, `moved`
+S       of the test: what its noise is around, `centre`
+S       of means: root of the largest variance, in any direction, of the records linked to one, `spread`
+L       up to so many unlinked records the test goes on, `limit`
+h       a row of links that moves by x_i changes its mean's distribution by eta_i <= h x_i + 2/(beta c)
+eta     the largest eta_i of a row that is not bad
+m       rows that may move by more than D/sqrt(m), `far`
+B       all bad rows, of which nothing is known, `rows`
+b       bad rows among those that are drawn, at most
+T       cells with so many of the rows that are drawn are released, `threshold`
+======  ======================================================================================================
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 from scipy.stats import chi2, norm
 
@@ -107,7 +127,7 @@ def required_records(
         return math.inf
 
     def accurate(n: int) -> bool:
-        error = _row_error(n, k, d, separation, alpha, epsilon, delta) if n >= k else None
+        error = _row_error(_Release(n, k, d, separation, alpha, epsilon, delta)) if n >= k else None
         return error is not None and _found(error, k, d, separation)
 
     exponent = next((e for e in range(1, _LARGEST_EXPONENT + 1) if accurate(2**e)), None)
@@ -120,11 +140,28 @@ def required_records(
     return float(high)
 
 
+class _Release(NamedTuple):
+    """What is released, of what, under which budget."""
+
+    n: int
+    k: int
+    d: int
+    separation: float
+    slack: float
+    epsilon: float
+    delta: float
+
+    @property
+    def part(self) -> float:
+        """Of delta, for each of ten things that may fail."""
+        return self.delta / 10.0
+
+
 @lru_cache(maxsize=512)
-def _row_error(n: int, k: int, d: int, separation: float, slack: float, epsilon: float, delta: float) -> float | None:
+def _row_error(release: _Release) -> float | None:
     """Standard deviation, in scales, of the noise on each coordinate of an estimate; None where no bound holds."""
-    part = delta / 10.0
-    c = n / k
+    n, k, d, _, slack, epsilon, _ = release
+    part, c = release.part, n / k
     moved = 2.0 * math.sqrt(2.0 * c) * (1.0 + 2.0 * _SOLVER)  # D
     # The test: truncated Laplace noise around S on the number of records that are not linked.
     unlinked = math.ceil(_SLOPE * math.sqrt(2.0 * k / LOW) * moved + 1.0)
@@ -141,7 +178,7 @@ def _row_error(n: int, k: int, d: int, separation: float, slack: float, epsilon:
     while (rows := far + 2 * few + 1) < n:
         eta = h * moved / math.sqrt(far) + 2.0 / (_FULL * c)
         for b in _BAD_ROWS if eta <= 0.5 else ():
-            drawn = _draw(b, n, k, d, separation, rows, eta, total, epsilon, part)
+            drawn = _draw(release, b, rows, eta, total)
             if drawn is not None:
                 most_rows, changed = drawn
                 l2 = 2.0 * spread * math.sqrt(changed / (1.0 - eta)) + _GRID * math.sqrt(most_rows * d)
@@ -150,19 +187,13 @@ def _row_error(n: int, k: int, d: int, separation: float, slack: float, epsilon:
     return min(errors, default=None)
 
 
-def _draw(
-    b: int,
-    n: int,
-    k: int,
-    d: int,
-    separation: float,
-    rows: int,
-    eta: float,
-    total: float,
-    epsilon: float,
-    part: float,
-) -> tuple[float, float] | None:
-    """How many are drawn with b bad rows among them, and the sum of their eta; None where b is too few."""
+def _draw(release: _Release, b: int, rows: int, eta: float, total: float) -> tuple[float, float] | None:
+    """How many are drawn with b bad rows of all among them, and the sum of their eta; None where b is too few.
+
+    The eta of each row is at most `eta`, and of all together `total`.
+    """
+    n, k, d, separation, _, epsilon, _ = release
+    part = release.part
     later = part * math.exp(-_ROWS * epsilon)
     mean_rho = accounting.approx_to_zcdp(_MEANS * epsilon, later)
     cell_scale = 2.0 * b / (_CELLS * epsilon)

@@ -35,7 +35,7 @@ _ODD: tuple[Any, ...] = (
     *ODD_CELLS,
     *("7.0", " 7 ", 7, True, "TRUE", "other", "Other", "categories", "None", "[0,9)", "<5"),
     *("a\tb", "\x1b[31m", "a\u200bb", "x" * 101, "x" * 100, "Ulm ", "ULM", "nu\u0308rse", "\ufdd0", "9" * 400),
-    *(float("inf"), 1e300, 2.0**53, -0.0, ("a", ("b", None)), b"\xff", np.datetime64("NaT"), {"a": 1}, 1 + 2j),
+    *(float("inf"), 1e300, 2.0**53, -0.0, ("a", ("b", None)), b"\xff", np.datetime64("NaT", "s"), {"a": 1}, 1 + 2j),
 )
 """Cells that might be a category twice, no category, or one that is something else too."""
 

@@ -177,8 +177,8 @@ class TestWholeMechanisms:
                 n_events=n_events,
             )
             event, alarm = report.event, 0.01 / (2 * n_events)
-            assert event.p == lower_limit(event.hits[0], 400, alarm)
-            assert event.q == upper_limit(event.hits[1], 400, alarm)
+            assert event.p == pytest.approx(lower_limit(event.hits[0], 400, alarm), rel=1e-12)
+            assert event.q == pytest.approx(upper_limit(event.hits[1], 400, alarm), rel=1e-12)
             bounds.append(report.bound)
         assert min(bounds) > 0.3 and bounds[0] != bounds[1]
 

@@ -132,7 +132,8 @@ def rows(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def _with(frame: pd.DataFrame, *cells: Any) -> pd.DataFrame:
-    return pd.concat([frame, pd.DataFrame([cells], columns=frame.columns).astype(object)], ignore_index=True)
+    odd = pd.DataFrame([cells], columns=frame.columns, dtype=object)
+    return pd.concat([frame, odd], ignore_index=True)
 
 
 def _tables() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:

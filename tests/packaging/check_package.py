@@ -107,6 +107,7 @@ def check_contents(dist: Path) -> None:
         "CHANGELOG.md",
         "CITATION.cff",
         "tests/test_package.py",
+        "benchmarks/results/audits.md",
     }
     check(needed <= kept, "the source distribution has package, tests and papers", f"lacks {sorted(needed - kept)}")
 

@@ -263,7 +263,9 @@ def object_cases() -> Iterator[Case]:
         ("ns", np.datetime64(NOON, "ns")),
         ("pandas'", pd.Timestamp(NOON)),
     ):
-        yield Case(f"time of {name}", mostly(noon), [*odd, np.datetime64(2**62, "s"), np.datetime64("NaT")], states)
+        yield Case(
+            f"time of {name}", mostly(noon), [*odd, np.datetime64(2**62, "s"), np.datetime64("NaT", "s")], states
+        )
     berlin = pd.Timestamp(NOON, tz="Europe/Berlin")
     states = [["2020-01-01T11:00:00+00:00", "2020-01-01T12:00:00"], ["2020-01-01T11:00:00+00:00", str(berlin)]]
     yield Case("zoned", mostly(berlin), [NOON, berlin.tz_convert("UTC"), berlin.to_pydatetime()], states)

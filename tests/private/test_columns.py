@@ -270,8 +270,8 @@ class TestOperators:
             (lambda c: c.stable_categories(["job"], 1, 0.0), "is not between 0 and 1"),
             (lambda c: c.stable_categories(["job"], 1e-300, 1e-7), "bury any count"),
             (lambda c: c.stable_categories(["job"], 1, 1e-7, 0), "max_length"),
-            (lambda c: c.number_tables([("age", Number(0, 1))], 1), "no divided Number"),
-            (lambda c: c.number_tables([("age", type("Mine", (Number,), {})(0, 1, bins=2))], 1), "no divided Number"),
+            (lambda c: c.number_tables([("age", Number(0, 1))], 1), "not divided Numbers"),
+            (lambda c: c.number_tables([("age", type("Mine", (Number,), {})(0, 1, bins=2))], 1), "not divided Numbers"),
             (lambda c: c.number_tables([("town", Number(0, 1, bins=2))], 1), "unknown columns"),
             (lambda c: c.number_tables([], 1), "asks nothing"),
             (lambda c: c.number_tables([("age", Number(0, 1, bins=2))], 1e-300), "bury any count"),
@@ -285,7 +285,7 @@ class TestOperators:
 
     def test_pure_and_public(self):
         pure = self.curator(Budget(epsilon=1.0), 0.0)
-        with pytest.raises(ValueError, match="has no threshold"):
+        with pytest.raises(ValueError, match="a threshold takes a delta"):
             pure.stable_categories(["job"], 1, 1e-7)
         pure.number_tables([("age", Number(0, 120, bins=2))], 1)
         public = self.curator(adjacency="replace_one", n_records=801)

@@ -330,10 +330,12 @@ class TestEngines:
     def data(self, request, tmp_path):
         if request.param == "csv":
             FRAME.to_csv(tmp_path / "records.csv", index=False)
-            return tmp_path / "records.csv"
+            yield tmp_path / "records.csv"
+            return
         connection = pytest.importorskip("duckdb").connect()
         connection.register("records", FRAME)
-        return connection.table("records")
+        yield connection.table("records")
+        connection.close()  # not before: it takes a relation of DuckDB 1.2 with it
 
     def test_are_as_in_memory(self, data, monkeypatch):
         answers, sizes = [], []

@@ -666,11 +666,11 @@ class TestFiles:
         with pytest.raises(ValueError, match=r"another header"):
             exact([tmp_path / "a.csv", tmp_path / "b2.csv"] if (tmp_path / "b2.csv").write_text("x,y\n") else [])
         (tmp_path / "a.parquet").write_text("secret")
-        with pytest.raises(ValueError, match="is no Parquet file") as caught:
+        with pytest.raises(ValueError, match="is not a Parquet file") as caught:
             exact(tmp_path / "a.parquet")
         assert caught.value.__context__ is None
         (tmp_path / "a.xlsx").write_text("secret")
-        with pytest.raises(ValueError, match=r"is no \.csv"):
+        with pytest.raises(ValueError, match=r"is not a \.csv"):
             exact(tmp_path / "a.xlsx")
         with pytest.raises(ValueError, match="of the kinds"):
             exact([tmp_path / "a.csv", tmp_path / "a.parquet"])

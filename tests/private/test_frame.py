@@ -69,7 +69,7 @@ class Talkative:
 
 
 ODD = [
-    *(None, math.nan, pd.NA, pd.NaT, np.datetime64("NaT"), decimal.Decimal("nan"), decimal.Decimal("sNaN")),
+    *(None, math.nan, pd.NA, pd.NaT, np.datetime64("NaT", "s"), decimal.Decimal("nan"), decimal.Decimal("sNaN")),
     *(
         "stray",
         "",

@@ -209,7 +209,7 @@ def test_messages_do_not_quote_the_file(tmp_path, name):
 def test_bad_files_are_named(tmp_path):
     with pytest.raises(OSError, match="nothing"):
         read(tmp_path / "nothing.csv")
-    with pytest.raises(ValueError, match=r"is no \.csv"):
+    with pytest.raises(ValueError, match=r"is not a \.csv"):
         read(tmp_path / "a.xlsx")
     (tmp_path / "a.csv").write_bytes(b"job,job,age\n")
     with pytest.raises(ValueError, match=r"several columns named \['job'\]"):
@@ -230,7 +230,7 @@ def test_a_damaged_parquet_file_is_named_and_not_quoted(tmp_path, parquet_reader
     pd.DataFrame({"job": ["needle"] * 50, "age": [3] * 50}).to_parquet(path)
     content = path.read_bytes()
     path.write_bytes(content[:-40])
-    with pytest.raises(ValueError, match=f"no Parquet file that {parquet_reader} can open") as caught:
+    with pytest.raises(ValueError, match=f"is not a Parquet file that {parquet_reader} can open") as caught:
         read(path)
     assert "needle" not in str(caught.value)
     assert caught.value.__cause__ is None

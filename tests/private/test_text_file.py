@@ -430,14 +430,14 @@ def test_blanks_around_names_are_no_part_of_them(tmp_path):
         ({"thousands": ".."}, "thousands='..' is none of the signs"),
         ({"thousands": "."}, "thousands='.' is decimal too"),
         ({"decimal": ",", "thousands": ","}, "thousands=',' is decimal too"),
-        ({"encoding": "klingon"}, "encoding='klingon' is no text encoding"),
-        ({"encoding": "rot13"}, "encoding='rot13' is no text encoding"),
-        ({"encoding": "utf-8\0"}, "is no text encoding"),
+        ({"encoding": "klingon"}, "encoding='klingon' is not a text encoding"),
+        ({"encoding": "rot13"}, "encoding='rot13' is not a text encoding"),
+        ({"encoding": "utf-8\0"}, "is not a text encoding"),
         *(
-            ({"encoding": name}, "is not read")
+            ({"encoding": name}, "cannot be read by lines")
             for name in ("utf-16", "utf-32-le", "utf-7", "hz", "iso2022_jp", "cp037", "idna", "raw_unicode_escape")
         ),
-        ({"encoding": "cp932", "delimiter": "|"}, "is not read"),
+        ({"encoding": "cp932", "delimiter": "|"}, "cannot be read by lines"),
     ],
     ids=str,
 )
@@ -458,7 +458,7 @@ def test_arguments_of_other_types():
 def test_files_that_have_no_such_options(tmp_path):
     with pytest.raises(ValueError, match="a Parquet file has no delimiter"):
         PrivateTable(TextFile(tmp_path / "a.parquet", delimiter=";"), PEOPLE, **BUDGET)
-    with pytest.raises(ValueError, match=r"pass TextFile\(.*delimiter=\.\.\.\), --delimiter"):
+    with pytest.raises(ValueError, match=r"pass TextFile\(.*delimiter=\.\.\.\), or --delimiter"):
         PrivateTable(TextFile(tmp_path / "a.txt", encoding="cp1252"), PEOPLE, **BUDGET)
     with pytest.raises(FileNotFoundError, match=r"a\.txt"):
         PrivateTable(TextFile(tmp_path / "a.txt", delimiter=";"), PEOPLE, **BUDGET)

@@ -126,7 +126,7 @@ def test_pages_load_nothing_and_escape_labels(tmp_path):
     ("guarantee", "words"),
     [
         (PureDP(1.0), "within a factor of about 2.72."),
-        (ApproxDP(1.0, 1e-9), "within a factor of about 2.72, but for an event of probability 1e-09."),
+        (ApproxDP(1.0, 1e-9), "within a factor of about 2.72, except for an event of probability 1e-09."),
         (ZCDP(0.1), "0.1-zCDP implies a factor for each delta, among them ("),
         (ReservedZCDP(0.1, 1e-7), "1e-06)-DP"),
     ],
@@ -174,8 +174,8 @@ class TestComparison:
         assert str(network.privacy.guarantee) in guarantees
         assert str(other.privacy.guarantee) in guarantees
         only = section(page, "differences")
-        assert 'Variables of before alone: age, school, pay & "so".' in only
-        assert "Variables of after alone: new." in only
+        assert 'Variables that only before has: age, school, pay & "so".' in only
+        assert "Variables that only after has: new." in only
         assert "The states of region differ" in only
         assert "before alone has W; after alone has X" in only
         assert "ill – smoker" in only

@@ -14,7 +14,18 @@ from benchmarks.membership_program import linked_means, soft_threshold
 from pgmpy_dp import theory
 from pgmpy_dp.solvers.membership_program import membership_program
 from pgmpy_dp.theory import required_records
-from pgmpy_dp.theory.membership_records import _FULL, _OVERLAP, _SLOPE, LOW, _above, _draw, _found, _row_error, _width
+from pgmpy_dp.theory.membership_records import (
+    _FULL,
+    _OVERLAP,
+    _SLOPE,
+    LOW,
+    _above,
+    _draw,
+    _found,
+    _Release,
+    _row_error,
+    _width,
+)
 
 
 def mixture(n, separation, k=3, d=3, shift=0.0, seed=0):
@@ -102,7 +113,7 @@ def test_noise_at_that_number_leaves_the_centres_in_their_cells(d):
     """Simulated: estimates at the centres, the noise of that n, a grid at random offsets."""
     epsilon, separation, k = (1.0, 100.0, 2) if d == 2 else (50.0, 1000.0, 2)
     n = int(required_records(k, d, separation, epsilon, 1e-6))
-    error = _row_error(n, k, d, separation, 0.5, epsilon, 1e-6)
+    error = _row_error(_Release(n, k, d, separation, 0.5, epsilon, 1e-6))
     assert error is not None
     assert _found(error, k, d, separation)
     assert not _found(4 * error, k, d, separation)
@@ -119,13 +130,14 @@ def test_noise_at_that_number_leaves_the_centres_in_their_cells(d):
 
 def test_a_draw_counts_on_few_of_the_rows_that_may_be_anything():
     """At the number of the first row of the page's table."""
-    n, k, d, part = int(required_records(3, 8, 32.0, 1.0, 1e-6)), 3, 8, 1e-7
+    n = int(required_records(3, 8, 32.0, 1.0, 1e-6))
+    release = _Release(n, 3, 8, 32.0, 0.5, 1.0, 1e-6)
     eta, rows, b = 1e-6, n // 10**9, 200
-    found = _draw(b, n, k, d, 32.0, rows, eta, 1e3, 1.0, part)
+    found = _draw(release, b, rows, eta, 1e3)
     assert found is not None
     most_rows, changed = found
     assert 0 < changed <= most_rows * eta
-    assert _draw(b, n, k, d, 32.0, n // 10, eta, 1e3, 1.0, part) is None  # too many of the rows may be bad
+    assert _draw(release, b, n // 10, eta, 1e3) is None  # too many of the rows may be bad
 
 
 @settings(max_examples=40, deadline=None)
@@ -140,7 +152,7 @@ def test_a_draw_counts_on_few_of_the_rows_that_may_be_anything():
 )
 def test_nothing_bounds_an_estimate_below_38721_records(n, k, d, separation, slack, epsilon, delta):
     """So no number of records that a computer can do is enough, whatever the settings: proved in the page."""
-    assert _row_error(n, k, d, separation, slack, epsilon, delta) is None
+    assert _row_error(_Release(n, k, d, separation, slack, epsilon, delta)) is None
 
 
 def test_it_falls_with_epsilon_delta_and_separation_and_grows_with_k():

@@ -65,9 +65,9 @@ class PrivateSGD(BaseMarginalsEstimator):
 
     Attributes
     ----------
-    parameters_, model_, release_, privacy_
-        See :class:`~pgmpy_dp.estimators.collective.collective_base.BaseMarginalsEstimator`; the release holds the
-        averaged parameters.
+    parameters_, model_, privacy_
+    release_ : Release
+        The averaged parameters: save it to learn again without the records and without further cost.
     n_records_, n_records_sd_ : float
         The public number of records, or its noisy count (at least 1) with the noise's standard deviation.
     converged_ : bool

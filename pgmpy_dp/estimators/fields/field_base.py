@@ -55,6 +55,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
 
     Parameters
     ----------
+    epsilon, delta, rho, state_names, adjacency, n_records
     graph : networkx.Graph or list of pairs of variables, optional
         A public graph: only its edges interact, and only what it needs is released. Default: all pairs may.
     n_iter : int, optional
@@ -65,6 +66,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
         Inference of `model_`.
     memory_limit : int
         Bytes that exact inference may take in `model_`.
+    random_state
 
     Attributes
     ----------
@@ -74,6 +76,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
         On the graph of all interactions that are not 0, or on the complete graph where these are many.
     disagreement_ : ndarray of shape (p, p), or None
         With "frank-wolfe", how far the two estimates of an interaction lie apart.
+    release_, privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
         none was needed.

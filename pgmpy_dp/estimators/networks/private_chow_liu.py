@@ -60,8 +60,7 @@ class PrivateChowLiu(BaseStructureEstimator):
     model_ : MarkovNetwork
         With `fit_parameters`.
     release_, privacy_
-    n_records_, n_records_sd_ : float
-        The public number of records, or its estimate from the noisy tables with its standard deviation.
+    n_records_, n_records_sd_
 
     Notes
     -----

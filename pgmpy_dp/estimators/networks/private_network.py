@@ -115,8 +115,7 @@ class PrivateNetwork(BaseStructureEstimator):
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
     privacy_
-    n_records_, n_records_sd_ : float
-        The public number of records, or its estimate from the noisy tables with its standard deviation.
+    n_records_, n_records_sd_
 
     Notes
     -----

@@ -39,6 +39,11 @@ class BaseStructureEstimator(BaseGraphEstimator):
 
     Abstract: a subclass says which settings its learner takes (`_settings`), runs it (`_run`), and makes everything it
     shows from the release (`_learned`).
+
+    Attributes
+    ----------
+    n_records_, n_records_sd_ : float
+        The public number of records, or its estimate from the noisy tables with its standard deviation.
     """
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)

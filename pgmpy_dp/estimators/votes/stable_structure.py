@@ -40,7 +40,10 @@ class StableStructure(BaseBlockVotes):
     n_blocks : int, optional
         Number of blocks. Default: ``4 ln(1/delta)/epsilon``, rounded up. With fewer, blocks have more records, and
         nearly all must agree.
-    learner, order, state_names, adjacency, n_records, n_workers, random_state
+    learner, order
+    state_names, adjacency, n_records
+    n_workers
+    random_state
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -156,29 +157,8 @@ def collective_em(
     >>> collective_em(noisy).model.marginals().round(2)
     array([0.3, 0.7])
     """
-    if noisy.noise == "none":
-        raise ValueError('noisy must carry noise, got noise="none": use maximum_likelihood for exact tables')
-    if e_step not in ("dual", "nlbp"):
-        raise ValueError(f'e_step must be "dual" or "nlbp", got {e_step!r}')
-    if stop not in ("risk", None):
-        raise ValueError(f'stop must be "risk" or None, got {stop!r}')
-    for name, count in (("n_iter", n_iter), ("n_propagations", n_propagations)):
-        if count is not None and count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count!r}")
-    if damping is not None and not 0 < damping <= 1:
-        raise ValueError(f"damping must be in (0, 1], got {damping!r}")
-    if step is not None and not (np.isfinite(step) and step > 0):
-        raise ValueError(f"step must be positive and finite, got {step!r}")
-    largest = float(noisy.cell_scale.max())
-    if n_iter is None:
-        n_iter = _N_ITER if e_step == "dual" else math.ceil(min(max(_REACH * largest, _N_ITER), _MAX_ITER))
-    if damping is None:
-        damping = min(1.0, _DAMPING * largest**2 / max(float(noisy.counts.max()), 1.0))
-        damping = max(damping, _LEAST_DAMPING if noisy.noise == "laplace" else _TINY)
-    settled = _STILL
-    if n_propagations is None:
-        settled = _SETTLED
-        n_propagations = math.ceil(min(-math.log(_SETTLED) / damping, _MAX_PROPAGATIONS))
+    _require_settings(noisy, e_step=e_step, stop=stop, n_iter=n_iter, step=step)
+    propagation = _Propagation.of(noisy, damping, n_propagations)
     steps = _steps(noisy, e_step, n_iter, step)
     limit = _DUAL_ITERATIONS if e_step == "dual" else _M_ITERATIONS
 
@@ -186,39 +166,35 @@ def collective_em(
         theta = np.zeros(noisy.cliques.n_cells)
         mu, log_partition = engine.calibrate(theta)
         estimate = _RiskEstimate(noisy, mu, log_partition)
-        path, risks, best, chosen, stalled, reach = [theta], [0.0], 0, theta, False, 0.0
-        reaches = [0.0]
+        path, risks, reaches = [theta], [0.0], [0.0]
+        best, chosen, stalled = 0, theta, False
         for size in steps:
             if e_step == "dual":
                 solution = _dual_step(engine, noisy, theta, size)
                 moves = (solution.x - theta) * noisy.cell_scale / size
             else:
-                tables, moves = _nonlinear_belief_propagation(engine, noisy, theta, damping, n_propagations, settled)
-                proportions, start = tables / noisy.n_records, theta + moves / noisy.cell_scale
-                solution = maximize_likelihood(
-                    engine, proportions, l2=0.0, start=start, max_iter=_M_ITERATIONS, tol=1e-7
-                )
-            reach += float(np.abs(solution.x - theta).max())
+                solution, moves = _paper_step(engine, noisy, theta, propagation)
+            reaches.append(reaches[-1] + float(np.abs(solution.x - theta).max()))
             theta = solution.x
             stalled = solution.n_iter < limit and solution.gradient_norm > STALLED
             mu, log_partition = engine.calibrate(theta)
             risks.append(estimate.after(theta, mu, log_partition, moves, size))
-            reaches.append(reach)
             if keep_path:
                 path.append(theta)
             if callback is not None:
                 callback()
             if stop is None or risks[-1] < risks[best]:
                 best, chosen = len(risks) - 1, theta
-            elif reach >= _PATIENCE[0] * reaches[best] + _PATIENCE[1]:
+            elif reaches[-1] >= _PATIENCE[0] * reaches[best] + _PATIENCE[1]:
                 break
         met = stop is not None and len(risks) - 1 > best
+        ending = f"stopped: iteration {best} has the smallest estimated risk" if met else f"all {len(steps)} iterations"
         return finished_fit(
             engine,
             chosen,
             memory_limit,
             converged=met,
-            status=f"stopped: iteration {best} has the smallest estimated risk" if met else f"all {n_iter} iterations",
+            status=ending,
             n_iter=len(risks) - 1,
             objective=risks[best],
             details={"risks": np.array(risks), "iteration": best, "steps": steps[: len(risks) - 1]}
@@ -229,13 +205,31 @@ def collective_em(
     return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
 
 
-def _steps(noisy: NoisyMarginals, e_step: str, n_iter: int, step: float | None) -> np.ndarray:
+def _require_settings(
+    noisy: NoisyMarginals, *, e_step: str, stop: str | None, n_iter: int | None, step: float | None
+) -> None:
+    if noisy.noise == "none":
+        raise ValueError('noisy must carry noise, got noise="none": use maximum_likelihood for exact tables')
+    if e_step not in ("dual", "nlbp"):
+        raise ValueError(f'e_step must be "dual" or "nlbp", got {e_step!r}')
+    if stop not in ("risk", None):
+        raise ValueError(f'stop must be "risk" or None, got {stop!r}')
+    if n_iter is not None and n_iter < 1:
+        raise ValueError(f"n_iter must be at least 1, got {n_iter!r}")
+    if step is not None and not (np.isfinite(step) and step > 0):
+        raise ValueError(f"step must be positive and finite, got {step!r}")
+
+
+def _steps(noisy: NoisyMarginals, e_step: str, n_iter: int | None, step: float | None) -> np.ndarray:
     """How many of the paper's E-steps each iteration takes together."""
+    largest = float(noisy.cell_scale.max())
+    if n_iter is None:
+        n_iter = _N_ITER if e_step == "dual" else math.ceil(min(max(_REACH * largest, _N_ITER), _MAX_ITER))
     if step is not None or e_step == "nlbp":
         return np.full(n_iter, 1.0 if step is None else step)
     # Equal ratios of what has been moved so far: a fit of a weak release ends after little, of a strong one after much.
     reach = np.geomspace(_REACH, _FIRST, n_iter)[::-1]
-    return np.diff(reach, prepend=0.0) * float(noisy.cell_scale.max())
+    return np.diff(reach, prepend=0.0) * largest
 
 
 class _RiskEstimate:
@@ -315,27 +309,68 @@ def _dual_step(engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray
     return minimize_lbfgs(objective, theta, max_iter=_DUAL_ITERATIONS, gradient_tol=1e-6, bounds=bounds)
 
 
+@dataclass(frozen=True)
+class _Propagation:
+    """How the paper's E-step is run.
+
+    Attributes
+    ----------
+    damping : float
+        The weight of the new tables.
+    most : int
+        How many propagations at most.
+    settled : float
+        It ends before when the tables change by less than this part of the first change.
+    """
+
+    damping: float
+    most: int
+    settled: float
+
+    @classmethod
+    def of(cls, noisy: NoisyMarginals, damping: float | None, n_propagations: int | None) -> _Propagation:
+        """What was asked for, checked; else as `collective_em` says."""
+        if n_propagations is not None and n_propagations < 1:
+            raise ValueError(f"n_propagations must be at least 1, got {n_propagations!r}")
+        if damping is not None and not 0 < damping <= 1:
+            raise ValueError(f"damping must be in (0, 1], got {damping!r}")
+        if damping is None:
+            largest = float(noisy.cell_scale.max())
+            damping = min(1.0, _DAMPING * largest**2 / max(float(noisy.counts.max()), 1.0))
+            damping = max(damping, _LEAST_DAMPING if noisy.noise == "laplace" else _TINY)
+        if n_propagations is not None:
+            return cls(damping, n_propagations, _STILL)
+        return cls(damping, math.ceil(min(-math.log(_SETTLED) / damping, _MAX_PROPAGATIONS)), _SETTLED)
+
+
+def _paper_step(
+    engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, how: _Propagation
+) -> tuple[Solution, np.ndarray]:
+    """E-step by propagations, then M-step; also the mean gradient of the first, in units of 1 / scale."""
+    tables, moves = _nonlinear_belief_propagation(engine, noisy, theta, how)
+    start = theta + moves / noisy.cell_scale
+    solution = maximize_likelihood(
+        engine, tables / noisy.n_records, l2=0.0, start=start, max_iter=_M_ITERATIONS, tol=1e-7
+    )
+    return solution, moves
+
+
 def _nonlinear_belief_propagation(
-    engine: InferenceEngine,
-    noisy: NoisyMarginals,
-    theta: np.ndarray,
-    damping: float,
-    n_propagations: int,
-    settled: float,
+    engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, how: _Propagation
 ) -> tuple[np.ndarray, np.ndarray]:
     """Algorithm 1: n <- (1 - alpha) n + alpha BP(theta + grad log p(y | n)), tables summing to N.
 
     Also returns the mean gradient, in units of 1 / scale.
     """
     tables, moves, first = noisy.n_records * engine.calibrate(theta)[0], np.zeros_like(theta), 0.0
-    for k in range(n_propagations):
+    for k in range(how.most):
         error = (noisy.counts - tables) / noisy.cell_scale
         slope = np.sign(error) if noisy.noise == "laplace" else error
         change = noisy.n_records * engine.calibrate(theta + slope / noisy.cell_scale)[0] - tables
-        tables += damping * change
+        tables += how.damping * change
         moves += (slope - moves) / (k + 1)
         largest = float(np.abs(change).max())
         first = largest if k == 0 else first
-        if largest <= settled * first:
+        if largest <= how.settled * first:
             break
     return tables, moves

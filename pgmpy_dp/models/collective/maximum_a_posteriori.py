@@ -10,6 +10,8 @@ says little about. Why each part is there is told, with measurements, in docs/pa
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -117,16 +119,7 @@ def collective_map(
     """
     if noisy.noise == "none":
         raise ValueError('noisy must carry noise, got noise="none": use maximum_likelihood for exact tables')
-    if not 0 <= entropy_share < 1:
-        raise ValueError(f"entropy_share must be in [0, 1), got {entropy_share!r}")
-    if not 0 <= margin_share <= 1:
-        raise ValueError(f"margin_share must be in [0, 1], got {margin_share!r}")
-    if not 0 <= tol < 1:
-        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
-    if not prior_tail > 0:
-        raise ValueError(f"prior_tail must be positive (inf for a normal prior), got {prior_tail!r}")
-    if not 0 < variance_shape < np.inf:
-        raise ValueError(f"variance_shape must be positive and finite, got {variance_shape!r}")
+    _require_prior(entropy_share, margin_share, prior_tail, variance_shape, tol)
     if n_rounds < 1 or max_iter < 1:
         raise ValueError(f"n_rounds and max_iter must be at least 1, got {n_rounds!r} and {max_iter!r}")
     if base is not None:
@@ -134,30 +127,14 @@ def collective_map(
             raise ValueError(
                 f"base needs entropy_share=0 or margin_share=0, got {entropy_share!r} and {margin_share!r}"
             )
-        base = np.asarray(base, dtype=np.float64)
-        if base.shape != (noisy.cliques.n_cells,) or not np.isfinite(base).all():
-            raise ValueError(f"base must be {noisy.cliques.n_cells} finite numbers, got shape {base.shape}")
+        base = _checked_base(base, noisy.cliques.n_cells)
 
     def fit(engine: InferenceEngine) -> Fit:
         tilted = engine if base is None else TiltedEngine(engine, base)
         problem = CollectiveObjective(
             noisy, entropy_share, margin_share, memory_limit, tilted, prior_tail, variance_shape
         )
-
-        def fit_round(start: np.ndarray) -> Solution:
-            problem.adapt(start)
-            return minimize_lbfgs(
-                problem.value_and_gradient,
-                start,
-                max_iter=max_iter,
-                gradient_tol=1e-8,
-                decrease_tol=tol,
-                expect_decrease=True,
-                memory=20,
-                scale=problem.preconditioner,
-                callback=callback,
-            )
-
+        fit_round = partial(_fit_round, problem, max_iter=max_iter, decrease_tol=tol, callback=callback)
         guess = None if start is None else lambda: start(noisy, base)
         solutions = [_first_round(problem, fit_round, problem.start(callback), guess)]
         while len(solutions) < n_rounds and solutions[-1].n_iter > 0:  # without a step the next would be the same
@@ -184,6 +161,42 @@ def collective_map(
         )
 
     return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
+
+
+def _require_prior(
+    entropy_share: float, margin_share: float, prior_tail: float, variance_shape: float, tol: float
+) -> None:
+    if not 0 <= entropy_share < 1:
+        raise ValueError(f"entropy_share must be in [0, 1), got {entropy_share!r}")
+    if not 0 <= margin_share <= 1:
+        raise ValueError(f"margin_share must be in [0, 1], got {margin_share!r}")
+    if not 0 <= tol < 1:
+        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
+    if not prior_tail > 0:
+        raise ValueError(f"prior_tail must be positive (inf for a normal prior), got {prior_tail!r}")
+    if not 0 < variance_shape < np.inf:
+        raise ValueError(f"variance_shape must be positive and finite, got {variance_shape!r}")
+
+
+def _checked_base(base: np.ndarray, n_cells: int) -> np.ndarray:
+    base = np.asarray(base, dtype=np.float64)
+    if base.shape != (n_cells,) or not np.isfinite(base).all():
+        raise ValueError(f"base must be {n_cells} finite numbers, got shape {base.shape}")
+    return base
+
+
+def _fit_round(problem: CollectiveObjective, start: np.ndarray, **options: Any) -> Solution:
+    """Prior variances from where the parameters are, then the parameters under these."""
+    problem.adapt(start)
+    return minimize_lbfgs(
+        problem.value_and_gradient,
+        start,
+        gradient_tol=1e-8,
+        expect_decrease=True,
+        memory=20,
+        scale=problem.preconditioner,
+        **options,
+    )
 
 
 def _first_round(

@@ -151,7 +151,16 @@ def maximum_likelihood(
     if any(table.min() < 0 or table.sum() <= 0 for table in tables):
         raise ValueError("counts must be non-negative with a positive sum in each table; for noisy ones see naive_mle")
     marginals = np.concatenate([(table / table.sum()).ravel() for table in tables])
-    return _penalised(cliques, marginals, l2, max_iter, tol, memory_limit, inference, callback)
+    return _penalised(
+        cliques,
+        marginals,
+        l2,
+        max_iter=max_iter,
+        tol=tol,
+        memory_limit=memory_limit,
+        inference=inference,
+        callback=callback,
+    )
 
 
 def noise_aware_penalty(noisy: NoisyMarginals) -> float:
@@ -214,7 +223,15 @@ def naive_mle(
         raise ValueError(f"l2 must be non-negative, and positive without projection, got {l2!r}")
     marginals = noisy.projected_proportions() if project else noisy.proportions
     return _penalised(
-        noisy.cliques, marginals, penalty, max_iter, tol, memory_limit, inference, callback, noisy.impossible
+        noisy.cliques,
+        marginals,
+        penalty,
+        max_iter=max_iter,
+        tol=tol,
+        memory_limit=memory_limit,
+        inference=inference,
+        callback=callback,
+        impossible=noisy.impossible,
     )
 
 
@@ -222,6 +239,7 @@ def _penalised(
     cliques: Cliques,
     marginals: np.ndarray,
     l2: float,
+    *,
     max_iter: int,
     tol: float,
     memory_limit: int,

@@ -193,7 +193,7 @@ def power_communities(matrix: np.ndarray, labels: np.ndarray, k: int, n_iter: in
 
     Notes
     -----
-    For two communities ``x <- sign(M x)`` (Boumal 2016; Wang, Zhou and So 2021).
+    For two communities ``x <- sign(M x)`` (Boumal 2016; Wang, Zhou and So 2020).
     """
     for _ in range(n_iter):
         following = labels_of(matrix @ marks_of(labels, k).astype(matrix.dtype))

@@ -17,7 +17,7 @@ on the bound of the parameters.
 
 References
 ----------
-.. [1] Dudik, M., Phillips, S. J. and Schapire, R. E. (2004). Performance guarantees for regularized maximum entropy
+.. [1] Dudík, M., Phillips, S. J. and Schapire, R. E. (2004). Performance guarantees for regularized maximum entropy
    density estimation. COLT.
 .. [2] Younes, L. (1988). Estimation and annealing for Gibbsian fields. Annales de l'IHP 24(2).
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -139,63 +140,70 @@ class CarriedRows:
         stack: np.ndarray,
     ) -> None:
         """All sets whose carried variables are among those that have needs."""
-        tree, count = self._tree, len(self._tree.cliques)
-        rows = _Rows(self._sizes)
-        asked: dict[int, list[tuple[int, int, tuple[int, ...], np.ndarray]]] = defaultdict(list)
+        count = len(self._tree.cliques)
         carried = scopes[places, column]
         way = self._ways[target, carried]
+        asked: dict[int, list[_Asked]] = defaultdict(list)
         for own in range(scopes.shape[1]):
             these = np.flatnonzero(column == own)
             rest = np.delete(scopes[places[these]], own, axis=1)
             for (k, through, *others), some in equal_rows(np.column_stack([target[these], way[these], rest])):
-                asked[k].append((through, own, tuple(others), these[some]))
-
-        def moves_of(k: int) -> Moves:
-            return Moves(self._beliefs[k], tree.cliques[k], tree.cardinalities)
-
-        def leave(moves: Moves, k: int, way: int) -> None:
-            """What leaves clique k through a separator, of all that came into it and of its own."""
-            variables = np.flatnonzero(needs[way])
-            if len(variables) == 0:
-                return
-            axes, table = self._through[way], rows.new(way, variables, int(self._cells[way]))
-            before = self._ways[k, variables]
-            for (source,), own in equal_rows(before[:, None]):
-                some = variables[own]
-                if source >= 0:
-                    table[rows.at(way, some)] = moves.move(rows.of(source, some), self._through[source], axes)
-                    continue
-                for i in some.tolist():
-                    table[rows.at(way, np.array([i]))] = moves.of_own((i,), axes)
-
-        def reach(moves: Moves, k: int, below: bool) -> None:
-            """Sets whose variable comes into clique k from below, or from above."""
-            wanted = [one for one in asked.get(k, ()) if (one[0] < count) == below]
-            together = [(*self._through[through], *rest) for through, _, rest, _ in wanted]
-            moves.prepare([*together, *(rest for _, _, rest, _ in wanted)])
-            for through, own, rest, these in wanted:
-                variables = carried[these]
-                axes = tuple(a for a in tree.cliques[k] if a in rest)
-                moved = moves.move(rows.of(through, variables), self._through[through], axes)
-                weight = moves.marginal(axes)
-                states = int(self._sizes[variables[0]])
-                table = moved.reshape(len(these), states, *weight.shape) * weight
-                table = table.transpose(0, 1, *(2 + axes.index(i) for i in rest))
-                stack[places[these]] = np.moveaxis(table, 1, 1 + own)
-
+                sets = these[some]
+                asked[k].append(_Asked(through, own, tuple(others), carried[sets], places[sets]))
+        rows = _Rows(self._sizes)
         for k in range(count):
             if needs[k].any() or any(needs[child].any() for child in self._children[k]):
-                moves = moves_of(k)
-                reach(moves, k, below=True)
-                leave(moves, k, k)
+                moves = self._moves(k)
+                self._answer(moves, k, [one for one in asked[k] if one.through < count], rows, stack)
+                self._send(moves, k, k, needs, rows)
         for k in reversed(range(count)):
             down = [child for child in self._children[k] if needs[count + child].any()]
             if down or needs[count + k].any():
-                moves = moves_of(k)
-                reach(moves, k, below=False)
+                moves = self._moves(k)
+                self._answer(moves, k, [one for one in asked[k] if one.through >= count], rows, stack)
                 for child in down:
-                    leave(moves, k, count + child)
+                    self._send(moves, k, count + child, needs, rows)
                 rows.forget([count + k, *self._children[k]])
+
+    def _moves(self, k: int) -> Moves:
+        return Moves(self._beliefs[k], self._tree.cliques[k], self._tree.cardinalities)
+
+    def _send(self, moves: Moves, k: int, way: int, needs: np.ndarray, rows: _Rows) -> None:
+        """What leaves clique k through a separator, of all that came into it and of its own."""
+        variables = np.flatnonzero(needs[way])
+        if len(variables) == 0:
+            return
+        axes, table = self._through[way], rows.new(way, variables, int(self._cells[way]))
+        before = self._ways[k, variables]
+        for (source,), own in equal_rows(before[:, None]):
+            some = variables[own]
+            if source >= 0:
+                table[rows.at(way, some)] = moves.move(rows.of(source, some), self._through[source], axes)
+                continue
+            for i in some.tolist():
+                table[rows.at(way, np.array([i]))] = moves.of_own((i,), axes)
+
+    def _answer(self, moves: Moves, k: int, asked: list[_Asked], rows: _Rows, stack: np.ndarray) -> None:
+        """Sets whose carried variable has come into clique k."""
+        moves.prepare([*((*self._through[one.through], *one.rest) for one in asked), *(one.rest for one in asked)])
+        for one in asked:
+            axes = tuple(a for a in self._tree.cliques[k] if a in one.rest)
+            moved = moves.move(rows.of(one.through, one.carried), self._through[one.through], axes)
+            weight = moves.marginal(axes)
+            states = int(self._sizes[one.carried[0]])
+            table = moved.reshape(len(one.carried), states, *weight.shape) * weight
+            table = table.transpose(0, 1, *(2 + axes.index(i) for i in one.rest))
+            stack[one.places] = np.moveaxis(table, 1, 1 + one.own)
+
+
+class _Asked(NamedTuple):
+    """Sets with a variable that is carried to a clique, which has all the others."""
+
+    through: int  # by which way it comes
+    own: int  # its place in a set
+    rest: tuple[int, ...]  # the others
+    carried: np.ndarray  # it, in each set
+    places: np.ndarray  # where the tables of the sets go
 
 
 class _Rows:

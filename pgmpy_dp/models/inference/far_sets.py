@@ -6,8 +6,8 @@ these variables K. It goes from clique to clique towards a *centre*, where those
     P(x_K | x_S) = sum over the clique's other variables of  P(x_clique) / P(x_S) * product of the matrices that came in
 
 Rows do not depend on one another. So where all of them at once would take too much memory, the states of some variables
-come in blocks, one pass for each: no array has more than `FarSets.largest` numbers, unless a clique of the tree has
-more. Time grows with the number of blocks.
+come in ranges, one pass for each: no array has more than `FarSets.largest` numbers, unless a clique of the tree has
+more. Time grows with the number of ranges.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST = 1 << 22
 _KEPT = 1 << 25
 """Numbers in the matrices that are kept for further sets (256 MiB)."""
 
-Blocks = Mapping[int, tuple[int, int]]
+Ranges = Mapping[int, tuple[int, int]]
 """The states of each variable that a pass is about: from the first number up to the second."""
 
 
@@ -73,8 +73,8 @@ class FarSets:
         """Probabilities of the states of some variables, axes in their order."""
         route = _Route(self._tree, self._homes, scope)
         found = np.empty([self._tree.cardinalities[i] for i in scope])
-        for blocks in self._blocks(route):
-            found[tuple(slice(*blocks[i]) for i in scope)] = self._pass(route, blocks)
+        for ranges in self._ranges(route):
+            found[tuple(slice(*ranges[i]) for i in scope)] = self._pass(route, ranges)
         return found
 
     def planned(self, scope: Sequence[int]) -> tuple[int, int]:
@@ -96,7 +96,7 @@ class FarSets:
                 return lengths
             lengths[inside.argmax()] = -(-int(inside.max()) // 2)
 
-    def _blocks(self, route: _Route) -> Iterator[Blocks]:
+    def _ranges(self, route: _Route) -> Iterator[Ranges]:
         parts = []
         for i, length in zip(route.scope, self._lengths(route).tolist(), strict=True):
             end = self._tree.cardinalities[i]
@@ -104,35 +104,35 @@ class FarSets:
         for chosen in itertools.product(*parts):
             yield dict(zip(route.scope, chosen, strict=True))
 
-    def _pass(self, route: _Route, blocks: Blocks) -> np.ndarray:
-        """The part of the table that is about some blocks of states."""
+    def _pass(self, route: _Route, ranges: Ranges) -> np.ndarray:
+        """The part of the table that is about some ranges of states."""
         came: dict[int, np.ndarray] = {}
         wanted, waiting = [], [route.centre]
         while waiting:
             step = route.steps[waiting.pop()]
-            known = self._remembered(step, blocks)
+            known = self._remembered(step, ranges)
             if known is None:
                 wanted.append(step)
                 waiting += [feeder.clique for feeder in step.feeders]
             else:
                 came[step.clique] = known
         for step in reversed(wanted):
-            made = self._left(step, blocks, [came.pop(feeder.clique) for feeder in step.feeders])
+            made = self._left(step, ranges, [came.pop(feeder.clique) for feeder in step.feeders])
             if step.clique != route.centre:
-                self._remember(step, blocks, made)
+                self._remember(step, ranges, made)
             came[step.clique] = made
         order = [route.steps[route.centre].carried.index(i) for i in route.scope]
-        sizes = [blocks[i][1] - blocks[i][0] for i in route.steps[route.centre].carried]
+        sizes = [ranges[i][1] - ranges[i][0] for i in route.steps[route.centre].carried]
         return came[route.centre].reshape(sizes).transpose(order)
 
-    def _left(self, step: _Step, blocks: Blocks, came: Sequence[np.ndarray]) -> np.ndarray:
+    def _left(self, step: _Step, ranges: Ranges, came: Sequence[np.ndarray]) -> np.ndarray:
         """What leaves a clique, a row for each joint state of the variables that it carries, axes of the separator."""
         axes = step.axes[0]
         own = self._tree.cliques[step.clique]
         table = table_sums(self._beliefs[step.clique], own, {axes})[axes]
-        table = table[tuple(slice(*blocks[a]) if a in step.own else slice(None) for a in axes)][None]
+        table = table[tuple(slice(*ranges[a]) if a in step.own else slice(None) for a in axes)][None]
         for feeder, message, later in zip(step.feeders, came, step.axes[1:], strict=True):
-            chosen = tuple(slice(*blocks[a]) if a in step.own else slice(None) for a in feeder.through)
+            chosen = tuple(slice(*ranges[a]) if a in step.own else slice(None) for a in feeder.through)
             table = _joined(table, axes, message[:, *chosen], feeder.through, later)
             axes = later
         order = [1 + axes.index(a) for a in (*step.own, *step.through)]
@@ -148,14 +148,14 @@ class FarSets:
             self._weights[below] = table_sums(self._beliefs[below], self._tree.cliques[below], {through})[through]
         return self._weights[below]
 
-    def _remembered(self, step: _Step, blocks: Blocks) -> np.ndarray | None:
-        key = step.key(blocks)
+    def _remembered(self, step: _Step, ranges: Ranges) -> np.ndarray | None:
+        key = step.key(ranges)
         if key in self._kept:
             self._kept.move_to_end(key)
         return self._kept.get(key)
 
-    def _remember(self, step: _Step, blocks: Blocks, made: np.ndarray) -> None:
-        self._kept[step.key(blocks)] = made
+    def _remember(self, step: _Step, ranges: Ranges, made: np.ndarray) -> None:
+        self._kept[step.key(ranges)] = made
         self._n_kept += made.size
         while self._n_kept > _KEPT:
             self._n_kept -= self._kept.popitem(last=False)[1].size
@@ -190,9 +190,9 @@ class _Step:
     carried: Axes = ()
     axes: list[Axes] = None  # type: ignore[assignment]  # set once all feeders are known
 
-    def key(self, blocks: Blocks) -> tuple:
+    def key(self, ranges: Ranges) -> tuple:
         """What the rows depend on."""
-        return (self.clique, self.edge, *((i, *blocks[i]) for i in self.carried))
+        return (self.clique, self.edge, *((i, *ranges[i]) for i in self.carried))
 
     def settle(self, clique: Axes, sizes: Sequence[int]) -> None:
         """Decide the order of work, once all feeders have decided theirs."""

@@ -16,7 +16,7 @@ permutation of them.
 
 References
 ----------
-C.-E. Saerndal, B. Swensson, J. Wretman (1992), Model assisted survey sampling, section 3.4 (systematic sampling).
+C.-E. Särndal, B. Swensson, J. Wretman (1992), Model assisted survey sampling, section 3.4 (systematic sampling).
 """
 
 from __future__ import annotations

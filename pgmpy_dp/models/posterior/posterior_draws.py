@@ -39,7 +39,7 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior.posterior_target import Case, DenseMetric, DiagonalMetric, Metric, Target
 from pgmpy_dp.models.structural_zeros import forbidden_cells, with_zeros
-from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
+from pgmpy_dp.solvers.lbfgs import Solution, minimize_lbfgs
 
 __all__ = ["DENSE_LIMIT", "METHODS", "Interval", "Posterior", "sample_posterior"]
 
@@ -289,16 +289,7 @@ def sample_posterior(
     >>> bool(lower[0] < 0.8 < upper[0]), bool(upper[0] - lower[0] < 0.1)
     (True, True)
     """
-    if noisy.noise == "none":
-        raise ValueError('noisy must carry noise, got noise="none": a posterior given exact tables needs none of this')
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
-    if fit.model.cliques != with_zeros(noisy.cliques, noisy.impossible):
-        raise ValueError("fit must be of the same tables as noisy: pass collective_map(noisy)")
-    if not np.isfinite(fit.details.get("theta", fit.model.theta)).all():
-        raise ValueError(
-            "fit must have finite parameters, got a model with structural zeros of its own: pass collective_map(noisy)"
-        )
+    _require_posterior(noisy, fit, method)
     if n_draws < 1 or n_steps < 1 or max_iter < 1:
         raise ValueError(
             f"n_draws, n_steps and max_iter must be at least 1, got {n_draws!r}, {n_steps!r}, {max_iter!r}"
@@ -320,14 +311,7 @@ def sample_posterior(
             drawn = target.centre + metric.whiten(rng.normal(size=len(target.centre)))
         else:
             perturbed = target.perturbed(metric, k, rng)
-            solution = minimize_lbfgs(
-                lambda z, case=perturbed: target.whitened(metric, case, z),  # type: ignore[misc]
-                np.zeros_like(target.centre),
-                max_iter=max_iter,
-                gradient_tol=1e-2,
-                decrease_tol=1e-5,
-                memory=15,
-            )
+            solution = _optimum(target, metric, perturbed, max_iter)
             failures += not solution.converged
             z = solution.x
             if method == "hmc":
@@ -344,6 +328,32 @@ def sample_posterior(
         status += f", {accepted:.2f} of HMC's proposals accepted at step {step:.2g}"
     theta.flags.writeable = False
     return Posterior(noisy.cliques, theta, method, status, memory_limit)
+
+
+def _require_posterior(noisy: NoisyMarginals, fit: Fit, method: str) -> None:
+    """A fit of these tables, and tables with noise."""
+    if noisy.noise == "none":
+        raise ValueError('noisy must carry noise, got noise="none": a posterior given exact tables needs none of this')
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    if fit.model.cliques != with_zeros(noisy.cliques, noisy.impossible):
+        raise ValueError("fit must be of the same tables as noisy: pass collective_map(noisy)")
+    if not np.isfinite(fit.details.get("theta", fit.model.theta)).all():
+        raise ValueError(
+            "fit must have finite parameters, got a model with structural zeros of its own: pass collective_map(noisy)"
+        )
+
+
+def _optimum(target: Target, metric: Metric, case: Case, max_iter: int) -> Solution:
+    """The minimum of one perturbed objective, in whitened variables."""
+    return minimize_lbfgs(
+        lambda z: target.whitened(metric, case, z),
+        np.zeros_like(target.centre),
+        max_iter=max_iter,
+        gradient_tol=1e-2,
+        decrease_tol=1e-5,
+        memory=15,
+    )
 
 
 def _tuned_step(target: Target, metric: Metric, rng: np.random.Generator) -> float:

@@ -114,6 +114,8 @@ class ChainSettings(SeededSettings):
 def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Release:
     """Release noisy counts of initial states and of transitions, and of triples where the order asks for them.
 
+    Refuses arguments that cannot be used, and a ledger that protects another unit.
+
     Returns
     -------
     Release
@@ -123,11 +125,6 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
         transitions once more. ``public["units"]`` has what one user adds to each at most: dividing by it gives tables
         in users; ``public["lengths"]`` what each is: 1, 2 or 3 for a table, 0 for the three numbers. ``public["test"]``
         has what "auto" found, an :class:`~pgmpy_dp.models.chains.chain_order.OrderTest`; empty where it did not ask.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that cannot be used, and a ledger that protects another unit.
 
     Notes
     -----

@@ -54,6 +54,8 @@ class ChainGradientSettings(AscentSettings):
 def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget) -> Release:
     """Ascend the likelihood by noisy clipped gradients of users and release the averaged logits.
 
+    Refuses a budget or numbers that this method cannot use, and a ledger that protects another unit.
+
     Parameters
     ----------
     budget : Budget
@@ -65,11 +67,6 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
         ``kind="chain_logits"``; ``values`` are the logits of the first state, shape (K,), and of the next one, shape
         (K, K), rows by the state that is left, in units of ``public["parameter_unit"]`` (see :func:`parameters`), then,
         if the number of users was not public, a noisy count of them. ``public["path"]`` says how they were found.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a budget or numbers that this method cannot use, and a ledger that protects another unit.
 
     Notes
     -----

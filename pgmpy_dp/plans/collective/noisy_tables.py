@@ -70,16 +70,13 @@ class MarginalSettings(SeededSettings):
 def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Release:
     """Release one noisy contingency table per scope.
 
+    Refuses scopes that the schema does not know, tables that are too large, noise that does not fit the budget's
+    measure.
+
     Returns
     -------
     Release
         ``kind="marginals"``; ``values[c]`` has the shape of the cardinalities of ``scopes[c]``; counts may be negative.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For scopes that the schema does not know, tables that are too large, noise that does not fit the budget's
-        measure.
 
     Notes
     -----

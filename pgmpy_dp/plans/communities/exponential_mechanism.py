@@ -61,15 +61,17 @@ class ExponentialSettings(CommunitySettings):
 def run(graph: PrivateGraph, settings: ExponentialSettings, budget: Budget) -> Release:
     """Draw two communities with probability growing with the edges inside of them.
 
+    Refuses too many vertices, or communities that are not two.
+
     Parameters
     ----------
     budget : Budget
         A delta is not spent.
 
-    Raises
-    ------
-    TypeError, ValueError
-        For too many vertices, or communities that are not two.
+    Returns
+    -------
+    Release
+        ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
 
     Notes
     -----

@@ -66,15 +66,17 @@ class NoisyPowerSettings(CommunitySettings):
 def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Release:
     """Find communities by noisy power iteration.
 
+    Refuses more communities than vertices, noise that cannot give the budget, a budget too small for any noise.
+
     Parameters
     ----------
     budget : Budget
         Of all rounds together.
 
-    Raises
-    ------
-    TypeError, ValueError
-        For more communities than vertices, noise that cannot give the budget, a budget too small for any noise.
+    Returns
+    -------
+    Release
+        ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
 
     Notes
     -----

@@ -81,12 +81,17 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
     budget : Budget
         Of rho, or of epsilon and a delta.
 
+    Returns
+    -------
+    Release
+        ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
+
     Raises
     ------
-    ImportError
-        If torch is not installed, before anything is spent.
     TypeError, ValueError
         For a pure budget, more communities than vertices, a budget too small for any noise.
+    ImportError
+        If torch is not installed, before anything is spent.
 
     Notes
     -----

@@ -63,6 +63,8 @@ class ResponseSettings(CommunitySettings):
 def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Release:
     """Find communities in a graph of randomised answers.
 
+    Refuses too many vertices, more communities than vertices, a budget too small for any noise.
+
     Parameters
     ----------
     graph : PrivateGraph
@@ -70,10 +72,10 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     budget : Budget
         Of answers and vote together. The method has no use for a delta and spends none.
 
-    Raises
-    ------
-    TypeError, ValueError
-        For too many vertices, more communities than vertices, a budget too small for any noise.
+    Returns
+    -------
+    Release
+        ``kind="communities"``; :func:`~pgmpy_dp.plans.communities.communities_base.communities` reads it.
 
     Notes
     -----
@@ -84,7 +86,7 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
         (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.randomised_response`). With a rho budget answers
         for the share s are ``sqrt(2 s rho)``-DP, hence s rho-zCDP, and the others have Gaussian noise.
 
-        *Source.* Warner 1965; for graphs: Karwa, Slavkovic and Krivitsky 2014; vote: Chen et al. 2023, Algorithm 5.13.
+        *Source.* Warner 1965; for graphs: Karwa, Slavković and Krivitsky 2014; vote: Chen et al. 2023, Algorithm 5.13.
 
         *Side channels.* Running time and memory depend on the number of vertices; those of the vote, on the edges.
 

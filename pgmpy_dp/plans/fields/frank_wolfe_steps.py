@@ -50,6 +50,8 @@ def run(
 ) -> Release:
     """Release the vertices that a noisy Frank-Wolfe method selects for every regression of the model.
 
+    Refuses what :func:`~pgmpy_dp.plans.fields.frank_wolfe_plan.frank_wolfe_plan` refuses.
+
     Parameters
     ----------
     progress : callable, optional
@@ -62,11 +64,6 @@ def run(
         each regression moved towards in each step: v < q is +radius in column v of its weights, v >= q is -radius in
         column v - q (:func:`regressions_of` has the columns, :func:`regression_weights` the weights). ``values[1]``, if
         one was needed, is a noisy number of records.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`~pgmpy_dp.plans.fields.frank_wolfe_plan.frank_wolfe_plan`.
 
     Notes
     -----

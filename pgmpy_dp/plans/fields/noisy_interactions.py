@@ -54,6 +54,9 @@ class InteractionSettings(SeededSettings):
 def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> Release:
     """Release noisy sums of centred indicators and of their products over all pairs, or a public graph's edges.
 
+    Refuses a table of one variable, a graph of other variables, too many cells, noise that does not fit the budget's
+    measure.
+
     Parameters
     ----------
     table : PrivateTable
@@ -66,12 +69,6 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
         all u_i, flat; ``values[1]`` those of u_i u_j^T for the pairs i < j in lexicographic order, each in C order,
         flat; ``values[2]``, where the number of records is not public, a noisy count of them, shape (1,).
         ``public["multipliers"]`` are the c_i, all 1 where all k_i are equal. :func:`noisy_interactions` reads it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a table of one variable, a graph of other variables, too many cells, noise that does not fit the budget's
-        measure.
 
     Notes
     -----

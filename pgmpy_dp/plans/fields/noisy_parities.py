@@ -51,12 +51,9 @@ _PMW_LIMIT = 20  # variables
 # Noise of a mean from which PMW has the smaller largest error, measured by benchmarks/query_release.py. Pure budgets
 # with Laplace noise have a smaller one, because the l1 sensitivity of all sums grows with their number, not with its
 # square root; with Wishart noise it is larger, for the rounds of PMW have Laplace noise in any case.
-#
-# Let s be the standard deviation of the noise of a mean if all sums get noise, in root mean square:
-# `sqrt(m/(2 rho))/N`, or by Wishart noise about `(p/2)**1.5/(epsilon N)` for order 2, under `add_remove`. That is the
-# most accurate, the fastest, unbiased and of known distribution while s < .03 (zCDP), s < .3 (pure, Wishart noise) or s
-# < .003 (pure, Laplace noise); from there on pmw has the smaller largest error. This is what "auto" does. See
-# `benchmarks/results/query-release.md` and `query-release-pure.md`.
+# The noise is in root mean square, if all sums get it: sqrt(m/(2 rho))/N, or by Wishart noise about
+# (p/2)**1.5/(epsilon N) for order 2, under add_remove. Below these numbers it is the most accurate, the fastest,
+# unbiased and of known distribution. See benchmarks/results/query-release.md and query-release-pure.md.
 _WEAK, _WEAK_PURE, _WEAK_MATRIX = 0.03, 0.003, 0.3
 
 
@@ -74,7 +71,7 @@ class ParitySettings(SeededSettings):
         all, which public numbers decide, Gaussian in a ledger that counts zCDP already
         (:func:`~pgmpy_dp.plans.least_noise.noise_for_ledger`); "gaussian", "laplace" and "wishart" insist. "pmw" are
         private multiplicative weights over all 2**p records, for up to 20 variables; "sepfem" the perturbed leader,
-        slower and rarely better. "auto" is "pmw" where noise on all sums would be large (the comment at `_WEAK` has from where on), else "noise".
+        slower and rarely better. "auto" is "pmw" where noise on all sums would be large, else "noise".
     n_rounds : int, optional
         Of pmw and sepfem. Default: from the public or noisy number of records,
         :func:`~pgmpy_dp.plans.fields.parity_rounds.default_rounds`.
@@ -142,6 +139,9 @@ class ParityPlan:
 def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Release:
     """Release noisy sums of all parities of up to `order` variables, or of those of a public graph's cliques.
 
+    Refuses variables that are not binary, a graph of other variables, an order above their number, too many parities,
+    too many variables for pmw, a method that does not fit the budget's measure.
+
     Parameters
     ----------
     table : PrivateTable
@@ -155,12 +155,6 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
         is not public, a noisy count of them, shape (1,). ``noise[0]`` is None for pmw and sepfem, whose answers come
         from a distribution and are rounded to whole records; Wishart noise differs from sum to sum, and it is that of
         the noisiest (:func:`released_deviations`). ``public["method"]`` says what was done.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For variables that are not binary, a graph of other variables, an order above their number, too many parities,
-        too many variables for pmw, a method that does not fit the budget's measure.
 
     Notes
     -----

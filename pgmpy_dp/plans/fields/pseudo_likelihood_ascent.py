@@ -116,6 +116,8 @@ def run(
 ) -> Release:
     """Ascend the pseudo-likelihood by noisy clipped gradients and release the averaged parameters.
 
+    Refuses a schema or a graph that does not fit the family, or a budget that this method cannot use.
+
     Parameters
     ----------
     table : PrivateTable
@@ -132,11 +134,6 @@ def run(
         ``public["parameter_unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a
         noisy count of them.
         ``public["path"]`` says how they were found, and how many interactions were kept.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a schema or a graph that does not fit the family, or a budget that this method cannot use.
 
     Notes
     -----

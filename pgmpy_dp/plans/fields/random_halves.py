@@ -67,6 +67,8 @@ def run(
 ) -> Release:
     """Release a Frank-Wolfe path from one half of the records and noisy parities from the other.
 
+    Refuses what either learner refuses.
+
     Parameters
     ----------
     table : PrivateTable
@@ -80,11 +82,6 @@ def run(
     -------
     Release
         ``kind="halves"``: the values of both, see :func:`regressions_part` and :func:`parities_part`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what either learner refuses.
 
     Notes
     -----

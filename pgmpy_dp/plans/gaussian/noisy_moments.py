@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.plans.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
 from pgmpy_dp.plans.settings_base import SeededSettings, by, one_of, require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.vector_curator import (
@@ -24,10 +25,7 @@ from pgmpy_dp.private.curator.vector_curator import (
     checked_box,
     checked_norm,
     checked_point,
-    clipped_sum_noise,
-    magnitudes_noise,
     moments_noise,
-    unit_count_noise,
 )
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -37,8 +35,6 @@ from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
 
 __all__ = [
     *(
-        "CENTER_SHARE",
-        "SCALE_SHARE",
         "SCALINGS",
         "CovarianceSettings",
         "NoisyCovariance",
@@ -51,8 +47,6 @@ __all__ = [
 SCALINGS = ("private", "bounds")
 
 _MEAN_SHARE = Fraction(1, 5)
-SCALE_SHARE = Fraction(1, 10)
-CENTER_SHARE = Fraction(1, 20)  # in bounds: of a mean in their units, and of one in the columns' own
 
 
 def checked_bounds(name: str, value: Any) -> tuple[tuple[Any, float, float], ...]:
@@ -171,6 +165,8 @@ class CovarianceSettings(SeededSettings):
 def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> Release:
     """Release noisy second moments, and a noisy mean and number of records where they are needed.
 
+    Refuses settings that do not suit the columns, the budget or the adjacency.
+
     Returns
     -------
     Release
@@ -178,11 +174,6 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         (row_norm/GRID)**2; with ``center="private"`` the sum of the records less `center_start`, in units of
         center_radius/GRID; without a public number of records their number; with private scales the numbers of records
         by size. :func:`noisy_covariance` reads it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For settings that do not suit the columns, the budget or the adjacency.
 
     Notes
     -----
@@ -218,21 +209,19 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
             checked_point(name, value, d)
     box = None if settings.bounds is None else sided(settings.bounds, data.columns, settings.center)
     private, rescaled = settings.center == "private", box is not None and settings.scaling == "private"
-    mean = (CENTER_SHARE if rescaled else _MEAN_SHARE) if private else Fraction(0)
-    scale = SCALE_SHARE if rescaled else Fraction(0)
-    count = _count_share(d) if data.n_records is None else Fraction(0)
-    rest = 1 - mean * (1 + rescaled) - count - scale
+    first = FirstShares(
+        mean=(CENTER_SHARE if rescaled else _MEAN_SHARE) if private else Fraction(0),
+        count=_count_share(d) if data.n_records is None else Fraction(0),
+        scale=SCALE_SHARE if rescaled else Fraction(0),
+        n_means=1 + rescaled,
+    )
+    rest = 1 - first.total
     noise = moments_noise(settings.mechanism, d, data.adjacency, budget, rest, single_records=data.unit is None)
-    if settings.mechanism == "auto" and not mean and not scale:
+    if settings.mechanism == "auto" and not first.mean and not first.scale:
         noise = _whole(noise, data, budget, rest)
     # Scales that cannot be drawn are refused here, before the charge.
     cost = PureDP(noise.cost.epsilon) if isinstance(noise.cost, ApproxDP) else noise.cost
-    if mean:
-        clipped_sum_noise(d, data.adjacency, cost, mean)
-    if count:
-        unit_count_noise(cost, count)
-    if scale:
-        magnitudes_noise(d, data.adjacency, cost, scale)
+    first.require_noise(d, data.adjacency, cost)
     eta = budget.delta if isinstance(noise.cost, ApproxDP) else 0.0
     curator = VectorCurator(
         data,
@@ -253,18 +242,18 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         public |= {"row_norm": boxed_norm(d, settings.scaling), "center_radius": math.sqrt(d)}
     extra: list[np.ndarray] = []
     with curator.keeping():
-        if mean:
+        if first.mean:
             start = _start(settings.center_start, d) if box is None else _middle(public)
-            extra.append(curator.clipped_sum(start, public["center_radius"], mean, box))
-        if count:
-            extra.append(np.array([curator.unit_count(count)]))
+            extra.append(curator.clipped_sum(start, public["center_radius"], first.mean, box))
+        if first.count:
+            extra.append(np.array([curator.unit_count(first.count)]))
         if box is not None and rescaled:
             start = _location(public, extra, d)
             reach = Box(box.lower, box.upper, tuple(_reach(public, start).tolist()))
-            extra.append(curator.magnitudes(start, reach, scale))
+            extra.append(curator.magnitudes(start, reach, first.scale))
             box = Box(box.lower, box.upper, tuple(_scales(public, extra, d).tolist()))
-            if mean:
-                extra.append(curator.clipped_sum(start, public["row_norm"], mean, box))
+            if first.mean:
+                extra.append(curator.clipped_sum(start, public["row_norm"], first.mean, box))
         elif box is not None:
             box = Box(box.lower, box.upper, tuple(_scales(public, extra, d).tolist()))
         location = _location(public, extra, d)

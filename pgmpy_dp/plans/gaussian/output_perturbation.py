@@ -1,8 +1,8 @@
 """Output perturbation: a sparse inverse covariance of the records, with noise added to it.
 
 Wang, Huai and Xu (2018) bound how far the graphical lasso moves and add one-sided noise, which is not private. This is
-a version with a proof. It is here for comparison: noise on the second moments (:mod:`.covariance`) was better wherever
-either had an answer (``benchmarks/gaussian.py``).
+a version with a proof. It is here for comparison: noise on the second moments (:mod:`.noisy_moments`) was better
+wherever either had an answer (``benchmarks/gaussian.py``).
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.models.gaussian.gaussian_pairs import orthant_correlations, pair_model
-from pgmpy_dp.plans.gaussian.noisy_moments import CENTER_SHARE, SCALE_SHARE, checked_bounds, sided, typical_sizes
+from pgmpy_dp.plans.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
+from pgmpy_dp.plans.gaussian.noisy_moments import checked_bounds, sided, typical_sizes
 from pgmpy_dp.plans.settings_base import SeededSettings, by, number, require_kind, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
@@ -26,10 +27,7 @@ from pgmpy_dp.private.curator.vector_curator import (
     Box,
     VectorCurator,
     checked_point,
-    clipped_sum_noise,
-    magnitudes_noise,
     pair_signs_noise,
-    unit_count_noise,
 )
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -83,17 +81,14 @@ class PairSettings(SeededSettings):
 def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release:
     """Choose pairs of columns, and release noisy sums of products of their signs.
 
+    Refuses settings that do not suit the columns or the budget.
+
     Returns
     -------
     Release
         ``kind="pairs"``. Values: of each round the positions of the pairs, shape (m, 2), and their sums; before them
         the sum of the records in the box, their number and the numbers by size, where they were asked.
         :func:`noisy_pairs` reads it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For settings that do not suit the columns or the budget.
 
     Notes
     -----
@@ -124,20 +119,17 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
         checked_point("center", settings.center, d)
     box = None if settings.bounds is None else sided(settings.bounds, data.columns, settings.center)
     cost = cost_of(budget)
-    count = _COUNT_SHARE if data.n_records is None else Fraction(0)
-    mean = CENTER_SHARE if settings.center == "private" else Fraction(0)
-    scale = SCALE_SHARE if box is not None else Fraction(0)
-    each = (1 - count - mean - scale) / settings.n_rounds
+    first = FirstShares(
+        mean=CENTER_SHARE if settings.center == "private" else Fraction(0),
+        count=_COUNT_SHARE if data.n_records is None else Fraction(0),
+        scale=SCALE_SHARE if box is not None else Fraction(0),
+    )
+    each = (1 - first.total) / settings.n_rounds
     choice = each * Fraction(settings.selection_share)
     # Scales that cannot be drawn are refused here, before the charge.
     pair_signs_noise(d, data.adjacency, cost, each - choice)
     pair_signs_noise(d, data.adjacency, cost, choice)
-    if count:
-        unit_count_noise(cost, count)
-    if mean:
-        clipped_sum_noise(d, data.adjacency, cost, mean)
-    if scale:
-        magnitudes_noise(d, data.adjacency, cost, scale)
+    first.require_noise(d, data.adjacency, cost)
     curator = VectorCurator(
         data,
         budget,
@@ -154,13 +146,13 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
     kept: list[np.ndarray] = []
     scales: list[float] = []
     with curator.keeping():
-        if count:
-            kept.append(np.array([curator.unit_count(count)]))
-        if box is not None and mean:
-            kept.append(curator.clipped_sum(_middle(public), math.sqrt(d), mean, box))
+        if first.count:
+            kept.append(np.array([curator.unit_count(first.count)]))
+        if box is not None and first.mean:
+            kept.append(curator.clipped_sum(_middle(public), math.sqrt(d), first.mean, box))
         location = _location(public, kept)
         if box is not None:
-            kept.append(curator.magnitudes(location, _reach(public, location), scale))
+            kept.append(curator.magnitudes(location, _reach(public, location), first.scale))
         allowed = ~np.eye(d, dtype=bool)
         for _ in range(settings.n_rounds):
             if not allowed.any():

@@ -17,8 +17,9 @@ where none are asked for, to see whether a component is wider than one group can
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -41,14 +42,25 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 from pgmpy_dp.solvers.devices import chosen_device
 
-__all__ = ["STATUSES", "MixtureEstimate", "mixture_estimate", "run"]
+__all__ = ["STATUSES", "MixtureEstimate", "Outcome", "mixture_estimate", "run"]
 
-FOUND = "found"
-NO_SCALE = "no scale that enough blocks agree on"
-FEW_CELLS = "fewer stable cells than components"
-FEW_GROUPS = "fewer separated groups of stable cells than components"
-TOO_NEAR = "centres nearer than half the separation"
-STATUSES = (FOUND, NO_SCALE, FEW_CELLS, FEW_GROUPS, TOO_NEAR)
+
+class Outcome(StrEnum):
+    """How a search for centres ended. Releases have the number: new ones go to the end."""
+
+    FOUND = "found"
+    NO_SCALE = "no scale that enough blocks agree on"
+    FEW_CELLS = "fewer stable cells than components"
+    FEW_GROUPS = "fewer separated groups of stable cells than components"
+    TOO_NEAR = "centres nearer than half the separation"
+
+    @property
+    def number(self) -> int:
+        """Its number in a release."""
+        return STATUSES.index(self)
+
+
+STATUSES = tuple(Outcome)
 """Outcomes by their number in a release."""
 
 _ASSUMED_SEPARATION = 8.0  # in scales, where none is given
@@ -69,6 +81,8 @@ _VISIBLE = 3.0  # a centre is one where its noisy count exceeds so many standard
 def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Release:
     """Release k centres and the noisy numbers of records nearest to each, or that they were not found.
 
+    Refuses a budget without a delta, too many columns, data with a `unit`.
+
     Parameters
     ----------
     data : PrivateVectors
@@ -85,11 +99,6 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         empty where they were not found. Then what else was released, named in ``public["values"]``: ``"moments"`` and
         ``"products"`` are second moments about the centres, in squares of ``public["moment_unit"]``.
         :func:`mixture_estimate` reads it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a budget without a delta, too many columns, data with a `unit`.
 
     Notes
     -----
@@ -127,16 +136,17 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
         n_records = data.n_records if data.n_records is not None else curator.unit_count(shares.count)
         blocks = _blocks(settings, shares, n_records, d)
         found = _search(curator, d, settings, shares, blocks)
+        stable = found.stable
         radius, moments = _moments(curator, settings, shares, found)
     values = {
-        "means": _coarsened(found.means, found.unit),
+        "means": _coarsened(found.means, stable.unit),
         "counts": found.counts,
-        "status": np.array([STATUSES.index(found.status)]),
+        "status": np.array([found.outcome.number]),
     }
     if data.n_records is None:
         values["n_records"] = curator.arrays[0]
     if any(answer.operator == "stable_cells" for answer in curator.answers):
-        values |= {"cells": _coarsened(found.cells, found.unit), "cell_counts": found.votes}
+        values |= {"cells": _coarsened(stable.cells, stable.unit), "cell_counts": stable.votes}
     values |= dict(zip(("moments", "products"), moments, strict=False))
     return curator.release(
         "mixture",
@@ -147,11 +157,11 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
             "covariance_type": settings.covariance_type,
             "moment_radius": radius,
             "moment_unit": None if radius is None else moment_unit(radius),
-            "granularity": found.unit,
-            "separation": found.separation,
-            "scale": found.scale,
+            "granularity": stable.unit,
+            "separation": stable.separation,
+            "scale": stable.scale,
             "n_blocks": blocks.n_blocks,
-            "status": found.status,
+            "status": found.outcome.value,
             "settings": {
                 **settings.public(budget, "n_steps", "block_solver", "max_components"),
                 "method": "blocks",
@@ -165,18 +175,34 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
 
 
 @dataclass(frozen=True)
-class _Found:
-    """How far the search came: what was not found is empty."""
+class _Stable:
+    """What blocks agree on: the scale, where it is not public, and cells that rough centres are in."""
 
-    status: str
-    means: np.ndarray  # (k, d)
-    counts: np.ndarray  # of records nearest to each
-    cells: np.ndarray  # middles of stable cells, the heaviest first
+    cells: np.ndarray  # (m, d), their middles, the heaviest first
     votes: np.ndarray  # of blocks, for each
     scale: float | None
     separation: float | None
-    unit: float
-    groups: int | None  # how many of them the first steps saw, where that decides
+    unit: float = 1.0  # of what is released
+
+    @classmethod
+    def nothing(cls, d: int, separation: float | None) -> _Stable:
+        """No scale, so no cells in d columns."""
+        return cls(np.zeros((0, d)), np.zeros(0, dtype=np.int64), None, separation)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """How the search ended, and centres if it found them."""
+
+    outcome: Outcome
+    stable: _Stable
+    means: np.ndarray  # (k, d)
+    counts: np.ndarray  # of records nearest to each
+    groups: int | None = None  # how many of them the first steps saw, where that decides
+
+    @classmethod
+    def nothing(cls, outcome: Outcome, stable: _Stable) -> _Found:
+        return cls(outcome, stable, stable.cells[:0], np.zeros(0, dtype=np.int64))
 
 
 def _search(
@@ -184,34 +210,27 @@ def _search(
 ) -> _Found:
     """Blocks agree on rough centres in d columns, which noisy steps on all records make good."""
     k, auto = settings.most_components, settings.n_components == AUTO
-    none, no_counts = np.zeros((0, d)), np.zeros(0, dtype=np.int64)
     scale = settings.scale if settings.scale is not None else _agreed_scale(curator, blocks, shares)
     if scale is None:
-        return _Found(NO_SCALE, none, no_counts, none, no_counts, None, settings.separation, 1.0, None)
+        return _Found.nothing(Outcome.NO_SCALE, _Stable.nothing(d, settings.separation))
     separation = settings.separation or _ASSUMED_SEPARATION * scale
     width = _width(separation, d)
     cells, votes = curator.stable_cells(blocks, width, shares.cells, shares.eta)
     heaviest = np.argsort(-votes, kind="stable")[: _KEPT * k]
     cells, votes = cells[heaviest], curator.picked(votes, heaviest)
-
-    def found(
-        status: str, means: np.ndarray = none, counts: np.ndarray = no_counts, groups: int | None = None
-    ) -> _Found:
-        unit = power_of_two(min(scale, separation)) / 2.0**12
-        return _Found(status, means, counts, cells, votes, scale, separation, unit, groups)
-
+    stable = _Stable(cells, votes, scale, separation, unit=power_of_two(min(scale, separation)) / 2.0**12)
     if len(cells) < (1 if auto else k):
-        return found(FEW_CELLS)
+        return _Found.nothing(Outcome.FEW_CELLS, stable)
     # The first step draws cells of one component together, then they are merged.
     radius, spread = scale * (math.sqrt(d) + _RADIUS), width * math.sqrt(d) / 4.0
     centres, counts, visible = _step(curator, cells, radius + spread, shares)
     if auto:
-        return _grouped(curator, settings, shares, (centres, counts, visible), radius, separation, found)
+        return _grouped(curator, settings, shares, stable, (centres, counts, visible), radius)
     centres = centres[visible]
     if len(centres) > k:
         centres = weighted_kmeans(centres, counts[visible].astype(np.float64), k, curator.generator())
     if len(centres) < k or smallest_distance(centres) < separation / 2.0:
-        return found(FEW_GROUPS)
+        return _Found.nothing(Outcome.FEW_GROUPS, stable)
     results = []
     for _ in range(settings.n_steps - 1):
         centres, counts, visible = _step(curator, centres, radius, shares)
@@ -219,21 +238,21 @@ def _search(
     # Assignments hardly change any more: the results differ by their noises, which are independent.
     centres = np.mean(results, axis=0)
     if not visible.all() or smallest_distance(centres) < separation / 2.0:
-        return found(TOO_NEAR)
-    return found(FOUND, centres, counts)
+        return _Found.nothing(Outcome.TOO_NEAR, stable)
+    return _Found(Outcome.FOUND, stable, centres, counts)
 
 
 def _grouped(
     curator: ClusterCurator,
     settings: MixtureSettings,
     shares: Shares,
+    stable: _Stable,
     first: tuple[np.ndarray, np.ndarray, np.ndarray],
     radius: float,
-    separation: float,
-    found: Callable[..., _Found],
 ) -> _Found:
     """As many centres as there are groups: before each step those that are one group are taken together."""
-    centres, counts, visible = first
+    assert stable.separation is not None
+    separation, (centres, counts, visible) = stable.separation, first
     results: list[np.ndarray] = []
     groups = 0
     for _ in range(settings.n_steps - 1):
@@ -241,7 +260,7 @@ def _grouped(
         centres, counts = merged_centres(centres[visible], counts[visible], separation / 2.0)
         groups = len(centres)
         if not groups:
-            return found(FEW_GROUPS)
+            return _Found.nothing(Outcome.FEW_GROUPS, stable)
         centres = centres[np.sort(np.argsort(-counts, kind="stable")[: settings.most_components])]
         if len(centres) != before:
             results = []
@@ -249,24 +268,25 @@ def _grouped(
         results.append(centres)
     centres = np.mean(results, axis=0)[visible]
     if not visible.any():
-        return found(FEW_GROUPS)
+        return _Found.nothing(Outcome.FEW_GROUPS, stable)
     if smallest_distance(centres) < separation / 2.0:
-        return found(TOO_NEAR)
-    return found(FOUND, centres, counts[visible], groups)
+        return _Found.nothing(Outcome.TOO_NEAR, stable)
+    return _Found(Outcome.FOUND, stable, centres, counts[visible], groups)
 
 
 def _moments(
     curator: ClusterCurator, settings: MixtureSettings, shares: Shares, found: _Found
 ) -> tuple[float | None, list[np.ndarray]]:
     """Second moments about centres that were found, and the radius to which records were shortened for them."""
+    scale, unit = found.stable.scale, found.stable.unit
     if not len(found.means):
         return None, []
-    assert found.scale is not None
+    assert scale is not None
     d, kind = found.means.shape[1], settings.covariance_type or "spherical"
     far = math.sqrt(math.sqrt(3.0 * d) + _FOURTH_RADIUS) if kind == "diag" else math.sqrt(d) + _MOMENT_RADIUS
-    radius = found.scale * far * (1.0 if settings.scale is not None else _WIDER)
+    radius = scale * far * (1.0 if settings.scale is not None else _WIDER)
     # About the centres that the release says.
-    centres = found.unit * _coarsened(found.means, found.unit)
+    centres = unit * _coarsened(found.means, unit)
     return radius, curator.cluster_moments(centres, radius, kind, shares.moments)
 
 
@@ -360,7 +380,7 @@ def mixture_estimate(release: Release) -> MixtureEstimate:
     status, scale = str(release.public["status"]), release.public["scale"]
     kind = release.public.get("covariance_type")
     columns = tuple(decode_label(name) for name in release.public["columns"])
-    if int(release.values[2][0]):
+    if int(release.values[2][0]) != Outcome.FOUND.number:
         return MixtureEstimate(None, None, scale, status, columns, kind, None, _cell_groups(release, None))
     counts = np.maximum(release.values[1], 0).astype(np.float64)
     weights = counts / counts.sum() if counts.any() else np.full(len(counts), 1.0 / len(counts))

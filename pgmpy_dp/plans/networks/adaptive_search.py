@@ -54,6 +54,8 @@ def run(
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
+    Refuses what :func:`~pgmpy_dp.plans.networks.budget_shares.network_shares` refuses.
+
     Parameters
     ----------
     progress : callable, optional
@@ -81,11 +83,6 @@ def run(
         permitted and could not be selected in the last round, as they would have made a clique too large, each with the
         number of the last round that could (0: none). ``public["probes"]`` says how many of the last tables were drawn
         at random.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`~pgmpy_dp.plans.networks.budget_shares.network_shares`.
 
     Notes
     -----
@@ -151,8 +148,11 @@ def run(
         while (left := curator.left - search.kept) > 0:
             number += 1
             spent = share * shares.in_a_round
+            # Where less than two rounds' budget is left, the next one takes it all.
             if not search.measure_worst(number, left if left < 2 * spent else spent):
-                share *= 2  # the measurements said nothing new
+                # They have changed the model's tables by no more than noise alone would: norm1(N mu_new - N mu_old) <=
+                # k E|noise|, summed. So they say nothing new, and rounds get more.
+                share *= 2
             if progress is not None:
                 progress(float(1 - curator.left))
         search.measure_probes()
@@ -247,6 +247,7 @@ class _Search:
             some, own = [named[place] for place in places.tolist()], weights[places]
             own_ends = np.cumsum(sizes[places])
             cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
+            # The score subtracts what measuring would add in noise, so that large tables are measured only for much.
             at = self.curator.worst_fit(some, cells, selecting, sizes[places] * noise, own)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}

@@ -66,30 +66,10 @@ class NetworkSettings(SeededSettings):
 
     Parameters
     ----------
-    required : sequence of sets of variable names
-        Tables that are measured whatever the records say.
-    forbidden : sequence of sets of variable names
-        No table that has all variables of one of these is ever measured.
-    max_clique_cells : int, default 50,000
-        No clique of the junction tree of all measured tables has more cells.
-    n_rounds : int, optional
-        On how many tables the budget would be spent if none got more than the first. Default: as many as
-        :meth:`NetworkShares.start` says.
-    one_way_share : float in (0, 1), optional
-        Share of the budget for the tables of single variables. Default: a tenth, and what :meth:`NetworkShares.again`
-        says.
-    selection_share : float in (0, 1), optional
-        Share of each round for selecting its table; the rest measures it. Default: what
-        :meth:`NetworkShares.selecting` says.
-    probe_share : float in [0, 1), default 0.08
-        Share of what the first tables of single variables leave for tables drawn at random, after all others
-        (:mod:`pgmpy_dp.plans.networks.probes`).
-    merge_rare : bool, default False
-        Whether the states of a categorical variable whose noisy counts are small become one in tables of pairs.
-    max_order : int, default 3
-        Variables of the largest tables that are selected.
-    workload : mapping of sets of variable names to positive numbers, or sequence of such sets, optional
-        What the model is to answer, and how much each of it matters. Default: all tables alike.
+    required, forbidden : sequence of sets of variable names
+        As `required_edges` and `forbidden_edges` of :class:`~pgmpy_dp.estimators.PrivateNetwork`.
+    max_clique_cells, n_rounds, one_way_share, selection_share, probe_share, merge_rare, max_order, workload
+        As there. Defaults that depend on the noise are those of :meth:`NetworkShares.start`, `again` and `selecting`.
     """
 
     required: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
@@ -222,18 +202,25 @@ class NetworkShares:
         first = np.array([noise.mean_size for noise in self.one_way_noise]) / n_records
         rounds, whole = float(self.rounds), self.expected_noise(Fraction(1)) / n_records
         i, j = np.array(self.candidates).T
+        # What is left of dependence, in total variation: before anything is known of a pair, it is expected at .35
+        # spread_i spread_j, as of interactions with a standard deviation of .7. A tree of the strongest pairs, three
+        # times as strong, takes half of it away, as far as it is above the noise.
         usual = 0.5 * _INTERACTION * np.asarray(spread)[i] * np.asarray(spread)[j]
         strong, cells = _STRONGER * usual, k[i] * k[j]
         tree = max(float(np.sort(strong)[1 - p :].sum()), 1e-12)
 
         def learned(noise: float, weaker: float) -> float:
             """Of what a tree of pairs so much weaker would take away, the part that is above the noise."""
+            # Of a pair as strong as D in noise of N, sqrt(1/(1 + (D/N)^2)) remains. What is small in many cells drowns
+            # first, so the tree is of the pairs of which most is learned.
             there, drowned = weaker * strong + 1e-12, 0.5 * cells * noise
             return float(np.sort(there * (1 - drowned / np.hypot(drowned, there)))[1 - p :].sum()) / (weaker * tree)
 
         def error(part: float, trees: int) -> float:
             of_each = (1 - part) * rounds * (1 - _SELECTS) / (trees * (p - 1))
             noise = whole * max(of_each, 1e-12) ** -power
+            # Single variables add twice the mean of their tables' expected errors; tables of pairs tell about them
+            # too, two for each variable.
             known = first**-2.0 * (1 + (part * rounds / float(self.one_way)) ** (2 * power))
             singles = (known + 2 * trees * np.mean(1 / k) / noise**2) ** -0.5
             left = [1 - _OF_A_TREE * learned(noise, (1 - _OF_A_TREE) ** t) for t in range(trees)]
@@ -299,13 +286,55 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
+    required, sets, candidates = _tables_to_choose(schema, settings)
+    cost, n_variables = cost_of(budget), len(schema.variables)
+    n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
+    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
+    rest = 1 - one_way
+    probes = Fraction(settings.probe_share) * rest
+    if set(candidates) <= set(required):  # a public graph: nothing to look for
+        each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
+    else:
+        rest -= probes
+        # Required tables get what a round has, but leave half of the budget to look for others.
+        usual = settings.n_rounds or _usual_rounds(cost, n_variables)
+        each = min(rest / usual, rest / (2 * len(required))) if required else Fraction(0)
+        first = (rest - len(required) * each) / n_rounds
+    fine = schema.fine()
+    made = NetworkShares(
+        adjacency=adjacency,
+        cost=cost,
+        sizes=tuple(fine.cardinality(name) for name in schema.variables),
+        sets=sets,
+        required=required,
+        candidates=candidates,
+        one_way=one_way,
+        each_required=each,
+        probes=probes,
+        first_round=first,
+        one_way_given=settings.one_way_share is not None,
+        n_rounds=settings.n_rounds,
+        selection=Fraction(settings.selection_share or _MOST_SELECTION),
+        fixed=settings.selection_share is not None,
+    )
+    # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
+    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
+    _ = made.noise(probes, N_PROBES) if probes else None
+    if first:
+        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
+    return made
+
+
+def _tables_to_choose(
+    schema: Schema, settings: NetworkSettings
+) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
+    """Tables that are required, sets that may be chosen, and the pairs among these."""
     required = _positions(schema, "required_edges", settings.required)
     forbidden = _positions(schema, "forbidden_edges", settings.forbidden)
     wanted = _positions(schema, "workload", [names for names, _ in settings.workload])
-    fine, most = schema.fine(), largest_sizes(schema)
-    sizes, zeros = [most[name] for name in schema.variables], fine.zeros
-    single = Cliques(schema.variables, tuple(sizes), tuple((name,) for name in schema.variables))
-    cliques = with_zeros(single, zeros)
+    most, zeros = largest_sizes(schema), schema.fine().zeros
+    sizes = tuple(most[name] for name in schema.variables)
+    cliques = with_zeros(Cliques(schema.variables, sizes, tuple((name,) for name in schema.variables)), zeros)
     cells = largest_clique(cliques, required)
     if cells > settings.max_clique_cells and (required or zeros):
         asking = (("required_edges", required), ("the schema's rules (impossible)", zeros))
@@ -315,7 +344,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
             "raise max_clique_cells"
         )
     sets = Candidates(
-        tuple(sizes),
+        sizes,
         settings.max_order,
         settings.max_clique_cells,
         tuple(map(frozenset, forbidden)),
@@ -330,41 +359,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
             f"the tables of all {len(candidates)} pairs have {total} cells together, more than {_MOST_CELLS}; use "
             "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
         )
-    cost = cost_of(budget)
-    n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, len(sizes))
-    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
-    rest = 1 - one_way
-    probes = Fraction(settings.probe_share) * rest
-    if set(candidates) <= set(required):  # a public graph: nothing to look for
-        each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
-    else:
-        rest -= probes
-        # Required tables get what a round has, but leave half of the budget to look for others.
-        usual = settings.n_rounds or _usual_rounds(cost, len(sizes))
-        each = min(rest / usual, rest / (2 * len(required))) if required else Fraction(0)
-        first = (rest - len(required) * each) / n_rounds
-    made = NetworkShares(
-        adjacency,
-        cost,
-        tuple(fine.cardinality(name) for name in schema.variables),
-        sets,
-        tuple(required),
-        candidates,
-        one_way,
-        each,
-        probes,
-        first,
-        settings.one_way_share is not None,
-        settings.n_rounds,
-        Fraction(settings.selection_share or _MOST_SELECTION),
-        settings.selection_share is not None,
-    )
-    # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
-    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
-    _ = made.noise(probes, N_PROBES) if probes else None
-    if first:
-        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
-    return made
+    return tuple(required), sets, candidates
 
 
 def _usual_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:

@@ -32,12 +32,8 @@ class TreeSettings(SeededSettings):
 
     Parameters
     ----------
-    n_edges : int, optional
-        Edges of the forest. Default: one less than variables, a spanning tree.
-    one_way_share : float in (0, 1), default 0.1
-        Share of the budget for the tables of single variables.
-    selection_share : float in (0, 1), default 0.1
-        Share of the budget for selecting the edges, in equal parts; what is left measures their tables.
+    n_edges, one_way_share, selection_share
+        See :class:`~pgmpy_dp.estimators.PrivateChowLiu`. Each edge is selected by an equal part.
     """
 
     n_edges: int | None = field(default=None, metadata=whole(0))
@@ -56,16 +52,13 @@ class TreeSettings(SeededSettings):
 def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
     """Release noisy tables of all variables and of the edges of a forest.
 
+    Refuses more edges than a tree has, tables that are too large, or a budget too small for any selection.
+
     Returns
     -------
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per edge, in the order in
         which they were selected.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For more edges than a tree has, tables that are too large, or a budget too small for any selection.
 
     Notes
     -----

@@ -54,18 +54,10 @@ class BlockSettings(Settings):
 
     Parameters
     ----------
-    width : float
-        Positive: public bound lambda on the width of the model; "logistic" uses it.
-    min_edge_weight : float
-        Positive: public lower bound eta on the size of the interactions that are there.
-    learner : {"auto", "logistic", "inverse-covariance", "chow-liu"}
-        See the module. "auto": "inverse-covariance" for binary variables and order 2, else "logistic".
-    order : int, default 2
-        Largest number of variables of an interaction; above 2 for "logistic" and binary variables only.
+    width, min_edge_weight, learner, order, n_workers
+        As of :class:`~pgmpy_dp.estimators.StableStructure`.
     max_edges : int, optional
         s: a block's graph keeps its s pairs of largest score. Default: no limit beyond that of the learner.
-    n_workers : int, optional
-        Threads. Default: up to 4. The result does not depend on it.
     """
 
     width: float = field(metadata=number())

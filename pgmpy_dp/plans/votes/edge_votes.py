@@ -42,16 +42,13 @@ class VotingSettings(SeededSettings):
 def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Release:
     """Release noisy counts of the blocks that have each edge.
 
+    Refuses settings that do not suit the schema or the budget, too many blocks.
+
     Returns
     -------
     Release
         ``kind="edge_votes"``: ``values[0]`` the noisy counts of the pairs i < j in lexicographic order.
         :func:`edge_frequencies` reads it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For settings that do not suit the schema or the budget, too many blocks.
 
     Notes
     -----

@@ -38,6 +38,8 @@ class StableSettings(SeededSettings):
 def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Release:
     """Release the graph that has the most blocks' votes, or that none is stable.
 
+    Refuses a budget without a delta, settings that do not suit the schema, too many blocks.
+
     Parameters
     ----------
     budget : Budget
@@ -50,11 +52,6 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
         ``kind="stable_structure"``: ``values[0]`` the noisy distance to the nearest change of the graph, shape (1,);
         ``values[1]`` the graph's edges as positions, shape (n_edges, 2), empty where no graph is stable.
         :func:`stable_graph` reads it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a budget without a delta, settings that do not suit the schema, too many blocks.
 
     Notes
     -----

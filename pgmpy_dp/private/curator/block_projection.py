@@ -138,7 +138,7 @@ class BlockProjection(CheckedProgram):
 
     @property
     def scale(self) -> float:
-        """s: what one edge moves an entry of Y by, up to its rounding."""
+        """The scale s: what one edge moves an entry of Y by, up to its rounding."""
         assert self.theta is not None
         return self.theta / (self.bias * self.degree * (self.n_communities - 1))
 
@@ -151,14 +151,14 @@ class BlockProjection(CheckedProgram):
 
     @property
     def sensitivity(self) -> float:
-        """Of the entries that are released, together."""
+        """The sensitivity of the released entries together."""
         if self.analysis == "published":
             return stable_set_sensitivity(2.0 * self.scale / self.n, 1.0)
         return self._tight * math.sqrt(0.5) * (1.0 + 2.0**-50)
 
     @property
     def distance(self) -> float:
-        """Of the entries above the diagonal, from those of the exact projection."""
+        """The distance of the entries above the diagonal from those of the exact projection."""
         # Of the complete graph, N has the eigenvalue n s, up to 1.
         reachable = 2.0 * rounding_floor(self.n, self.n * self.scale + 1.0)
         return max(self.tolerance * self._tight, reachable, self.reach) * math.sqrt(0.5)
@@ -171,7 +171,7 @@ class BlockProjection(CheckedProgram):
 
     @property
     def bound(self) -> float:
-        """Of an entry."""
+        """A bound on the absolute value of an entry."""
         return (1.0 + 2.0**-40) / self.n
 
     def public(self) -> dict[str, Any]:
@@ -180,12 +180,12 @@ class BlockProjection(CheckedProgram):
         return {name: getattr(self, name) for name in names}
 
     def check(self, records: PrivateGraph) -> None:
-        """ValueError for another number of vertices."""
+        """Raise ValueError for another number of vertices."""
         if records.n != self.n:
             raise ValueError(f"the graph has {records.n} vertices, and the program was made for n={self.n}")
 
     def exact(self, records: PrivateGraph) -> SparseMinusConstant:
-        """Y."""
+        """The centred and scaled matrix Y."""
         return SparseMinusConstant(csr_matrix(adjacency_matrix(records)), self.scale, self.scale * self.degree / self.n)
 
     def certified(self, exact: SparseMinusConstant, found: Mapping[str, Any]) -> CertifiedPoint:

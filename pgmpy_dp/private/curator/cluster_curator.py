@@ -122,7 +122,7 @@ class BlockClusters:
 
 
 def require_clusters(data: PrivateVectors) -> None:
-    """ValueError for data that :class:`ClusterCurator` has no operators for: of whole units, or of too many columns."""
+    """Raise ValueError for data without operators here: data of whole units, or of too many columns."""
     require_single_records(data)
     if len(data.columns) > LARGEST_DIMENSION:
         raise ValueError(f"data has {len(data.columns)} columns, more than {LARGEST_DIMENSION}; pass fewer columns")
@@ -416,7 +416,7 @@ class ClusterCurator(VectorCurator):
         blocks = self._checked_kmeans(blocks)
         middle = float(middle)
         if not abs(middle) < math.inf:
-            raise ValueError(f"middle={middle!r} is no number; pass log2 of a public scale")
+            raise ValueError(f"middle={middle!r} is not a number; pass log2 of a public scale")
         norms = (_LOG_MOVED,) * 3
 
         def exact() -> list[Sensitive]:
@@ -625,7 +625,7 @@ def _checked_blocks(blocks: BlockClusters) -> BlockClusters:
 
 def _rho(cost: PureDP | ZCDP) -> ZCDP:
     if not isinstance(cost, ZCDP):
-        raise ValueError(f"a curator of {cost} has no Gaussian noise, which this takes; open it with a delta or a rho")
+        raise ValueError(f"this takes Gaussian noise, which a curator of {cost} has not; open it with a delta or a rho")
     return cost
 
 

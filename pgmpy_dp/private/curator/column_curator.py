@@ -69,7 +69,7 @@ class StableMarks(Mechanism):
 
     @property
     def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
-        """Of the counts; the marks have none."""
+        """The noise of the counts; the marks have none."""
         return None, self.histogram.noise
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
@@ -95,7 +95,7 @@ def category_histogram(
     StabilityHistogram(scale=10.0, threshold=63)
     """
     if not isinstance(cost, ZCDP):
-        raise ValueError(f"a curator of {cost} has no threshold, which takes a delta; open it with one, and a reserve")
+        raise ValueError(f"a threshold takes a delta, and this curator has {cost}; open it with a delta and a reserve")
     # The threshold's own margin is above what rounding eta to a float can add.
     rho, eta = checked_share(share) * Fraction(cost.rho), checked_eta(eta)
     return stability_histogram(n_columns, rho, float(eta), changed_records(adjacency))
@@ -265,7 +265,7 @@ class ColumnCurator(Curator):
         # Of these very classes: one made from them could count a cell by what it has seen before.
         undivided = [name for name, number in asked if type(number) not in (Number, Date) or not number.divided]
         if undivided:
-            raise ValueError(f"tables of {undivided} are no divided Number; pass number.with_cuts(cuts) of each")
+            raise ValueError(f"tables has {undivided}, not divided Numbers; pass number.with_cuts(cuts) of each")
         if with_count and self._data.n_records is not None:
             raise ValueError("with_count=True, but the number of records is public; leave it out")
         if not asked and not with_count:

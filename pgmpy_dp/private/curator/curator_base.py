@@ -120,10 +120,10 @@ class Observer:
         return draw()
 
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
-        """Parts have what a curator had left."""
+        """Parts are given what a curator had left."""
 
     def returned(self, curator: Curator, parts: Sequence[Curator]) -> None:
-        """The curator has what the parts left."""
+        """The curator takes back what the parts left."""
 
     def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
         """Positions of the records or users that take part in a step; `units` has one row of integers for each."""
@@ -139,7 +139,7 @@ _observer = Observer()
 
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
-    """Let `observer` see, and answer in the place of noise, whatever curators of this process are asked meanwhile.
+    """Let `observer` see what curators of this process are asked meanwhile, and answer in the place of noise.
 
     For audits alone: what is released then is **not private**. One audit at a time.
     """
@@ -368,7 +368,7 @@ class Curator:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Under which the guarantee holds."""
+        """The adjacency under which the guarantee holds."""
         return self._data.adjacency
 
     @property
@@ -377,7 +377,7 @@ class Curator:
         return getattr(self._data, "unit", None)
 
     def generator(self) -> np.random.Generator:
-        """For a plan's own random numbers, such as starting points: never for noise that protects.
+        """The generator of a plan's own random numbers, such as starting points; never of noise that protects.
 
         It is seeded by the operating system, or is that of `random_state`.
         """
@@ -428,7 +428,7 @@ class Curator:
 
     @contextmanager
     def keeping(self, release: Callable[[], Release | None] = lambda: None) -> Iterator[None]:
-        """What ends the block early, Ctrl-C too, has as ``release`` what `release` makes of the answers so far.
+        """An exception that ends the block early, Ctrl-C too, carries what `release` makes of the answers so far.
 
         It says so: its ``public["interrupted"]`` is True. Where `release` gives None it is of kind "interrupted", with
         all answers.

@@ -282,7 +282,7 @@ class GraphCurator(SolutionCurator):
             *Guarantee.* A bit flipped with probability ``1/(1 + exp(epsilon'))``, rounded up to a multiple of 2**-16,
             is epsilon'-DP: the share of epsilon, or ``epsilon' = sqrt(2 s rho)``, hence the share of rho.
 
-            *Source.* Warner 1965; for graphs: Karwa, Slavkovic and Krivitsky 2014.
+            *Source.* Warner 1965; for graphs: Karwa, Slavković and Krivitsky 2014.
 
             *Side channels.* Time and memory grow with the square of the number of vertices.
         """
@@ -296,7 +296,7 @@ class GraphCurator(SolutionCurator):
         )
 
     def community_choice(self, degree: float, share: Fraction | float) -> np.ndarray:
-        """Labels of two communities, drawn with probability growing with the edges inside of them.
+        """Labels of two communities; labellings with more edges inside the communities are more likely.
 
         Parameters
         ----------

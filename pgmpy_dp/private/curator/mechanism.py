@@ -1,4 +1,4 @@
-"""Mechanisms: exact statistics, with the noise that their sensitivities and a share of the budget ask for.
+"""Mechanisms: exact statistics, with noise by their sensitivities and a share of the budget.
 
 A curator makes one for each request. It is the last object that holds exact numbers: `draw` is the only way out of it,
 and what `draw` returns is released.
@@ -192,12 +192,12 @@ class SymmetricNoise(Mechanism):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Of the noise."""
+        """The name of the noise."""
         return self.plan.mechanism.replace("-", "_")
 
     @property
     def noise(self) -> tuple[Noise, ...]:  # type: ignore[override]
-        """Of the diagonal, and of the rest."""
+        """The noise of the diagonal, and of the rest."""
         return self.plan.diagonal, self.plan.off_diagonal
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
@@ -226,11 +226,11 @@ class NoisyMax(Mechanism):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
+        """The distribution of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
         return "gumbel_noisy_max" if isinstance(self.cost, ZCDP) else "exponential_noisy_max"
 
     def draw(self, rng: np.random.Generator | None) -> int:
-        """A position."""
+        """The selected position."""
         return int(noisy_argmax([self.exact.value], self.scale, self.cost, rng)[0])
 
 
@@ -270,7 +270,7 @@ class StableMode(Mechanism):
 
     @property
     def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
-        """Of the distance; the mode has none."""
+        """The noise of the distance; the mode has none."""
         return self.test.noise, None
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
@@ -309,7 +309,7 @@ class SeveralNoisyMax(Mechanism):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
+        """The distribution of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
         return "gumbel_noisy_max" if isinstance(self.cost, ZCDP) else "exponential_noisy_max"
 
     def draw(self, rng: np.random.Generator | None) -> np.ndarray:
@@ -346,7 +346,7 @@ class StableCells(Mechanism):
 
     @property
     def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
-        """Of the counts; the cells have none."""
+        """The noise of the counts; the cells have none."""
         return None, self.histogram.noise
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:

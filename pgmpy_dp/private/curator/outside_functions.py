@@ -74,12 +74,12 @@ def outside_function(function: Function) -> Function:
     >>> outside_function(lambda codes, rng: (len(count),))
     Traceback (most recent call last):
     ...
-    TypeError: <lambda> is no function of a module: pass one that a module defines with def, outside of others
+    TypeError: <lambda> is not a function of a module; pass one that a module defines with def, outside of others
     """
     if not isinstance(function, FunctionType) or not function.__qualname__.isidentifier():
         shown = getattr(function, "__qualname__", repr(function))
         raise TypeError(
-            f"{shown} is no function of a module: pass one that a module defines with def, outside of others"
+            f"{shown} is not a function of a module; pass one that a module defines with def, outside of others"
         )
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
         raise TypeError(

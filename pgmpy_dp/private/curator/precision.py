@@ -120,19 +120,19 @@ class PrecisionProgram(CheckedProgram):
 
     @property
     def cap(self) -> float:
-        """tau."""
+        """The cap tau on the eigenvalues."""
         assert self.max_eigenvalue is not None
         return self.max_eigenvalue
 
     @property
     def sensitivity(self) -> float:
-        """Of the exact optimum."""
+        """The sensitivity of the exact optimum."""
         moments = trace_sensitivity(self.d, self.adjacency).frobenius * (self.row_norm / GRID) ** 2
         return self.cap**2 * moments / self.n_records * (1.0 + 1e-12)
 
     @property
     def gap(self) -> float:
-        """Duality gap that certifies `distance`."""
+        """The duality gap that certifies `distance`."""
         # Terms of the gap are sums of d numbers up to these; a gap of 1e-11 of them is there to be found in floats.
         floor = 1e-11 * (self.d + self.row_norm**2 * self.cap + self.d * self.penalty * self.cap)
         return max((_SOLVER_SHARE * self.sensitivity / self.cap) ** 2 / 2.0, floor)
@@ -144,12 +144,12 @@ class PrecisionProgram(CheckedProgram):
 
     @property
     def distance(self) -> float:
-        """Of a point with that gap: twice the gap leaves room for the certificate's own rounding."""
+        """The distance of a point with that gap. Twice the gap leaves room for the certificate's own rounding."""
         return min(distance_bound(2.0 * self.gap, max_eigenvalue=self.cap), self.diameter)
 
     @property
     def bound(self) -> float:
-        """Of an entry."""
+        """A bound on the absolute value of an entry."""
         return self.cap * (1.0 + 1e-9)
 
     def public(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class PrecisionProgram(CheckedProgram):
         return {name: getattr(self, name) for name in names}
 
     def check(self, records: PrivateVectors) -> None:
-        """ValueError for another number of columns or of records."""
+        """Raise ValueError for another number of columns or of records."""
         if len(records.columns) != self.d or records.n_records != self.n_records:
             raise ValueError(
                 f"the data have {len(records.columns)} columns and n_records={records.n_records!r}, and the program "
@@ -166,7 +166,7 @@ class PrecisionProgram(CheckedProgram):
             )
 
     def exact(self, records: PrivateVectors) -> np.ndarray:
-        """S, shape (d, d)."""
+        """The second moments S, shape (d, d)."""
         center = np.zeros(self.d) if self.center is None else np.array(self.center)
         moments = np.zeros((self.d, self.d))
         moments[np.triu_indices(self.d)] = second_moments(records, center, self.row_norm).value

@@ -68,7 +68,7 @@ class Schedule:
 
     @property
     def requests(self) -> Mapping[str, int]:
-        """How many of each operator."""
+        """How many requests of each operator there are."""
         return {"step": self.n_steps} | ({"count": 1} if self.count_scale is not None else {})
 
 
@@ -80,7 +80,7 @@ def sampled_schedule(
     batch_rate: float | None = None,
     count_share: float = 0.05,
 ) -> Schedule:
-    """Rates, scales and cost, from public numbers.
+    """The schedule of rates, scales and cost, from public numbers.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def sampled_schedule(
         )
     changed = changed_records(adjacency)
     if public_count is None and changed == 2:
-        raise ValueError("no public number of units with adjacency='replace_one', under which it is public; pass it")
+        raise ValueError("adjacency='replace_one' needs the public number of units; pass it")
     cost: ApproxDP | ZCDP
     if budget.rho is not None:
         cost, total = ZCDP(budget.rho), budget.rho

@@ -67,7 +67,7 @@ _UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
 
 
 class Program(Protocol[Records]):
-    """What every program says of itself, public and fixed before records are seen."""
+    """What every program says about itself, in public and before records are seen."""
 
     @property
     def name(self) -> str: ...
@@ -251,7 +251,7 @@ class SolutionCurator(Curator):
     kind: type[PrivateData] = PrivateData
 
     def _public(self) -> dict[str, Any]:
-        """Of data of a known kind; a program of any data says itself what is public."""
+        """The public facts of data of a known kind; a program of any data says itself what is public."""
         return {} if self.kind is PrivateData else super()._public()
 
     def solution(

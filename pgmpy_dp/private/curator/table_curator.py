@@ -410,8 +410,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         BudgetExceeded
             If less than the share is left; nothing is spent.
         TypeError, ValueError
-            For unknown variables, tables that are no probabilities of the right shapes, weights that are no means, and
-            noise that would bury any distance; nothing is spent.
+            For unknown variables, tables that are not probabilities of the right shapes, weights that are not means,
+            and noise that would bury any distance; nothing is spent.
 
         Notes
         -----

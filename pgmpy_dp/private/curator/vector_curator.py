@@ -208,7 +208,7 @@ class VectorCurator(SolutionCurator):
         )[0]
 
     def magnitudes(self, center: Sequence[float] | np.ndarray, box: Box, share: Fraction | float) -> np.ndarray:
-        """Noisy numbers of records whose distance from a centre is of which size, column by column.
+        """Noisy numbers of records by the size of their distance from a centre, column by column.
 
         Parameters
         ----------

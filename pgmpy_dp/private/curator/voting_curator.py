@@ -109,7 +109,7 @@ class VotingCurator(Curator):
         n_workers: int | None = None,
         vouched_for: bool = False,
     ) -> np.ndarray:
-        """Of how many random blocks of records the graphs have each edge, with noise.
+        """For each edge, the number of random blocks of records whose graph has it, with noise.
 
         Parameters
         ----------

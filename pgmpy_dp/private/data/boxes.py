@@ -66,7 +66,7 @@ def magnitude_sensitivity(n_columns: int, adjacency: Adjacency) -> tuple[float, 
 
 
 def magnitudes(data: PrivateVectors, box: Box, center: np.ndarray) -> Sensitive:
-    """How many records have ``|clip(x) - center|/scale`` of which size, column by column.
+    """Numbers of records by the size of ``|clip(x) - center|/scale``, column by column.
 
     Returns
     -------

@@ -104,7 +104,7 @@ class Coding:
         return [(int(number), code) for number, code in self.numbers if number.is_integer()]
 
     def spellings(self) -> tuple[tuple[str, int], ...]:
-        """The states' texts, and the usual ones of those that are numbers, with their codes; not all there are."""
+        """The states' texts, and the usual spellings of numbers, with their codes; not all spellings."""
         found = list(self.texts)
         for number, code in self.numbers:
             usual = [repr(number)] if math.isfinite(number) else []  # "inf" is a text like any other

@@ -106,7 +106,7 @@ def require_data_and_budget(
     name: str = "data",
     example: str = "a Budget, e.g. Budget(epsilon=1.0)",
 ) -> None:
-    """TypeError for data of another kind, or for a budget that is none.
+    """Raise TypeError for data of another kind, or for what is not a budget.
 
     Parameters
     ----------

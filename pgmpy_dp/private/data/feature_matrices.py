@@ -63,7 +63,7 @@ class FeatureMatrix(ABC):
     @property
     @abstractmethod
     def spreads(self) -> tuple[float, ...]:
-        """Of each array that is read: the largest standard deviation, over that of an entry off the diagonal."""
+        """For each array that is read, its largest standard deviation, over that of an entry off the diagonal."""
 
     @cached_property
     def places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +129,7 @@ class ParityMatrix(FeatureMatrix):
 
     @cached_property
     def _differences(self) -> list[tuple[int, ...]]:
-        """Of each place of the triangle, the set whose parity it has."""
+        """For each place of the triangle, the set whose parity it has."""
         sets = [frozenset(s) for s in self.features]
         return [tuple(sorted(sets[i] ^ sets[j])) for i, j in zip(*map(np.ndarray.tolist, self.places), strict=True)]
 
@@ -148,7 +148,7 @@ class ParityMatrix(FeatureMatrix):
 
     @cached_property
     def _factors(self) -> np.ndarray:
-        """w_S w_T of each place."""
+        """The product w_S w_T of each place."""
         w = np.array(self.weights, dtype=np.int64)
         return w[self.places[0]] * w[self.places[1]]
 
@@ -229,7 +229,7 @@ class ContrastMatrix(FeatureMatrix):
 
     @cached_property
     def _contrasts(self) -> list[np.ndarray]:
-        """Helmert's: whole numbers, shape (k - 1, k). Rows add up to 0, so that nothing of the margins is in them."""
+        """Helmert's contrasts in whole numbers, shape (k - 1, k). Rows add up to 0, so margins are not in them."""
         return [_helmert(k) for k in self.cardinalities]
 
     @cached_property
@@ -306,7 +306,7 @@ class ContrastMatrix(FeatureMatrix):
 
     @cached_property
     def _back(self) -> list[tuple[int, np.ndarray]]:
-        """Of each variable c_i k_i, and the way from its contrasts to ``e_a - 1/k``."""
+        """For each variable c_i k_i, and the way from its contrasts to ``e_a - 1/k``."""
         units = InteractionUnits(self.cardinalities)
         lengths = [c * k for c, k in zip(units.multipliers, self.cardinalities, strict=True)]
         ways = [np.linalg.pinv(c.astype(float)) if c.size else np.zeros((1, 0)) for c in self._contrasts]
@@ -330,7 +330,7 @@ class ContrastMatrix(FeatureMatrix):
         return list(zip(alone, both, strict=True))
 
     def _count_variances(self, alone: list[np.ndarray]) -> list[float]:
-        """Of the number of records: from the constant, and from each variable's counts (none of one state)."""
+        """Variances of the number of records, from the constant and from each variable's counts (none of one state)."""
         found = [2.0 / self._constant**4]
         for i, solve in enumerate(alone):
             found.append(float((solve.sum(axis=0) ** 2 * self._seen(i)[1]).sum()) or math.inf)

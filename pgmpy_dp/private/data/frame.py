@@ -254,7 +254,7 @@ def quietly(read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 
 def column_names(data: Any) -> list[Hashable]:
-    """Names of a dataframe's columns, which are public; TypeError for what is no dataframe, ValueError for repeats."""
+    """Names of a dataframe's columns, which are public; TypeError if it is not one, ValueError for repeated names."""
     is_pandas = nw.dependencies.is_pandas_dataframe(data)
     names: list[Hashable] = list(data.columns if is_pandas else _narwhals(data)[1])
     repeated = [name for name, times in Counter(names).items() if times > 1]
@@ -758,7 +758,7 @@ def _readily(read: Callable[[], list], cell: Callable[[int], Any], n: int) -> li
         return _one_by_one(cell, n)
 
 
-# What is no failure to read a cell. Of such failures some are no Exception: engines in Rust panic with their own class.
+# These are not failures to read a cell. Some failures are not an Exception: engines in Rust panic with their own class.
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
 
 

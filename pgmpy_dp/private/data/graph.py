@@ -184,8 +184,8 @@ def _read(graph: Any, declared: Sequence[Hashable] | None) -> tuple[Sequence[Has
         return _read_matrix(graph, declared)
     if declared is None:
         raise ValueError(
-            "nodes=None, and graph is no matrix and no graph of networkx; pass nodes, the public list of all vertices: "
-            "taken from the edges it would tell who has one"
+            "nodes=None, and graph is neither a matrix nor a networkx graph; pass nodes, the public list of all "
+            "vertices. A list taken from the edges would tell who has one"
         )
     if isinstance(graph, str | Path):
         columns = read_edge_list(graph)

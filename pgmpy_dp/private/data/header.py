@@ -161,7 +161,7 @@ def _decoded(fields: Sequence[bytes], written: TextFile) -> list[str]:
 
 
 def _likely(line: bytes, written: TextFile) -> str:
-    """An encoding that the line may be in."""
+    """An encoding that the line may have."""
     for encoding in ("utf-8", "cp1252"):
         if codecs.lookup(encoding).name != codecs.lookup(written.encoding).name:
             try:
@@ -173,7 +173,7 @@ def _likely(line: bytes, written: TextFile) -> str:
 
 
 def _advice(file: str, written: TextFile, **options: str) -> str:
-    """How to pass options, beside those that were passed."""
+    """How to pass these options too, beside those that were passed."""
     passed = {"delimiter": written.delimiter, "encoding": written.encoding, **options}
     default = {"delimiter": None, "encoding": "utf-8"}
     python = ", ".join(

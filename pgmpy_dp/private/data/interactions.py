@@ -230,7 +230,7 @@ def interaction_sums(
 
 
 def _sums(codes: np.ndarray, units: InteractionUnits, of: Pairs | None) -> np.ndarray:
-    """Of fields, then of pairs, then the number of the records, in one array."""
+    """Sums of fields, then of pairs, then the number of the records, in one array."""
     sizes, c = units.cardinalities, units.multipliers
     n = len(codes)
     single = [np.bincount(codes[:, j], minlength=k).astype(np.int64, copy=False) for j, k in enumerate(sizes)]

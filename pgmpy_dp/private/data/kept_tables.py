@@ -55,14 +55,14 @@ class KeptTables:
             self._start[scope] = start  # last: after an interrupt none has a place that another is written to
 
     def table(self, scope: Scope, shape: Sequence[int]) -> Sensitive:
-        """One of them."""
+        """One of the tables."""
         assert self._like is not None
         start = self._start[scope]
         value = self._values[start : start + math.prod(shape)].reshape(shape)
         return Sensitive(value, self._like.adjacency, self._like.l1, self._like.l2, self._like.linf)
 
     def joined(self, scopes: Sequence[Scope], sizes: np.ndarray) -> Sensitive:
-        """Several, one after the other in one vector, with the sensitivities of each.
+        """Several tables, one after the other in one vector, with the sensitivities of each.
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ class Source(ABC):
 
     @abstractmethod
     def number_batches(self, names: Sequence) -> Iterator[np.ndarray]:
-        """Columns as numbers, float64 of shape (rows, columns) for each batch, NaN for what is no number."""
+        """Columns as numbers, float64 of shape (rows, columns) for each batch, NaN where a cell is not a number."""
 
     def clipped_sums(
         self, names: Sequence, center: np.ndarray, bound: float, scale: float, trace: int, *, products: bool

@@ -121,7 +121,7 @@ def code_text(name: str, kind: str, made: Coding) -> str:
 
 
 def number_text(name: str, kind: str) -> str:
-    """A cell as a double: NULL for what is no number. For columns that a query can decide."""
+    """A cell as a double, NULL if it is not a number, for columns that a query can decide."""
     cell = quoted(name)
     if kind in _NUMBERS:
         return f"{cell}::DOUBLE"

@@ -216,7 +216,7 @@ class ParquetSource(_Batches):
     Raises
     ------
     OSError, ValueError
-        As :class:`TextSource`; ValueError for what is no Parquet file.
+        As :class:`TextSource`; ValueError if a file is not a Parquet file.
     """
 
     def __init__(self, files: Sequence[str]) -> None:
@@ -237,7 +237,7 @@ class ParquetSource(_Batches):
             raise
         except (pyarrow.ArrowException, OSError):
             pass  # its message may quote the file
-        raise ValueError(f"{file!r} is no Parquet file that pyarrow can open; name text files .csv or .tsv")
+        raise ValueError(f"{file!r} is not a Parquet file that pyarrow can open; name text files .csv or .tsv")
 
     def kinds(self, name: str) -> set[str | None]:
         """The types by which DuckDB has to know a column that it reads as pyarrow does, of all files; None: by none."""

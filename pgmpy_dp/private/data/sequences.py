@@ -161,7 +161,7 @@ class PrivateSequences(PrivateData):
 
 
 def sequence_owners(data: PrivateSequences) -> np.ndarray:
-    """Whose each sequence is, shape (sequences,); for learners inside the boundary."""
+    """The user of each sequence, shape (sequences,), for learners inside the boundary."""
     return _read(data)[0]
 
 

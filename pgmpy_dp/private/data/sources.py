@@ -66,7 +66,7 @@ def _open_files(data: Any) -> Source:
     # Before it is looked for: a mistaken ending is the likelier mistake.
     if ".parquet" in [_kind(part, written) for part in parts]:
         if data is written:
-            raise ValueError(f"data={data!r}: a Parquet file has no delimiter, encoding or signs; pass its path alone")
+            raise ValueError(f"data={data!r}: a Parquet file has no delimiter, encoding or signs; pass only its path")
         if not _is_installed("pyarrow"):
             raise ModuleNotFoundError(
                 f"data={data!r}: Parquet files need pyarrow: pip install pyarrow duckdb (with DuckDB "
@@ -110,7 +110,7 @@ def _kind(name: str, written: TextFile) -> str:
     if suffixes[-1:] and suffixes[-1] in known:
         return kind
     raise ValueError(
-        f"data={name!r} is no .csv, .tsv (or either with .gz), .parquet or .pq file, nor a pattern of such; convert or "
-        f"rename it, or for a text of another name pass TextFile({name!r}, delimiter=...), --delimiter on the command "
-        "line"
+        f"data={name!r} is not a .csv, .tsv (or either with .gz), .parquet or .pq file, nor a pattern of such files; "
+        f"convert or rename it. For a text file of another name pass TextFile({name!r}, delimiter=...), or --delimiter "
+        "on the command line"
     )

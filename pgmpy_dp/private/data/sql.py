@@ -310,7 +310,7 @@ def parquet_relation(files: Sequence[str]) -> tuple[Any, Any]:
     Raises
     ------
     ValueError
-        If they are none, or have other columns than each other.
+        If they are not Parquet files, or differ in their columns.
     """
     import duckdb
 
@@ -333,6 +333,6 @@ def parquet_relation(files: Sequence[str]) -> tuple[Any, Any]:
     with contextlib.suppress(duckdb.Error):
         return connection.from_query(query), connection
     raise ValueError(
-        f"data={list(files)!r} is no Parquet file that DuckDB can open, or several of other columns than each other; "
+        f"data={list(files)!r} is not a Parquet file that DuckDB can open, or its files differ in their columns; "
         "name text files .csv or .tsv"
     )

@@ -355,7 +355,7 @@ def shared_codes(table: PrivateTable, grid: int = GRID) -> tuple[np.ndarray, np.
 
 
 def table_units(table: PrivateTable) -> tuple[Callable[[], np.ndarray], int, np.ndarray | slice]:
-    """Who draws coins: what each unit is, as rows of integers; how many they are; and the unit of each kept record."""
+    """The units that draw coins: what each is, as rows of integers; how many; and the unit of each kept record."""
     if not isinstance(table._records, UnitRecords):
         codes = table._codes
         return lambda: codes, len(codes), slice(None)

@@ -79,7 +79,7 @@ def checked_means(weights: Sequence[Sequence[float]] | np.ndarray | None, n_tabl
     if given.ndim != 2 or not len(given) or given.shape[1] != n_tables:
         raise ValueError(f"weights has shape {given.shape}; pass one row for each mean, of {n_tables} numbers")
     if not (np.isfinite(given).all() and (given >= 0).all() and (given.max(axis=1) > 0).all()):
-        raise ValueError("weights has a row that is no mean; pass finite numbers, not negative, some of them positive")
+        raise ValueError("weights has a row that is not a mean; pass finite numbers, some positive and none negative")
     parts = np.rint(given / given.max(axis=1, keepdims=True) * _WEIGHT).astype(np.int64)
     return np.where(given > 0, np.maximum(parts, 1), 0)
 

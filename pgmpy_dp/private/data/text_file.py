@@ -1,4 +1,4 @@
-"""How a text file of records is written: its delimiter, its encoding and its numbers. Nothing is opened here."""
+"""How a text file of records is written: its delimiter, its encoding and its numbers. This opens nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CellReader = Callable[[bytes, frozenset[str]], Any]
 """From the bytes of a field, and texts that are taken as they are, to the cell that it is."""
 
 UNREADABLE = b"\xff"
-"""What stands for a field that cannot be decoded, or is no number for sure: no state matches it."""
+"""Stands for a field that cannot be decoded, or is surely not a number: no state matches it."""
 
 _ESCAPES = ("\\u0041", "xn--bcher-kva", "+AGE-", "~{VyPD~}", "\x1b$B$\x1b(B")
 """What other encodings write other signs by, in bytes of ASCII: some of them warn, or take long, on odd ones."""
@@ -93,13 +93,13 @@ class TextFile:
             raise ValueError(f"thousands={self.thousands!r} is decimal too; pass two different signs")
         if not _is_known(self.encoding):
             raise ValueError(
-                f"encoding={self.encoding!r} is no text encoding that Python knows; pass 'utf-8', 'cp1252' (Windows), "
-                "'latin-1' or another"
+                f"encoding={self.encoding!r} is not a text encoding that Python knows; pass 'utf-8', 'cp1252' "
+                "(Windows), 'latin-1' or another"
             )
         if not _is_read_by_lines(self.encoding, sign or ","):
             raise ValueError(
-                f"encoding={self.encoding!r} is not read: line feeds, quotation marks or the delimiter are no bytes of "
-                "their own in it; save the file as UTF-8 (in Excel 'CSV UTF-8'), or pass another delimiter"
+                f"encoding={self.encoding!r} cannot be read by lines: line feeds, quotation marks or the delimiter are "
+                "not bytes of their own in it; save the file as UTF-8 (in Excel 'CSV UTF-8'), or pass another delimiter"
             )
 
 

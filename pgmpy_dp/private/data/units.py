@@ -104,7 +104,7 @@ class UnitRecords:
         self._held: _Rows | None = None
 
     def rows(self) -> _Rows:
-        """All of them, read once: later passes, and other learners, see the same ones."""
+        """All records that count, read once: later passes and other learners see the same ones."""
         if self._held is None:
             assert self._made is not None
             self._held = self._made()
@@ -134,7 +134,7 @@ class UnitRecords:
         return (weights if rows.weights is None else weights // (GRID // grid)) @ counts
 
     def part(self, chosen: np.ndarray) -> UnitRecords:
-        """Those of some units; `chosen` says for each whether it is one of them."""
+        """The records of some units; `chosen` says for each whether it is one of them."""
         rows = self.rows()
         numbers = np.cumsum(chosen) - 1
         kept = chosen[rows.owner]

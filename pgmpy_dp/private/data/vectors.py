@@ -120,7 +120,7 @@ class PrivateVectors(PrivateData):
 
 
 def vector_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray | None]:
-    """Kept records, shape (n, d), and whose each is (None: its own), for learners inside the boundary; read only."""
+    """Kept records, shape (n, d), and the unit of each (None: its own), for learners inside the boundary; read only."""
     if data._read is None:
         assert data._source is not None
         if data._unit is None:
@@ -132,7 +132,7 @@ def vector_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def unit_parts(data: PrivateVectors) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Kept records and whose each is, of data with a `unit`, in parts that have all records of their units.
+    """Kept records and the unit of each, for data with a `unit`, in parts that have all records of their units.
 
     A unit's records keep their order. Of data in an engine that can divide them two parts are held at most; one
     part that is everything is kept.
@@ -172,7 +172,7 @@ def row_batches(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
 
 
 def _kept(rows: np.ndarray, keyed: tuple[np.ndarray, list[tuple]] | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """The rows of finite numbers, and whose each is; those of nobody are dropped."""
+    """The rows of finite numbers, and the unit of each; rows of nobody are dropped."""
     keep = np.isfinite(rows).all(axis=1)
     owner = None
     if keyed is not None:

@@ -61,11 +61,11 @@ class Visits:
 
     @property
     def coding(self) -> Coding:
-        """Of the states."""
+        """The coding of the states."""
         return coding(self.schema, self.schema.variables[0])
 
     @property
     def null(self) -> int | None:
-        """Code of the null state, None: nothing was observed."""
+        """The code of the null state None, which says that nothing was observed."""
         states: tuple = self.schema.states[self.schema.variables[0]]
         return states.index(None) if None in states else None

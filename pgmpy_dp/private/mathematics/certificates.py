@@ -271,7 +271,7 @@ def eigenvalue_floor(matrix: np.ndarray) -> float:
 
 
 def _depth(n: int) -> int:
-    """D: roundings that a product can pass through in :func:`_blocked_cholesky`."""
+    """The number D of roundings that a product can pass through in :func:`_blocked_cholesky`."""
     return -(-n // _BLOCK) + _BLOCK + 6
 
 

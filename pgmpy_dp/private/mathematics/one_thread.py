@@ -48,7 +48,7 @@ def one_thread(libraries: ThreadpoolController | None = None) -> Iterator[None]:
     ...     pass
     """
     if _working.get():
-        raise RuntimeError("products of matrices are on one thread for other work, which this would wait for")
+        raise RuntimeError("other work has the one thread for products of matrices, and this would wait for it")
     with _lock:
         token = _working.set(True)
         try:

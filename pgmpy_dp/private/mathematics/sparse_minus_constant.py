@@ -35,7 +35,7 @@ class SparseMinusConstant:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, n)."""
+        """The shape (n, n)."""
         return self.matrix.shape
 
     def __matmul__(self, block: np.ndarray) -> np.ndarray:

@@ -1,10 +1,10 @@
 """How much noise each of several tables gets from one budget.
 
-The privacy loss of releasing tables 1..m together, with sensitivities that each bound the change of one table between
-neighbours, is the sum over the tables: of ``l1_c / b_c`` for Laplace noise of scales b (in epsilon), of
-``l2_c**2 / (2 sigma_c**2)`` for Gaussian noise (in rho). A table with the share s_c of the budget, shares adding up to
-1, therefore needs ``b_c = l1_c / (s_c epsilon)`` or ``sigma_c = l2_c / sqrt(2 s_c rho)``. Scales are computed in exact
-rational arithmetic and rounded up, so that the sums never exceed the budget, not even by rounding.
+Tables 1..m are released together, and sensitivities each bound the change of one table between neighbours. The privacy
+loss is a sum over the tables: of ``l1_c / b_c`` for Laplace noise of scales b (in epsilon), of ``l2_c**2 / (2
+sigma_c**2)`` for Gaussian noise (in rho). Shares s_c of the budget add up to 1. So table c needs ``b_c = l1_c / (s_c
+epsilon)`` or ``sigma_c = l2_c / sqrt(2 s_c rho)``. Scales are computed in exact rational arithmetic and rounded up, so
+that the sums never exceed the budget, not even by rounding.
 """
 
 from __future__ import annotations

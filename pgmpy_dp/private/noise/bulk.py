@@ -1,14 +1,14 @@
 """Very many draws of one discrete noise, exactly: a uniform real number, told bit by bit, among the noise's quantiles.
 
-A draw is the integer z with F(z - 1) <= u < F(z), F the cumulative distribution and u uniform on [0, 1). The first
-64 bits of u, from the operating system, say that u is in an interval of length 2**-64; F is bracketed between two
+A draw is the integer z with F(z - 1) <= u < F(z), F the cumulative distribution and u uniform on [0, 1). The first 64
+bits of u come from the operating system, and say that u is in an interval of length 2**-64. F is bracketed between two
 integers in units of 2**-64, computed with enough bits that they are certain. Unless the interval meets a bracket, z is
-decided: for all but some 1e-16 of the draws, by one search in a table for all of them together. The others get 64 bits
-more, against brackets of F with 64 bits more, until they are decided too. So the distribution is exact: it is the
-inverse of F on a real number, of which only as many bits are drawn as are needed.
+decided. One search in a table decides all but some 1e-16 of the draws together. The others get 64 bits more, against
+brackets of F with 64 bits more, until they are decided too. So the distribution is exact: it is the inverse of F on a
+real number, of which only the needed bits are drawn.
 
-Arithmetic is that of Python's integers. Each number is a pair, a lower and an upper bound, that sums and products
-round down and up; exponentials are bracketed by two partial sums of their alternating series.
+Arithmetic is that of Python's integers. Each number is a pair of a lower and an upper bound, which sums and products
+round down and up. Exponentials are bracketed by two partial sums of their alternating series.
 
 OpenDP's samplers, which everything else uses, are as exact and some fifty times slower (Canonne, Kamath and Steinke
 2020, one draw at a time).

@@ -66,7 +66,7 @@ class DistanceTest:
 
     @property
     def noise(self) -> Noise:
-        """Of the released distance."""
+        """The noise of the released distance."""
         return Noise("discrete_laplace", self.scale)
 
 

@@ -85,7 +85,7 @@ class FineGrid:
 
     @property
     def standard_deviation(self) -> float:
-        """Of the noise, in units of the vector."""
+        """The standard deviation of the noise, in units of the vector."""
         return self.noise.scale * self.step
 
 

@@ -1,14 +1,14 @@
 """Counts of blocks per cell of an unbounded grid, released where a threshold says that they are stable.
 
-Each block of records marks at most k cells; between neighbours at most one block changes its marks. The cells can be
-any of infinitely many, so noise cannot be added to all of them: it is added to the cells that some block marked, and a
-cell is released only if its noisy count reaches the threshold T (Korolova, Kenthapadi, Mishra and Ntoulas 2009; Bun,
-Nissim and Stemmer 2016). Noise Z is discrete Gaussian of scale sigma.
+Each block of records marks at most k cells; between neighbours at most one block changes its marks. There are
+infinitely many cells, so noise cannot be added to all of them. It is added to the cells that some block marked. A cell
+is released only if its noisy count reaches the threshold T (Korolova, Kenthapadi, Mishra and Ntoulas 2009; Bun, Nissim
+and Stemmer 2016). Noise Z is discrete Gaussian of scale sigma.
 
 Why this is (epsilon, delta)-DP
 -------------------------------
-Let X and X' be neighbours, under any adjacency for which one block changes: it can lose up to k cells and mark up to k
-others, so at most 2k counts move, each by 1, and the l2 sensitivity is sqrt(2k).
+Let X and X' be neighbours, under any adjacency for which one block changes. That block can lose up to k cells and mark
+up to k others. So at most 2k counts move, each by 1, and the l2 sensitivity is sqrt(2k).
 
 *Padding.* Let V be the cells that only X' has, W those that only X has: at most k each, all marked by the changed block
 alone. Let M~ add noise to the counts of **all** cells that X or X' has, those with count 0 included, before it applies
@@ -35,7 +35,7 @@ Where sigma is small both are summed; above, ``P(Z >= T) <= P(N(0, sigma**2) >= 
 
 *Marks that only one of the two has.* Where neighbours differ by one record more, and records mark cells themselves, X'
 has the marks of X and up to k others. So at most k counts move, the l2 sensitivity is sqrt(k), and one of V and W is
-empty: from X to X' the bound is ``k P(Z >= T)``, from X' to X it is ``k P(Z >= T - 1)``, without the factors of 2.
+empty. From X to X' the bound is ``k P(Z >= T)``, from X' to X it is ``k P(Z >= T - 1)``, without the factors of 2.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class StabilityHistogram:
 
     @property
     def noise(self) -> Noise:
-        """Of the released counts."""
+        """The noise of the released counts."""
         return Noise("discrete_gaussian", self.scale)
 
 

@@ -14,15 +14,15 @@ most d/2, so for W >= 0 all of them are in ``X >= -(d/2) I``, where the integral
 ``exp(-tr W/(2 c))`` times one number, the same for all W. QED. A round is taken with probability ``exp(-d**2/(4 c))``
 about, which is near 1 for the c of fine units.
 
-**Real numbers are drawn, not floats.** A normal number is a sign, a cell of length 2**-10 and a uniform number t in
-[0, 1) that says where in the cell. The cell k has probability proportional to ``exp(-k**2 h**2/2)`` with h = 2**-10
+**Real numbers are drawn, not floats.** A normal number is a sign, a cell of length 2**-10 and a uniform number t in [0,
+1) that says where in the cell. The cell k has probability proportional to ``exp(-k**2 h**2/2)`` with h = 2**-10
 (:mod:`pgmpy_dp.private.noise.bulk`, exact, those below 0 left out) and is taken with probability ``exp(-y)``, ``y =
 h**2 (k t + t**2/2)``, else drawn again: the product is the normal density at ``h (k + t)`` (Karney 2016). To decide it,
 uniform numbers are compared with y, y/2, y/3, ...: the first j for which ``u_j >= y/j`` is odd with probability exp(-y)
-(von Neumann 1951). ``u_1 >= (k + 1) h**2`` settles nearly all of them without a look at t. Of t as many bits are drawn
-as are needed: what is computed has bounds for all values of the bits to come, and where these do not give one integer,
-20 bits more of each t are drawn. So the distribution of W is exact, whatever floats do: they multiply whole numbers
-below 2**53 here, in which they do not err, and say that a matrix is positive semidefinite only where that is certain.
+(von Neumann 1951). ``u_1 >= (k + 1) h**2`` settles nearly all of them without a look at t. As many bits of t are drawn
+as are needed. What is computed has bounds for all values of the bits to come. If these do not give one integer, 20 bits
+more of each t are drawn. So the distribution of W is exact, whatever floats do. Here they multiply whole numbers below
+2**53, in which they do not err, and say that a matrix is positive semidefinite only where that is certain.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def positive_semidefinite(upper: np.ndarray, d: int) -> bool:
 
 
 def _by_elimination(matrix: np.ndarray, direction: np.ndarray) -> bool:
-    """The same in integers; `direction` may be one in which the matrix is negative."""
+    """The same test in integers; `direction` may be one in which the matrix is negative."""
     x = np.rint(2.0**40 * direction).astype(np.int64).astype(object)
     if (x @ matrix @ x) < 0:
         return False

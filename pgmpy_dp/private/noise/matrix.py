@@ -42,10 +42,10 @@ With d columns and H the noise:
     and single records only. It never beats ``"goe"``.
 
 Laplace and Gaussian noise is OpenDP's, on integers, exactly distributed, and so is the double Wishart. The other two
-need real matrices: they are made in **double precision** from the operating system's random bits (normal variables by
-Box and Muller's formula, which end at 8.6 standard deviations), and rounded to whole units of G, of which the noise
-has about 2**30/epsilon.
-Rounding is post-processing; what remains is the difference between floats and reals, as in any such sampler.
+need real matrices. They are made in **double precision** from the operating system's random bits, with normal variables
+by Box and Muller's formula, which end at 8.6 standard deviations. They are rounded to whole units of G, of which the
+noise has about 2**30/epsilon. Rounding is post-processing. What remains is the difference between floats and reals, as
+in any such sampler.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ def add_matrix_noise(
 
 
 def _double_wishart(noise: MatrixNoise, rng: np.random.Generator | None) -> np.ndarray:
-    """The upper triangle, Python integers; the others are whole matrices of floats."""
+    """The upper triangle, as Python integers; the other kinds are whole matrices of floats."""
     return wishart_noise(noise.n_columns, int(noise.scale), rng)
 
 

@@ -1,13 +1,13 @@
 """Integer noise and noisy selections, exactly distributed: the only module that imports OpenDP.
 
 OpenDP samples the discrete Laplace and the discrete Gaussian with integer arithmetic on bits of the operating system
-(Canonne, Kamath and Steinke 2020), so the released integers have exactly the stated distribution and no low-order bits
+(Canonne, Kamath and Steinke 2020). So the released integers have exactly the stated distribution, and no low-order bits
 to leak through (Mironov 2012). Results beyond the range of int64 are clamped to it, which is post-processing.
 Selections (noisy maxima of integer scores) compare Gumbel or exponential variables, which OpenDP refines until their
 order is certain.
 
-A seed replaces this by NumPy's generator and floating point. That exists to make tests and benchmarks repeatable: who
-knows the seed subtracts the noise. Callers must mark such a release as reproducible and warn.
+A seed replaces this by NumPy's generator and floating point. That exists to make tests and benchmarks repeatable:
+whoever knows the seed can subtract the noise. Callers must mark such a release as reproducible and warn.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Let no score move by more than D between neighbours, in either direction. One se
 * ``(2 D/s)**2 / 8`` of rho with Gumbel noise, and so ``s = D / sqrt(2 rho)``;
 * ``2 D/s`` of epsilon with exponential noise, and so ``s = 2 D / epsilon``.
 
-The factor 2 is there because one score may rise while another falls: noise of scale D/epsilon (Zhang, Kamath, Kulkarni
+The factor 2 is there because one score may rise while another falls. Noise of scale D/epsilon (Zhang, Kamath, Kulkarni
 and Wu 2020, Lemma 3.3, with Laplace noise) gives up to twice the epsilon that it claims. Scales are computed in exact
 rational arithmetic and rounded up.
 """

@@ -8,9 +8,9 @@ with positive integers B, D and f(0), ..., f(n). A draw has probability exactly 
 done in integers of any size, and the random bits are the operating system's.
 
 Up to 22 vertices all labellings are listed. Larger graphs are summed by eliminating one vertex after another (Dechter
-1999): what is left of an eliminated part is, for each labelling of its neighbours, a polynomial whose coefficient c
-belongs to c ones, written as one long integer. Vertices in excess of a small elimination width are enumerated, so
-that memory stays small and time grows twofold for each; whatever the width, the law is the same.
+1999). An eliminated part leaves, for each labelling of its neighbours, a polynomial whose coefficient c belongs to c
+ones, written as one long integer. Vertices in excess of a small elimination width are enumerated. So memory stays
+small, and time doubles for each of them. Whatever the width, the law is the same.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def sample_signs(edges: Edges, law: SignLaw, rng: np.random.Generator | None = N
 
 
 def _enumerate(edges: Edges, law: SignLaw, rng: np.random.Generator | None) -> np.ndarray:
-    """By listing the labellings with label 0 for vertex 0, by the number of ones and of edges that disagree."""
+    """Draw by listing the labellings with label 0 for vertex 0, by the number of ones and of edges that disagree."""
     n = len(law.sizes) - 1
     earlier = [0] * n  # as bits, the neighbours of each vertex that come before it
     for u, v in edges:
@@ -244,7 +244,7 @@ def _excess(neighbours: list[set[int]], width: int) -> list[int]:
 
 
 def _eliminate(edges: Edges, law: SignLaw, rng: np.random.Generator | None, width: int = _WIDTH) -> np.ndarray:
-    """By elimination, for each labelling of the vertices in excess of the width, one of which is drawn on the way."""
+    """Draw by elimination, for each labelling of the vertices in excess of the width; one is drawn on the way."""
     n = len(law.sizes) - 1
     given = _excess(_linked(n, edges), width)
     elimination = _Elimination(n, edges, law, given)

@@ -140,7 +140,8 @@ class TestRelease:
 
     @pytest.mark.parametrize("given_graph", [CollectiveMAP, NaiveMLE])
     def test_estimators_of_a_given_graph_take_it(self, estimator_class, given_graph):
-        estimator = estimator_class(rho=1.0, state_names=STATES).fit(records())
+        # With other noise the network's own second start may end elsewhere, by up to 1e-4.
+        estimator = estimator_class(rho=1.0, state_names=STATES, random_state=0).fit(records())
         fitted = given_graph().fit_release(estimator.graph_, estimator.release_)
         expected = estimator.model_.marginal(["rain", "wet"]).values
         assert fitted.model_.marginal(["rain", "wet"]).values == pytest.approx(expected, abs=0.02)

@@ -98,7 +98,7 @@ def peak(function):
 
 
 def test_few_far_sets_of_a_wide_tree_take_little_memory():
-    """The conditional matrices of all variables have 10**8 numbers. Blocks of them took 1,010 MiB."""
+    """The conditional matrices of all variables have 10**8 numbers. Parts of them took 1,010 MiB."""
     model = band(60, 8, 5)
     found = ScopeMarginals(model.cliques, model.theta)
     pairs, triples = [(0, 40), (5, 59)], [(0, 30, 59), (3, 20, 50)]

@@ -129,6 +129,7 @@ def test_tree_reweighting_bounds_the_log_partition_function(cliques, scale):
         assert log_partition >= BruteForce.of(cliques, theta).log_partition - 1e-7
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of SciPy 1.13's SLSQP
 def test_the_fixed_point_solves_the_variational_problem():
     """Against a general optimiser over the pseudo-marginals of a triangle, which knows nothing of messages."""
     cliques = Cliques(tuple("abc"), (2, 2, 2), (("a", "b"), ("b", "c"), ("a", "c")))

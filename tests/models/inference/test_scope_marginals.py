@@ -55,7 +55,7 @@ def test_tables_of_all_sets_are_those_of_the_joint_distribution(seed):
     ],
     ids=str,
 )
-def test_blocks_and_chunks_change_nothing(seed, bounds, monkeypatch):
+def test_ranges_and_chunks_change_nothing(seed, bounds, monkeypatch):
     model = random_model(seed)
     p = len(model.cliques.variables)
     scopes = [tuple(reversed(scope)) for order in (2, 3) for scope in itertools.combinations(range(p), order)]

@@ -97,7 +97,7 @@ class TestAllSteps:
             assert 50 * renyi(order, 0.01, 2.5) == pytest.approx(value, rel=1e-4)
 
     def test_published_value(self):
-        """Abadi et al. (2016), section 4: q = .01, sigma = 4, 10,000 steps, delta = 1e-5; moments accountant 1.26."""
+        """Abadi et al. (2016), figure 2: q = .01, sigma = 4, 10,000 steps, delta = 1e-5; moments accountant 1.26."""
         ours = subsampled_gaussian_epsilon(4.0, 0.01, 10_000, 1e-5)
         # The same divergences with the paper's conversion, log(1/delta)/(alpha - 1), give the paper's number.
         theirs = min(10_000 * renyi(a, 0.01, 4.0) + math.log(1e5) / (a - 1) for a in range(2, 65))
