@@ -48,7 +48,8 @@ def documented(estimator: type) -> set[str]:
     """Attributes that a fit sets, by the numpydoc section of the class."""
     section = ClassDoc(estimator, config={"show_class_members": False})["Attributes"]
     names = {name for entry in section for name in entry.name.split(", ")}
-    assert {"release_", "privacy_", "model_"} <= names, f"{estimator.__name__} documents {names} alone"
+    # What all estimators share, and what one has of its own: a section that is not read would leave no more.
+    assert {"release_", "privacy_"} < names, f"{estimator.__name__} documents {names} alone"
     return names
 
 
