@@ -84,12 +84,12 @@ class AuditCase:
     floating_point: bool = False
 
     def run(self, cost: str | int = "small", confidence: float = 0.99) -> AuditReport:
-        """The attack, in this process; see :func:`~pgmpy_dp.auditing.all_cases.audit_catalogue`.
+        """The attack, in this process; see :func:`~pgmpy_dp.auditing.audit_catalogue`.
 
         Parameters
         ----------
         cost : {"small", "full"} or int
-            As in :func:`~pgmpy_dp.auditing.all_cases.audit_catalogue`.
+            As in :func:`~pgmpy_dp.auditing.audit_catalogue`.
         confidence : float
             In (0, 1).
 
@@ -146,7 +146,7 @@ class OneRunCase:
         Parameters
         ----------
         cost : {"small", "full"} or int
-            As in :func:`~pgmpy_dp.auditing.all_cases.audit_catalogue`.
+            As in :func:`~pgmpy_dp.auditing.audit_catalogue`.
         confidence : float
             In (0, 1).
 
