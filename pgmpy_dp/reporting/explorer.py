@@ -63,7 +63,7 @@ def explorer_page(network: MarkovNetwork, n_draws: int | None = None, level: flo
         "explore.html",
         title="Explore a model",
         lead=f"{len(network)} variables. {size_words(network)}",
-        guarantee=f"Learned under {guarantee_words(network.privacy).short}."
+        guarantee=f"Guarantee: {guarantee_words(network.privacy).short}."
         if network.privacy
         else guarantee_words(None).short,
         variables=variables,
