@@ -40,12 +40,7 @@ def checked_number(name: str, value: object, *, positive: bool, below_one: bool 
         For NaN, infinities and numbers outside the range.
     """
     remedy = f"pass {'a positive' if positive else 'a non-negative'} finite number{' below 1' if below_one else ''}"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}, not a number; {remedy}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = _real(name, value, f", not a number; {remedy}")
     too_large = below_one and number >= 1
     if not math.isfinite(number) or number < 0 or (positive and number == 0) or too_large:
         raise ValueError(f"{name}={value!r} is out of range; {remedy}")
@@ -64,13 +59,21 @@ def checked_within(
     ValueError
         If it is outside the range, NaN, or infinite where `finite`.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a number")
-    number = float(value)
+    number = _real(name, value, "; pass a number")
     if not above < number <= most or (finite and math.isinf(number)):
         limit = "" if math.isinf(most) else f" and at most {most:g}"
         raise ValueError(f"{name}={value!r} is out of range; pass a {'finite ' * finite}number above {above:g}{limit}")
     return number
+
+
+def _real(name: str, value: object, ending: str) -> float:
+    """`value` as a float, infinite beyond what one holds; a TypeError that ends so for anything but a real number."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}{ending}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # every real number has an order
 
 
 def checked_integer(name: str, value: object, least: int) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pgmpy_dp.theory import lower_bounds as lower
 from pgmpy_dp.theory import sample_complexity as upper
-from pgmpy_dp.theory.order import Order
+from pgmpy_dp.theory.order import Order, checked_weight
 
 L, A, R, E, D, H = 1.3, 0.015, 0.7, 0.9, 1e-5, 0.4  # width, alpha, rho, epsilon, delta, eta
 P, K, T, C = 30, 4, 3, 1.7  # variables, states, order, exponent
@@ -246,3 +246,9 @@ def test_exact_recovery_of_communities_needs_log_n():
         found = lower.block_model_recovery(n, 12, 0.5, 1 / n, 0.01)
         assert found.value == pytest.approx((log(n) + log(100)) / 6, rel=1e-12)
         assert (found.growth, found.quantity) == ("log n", "exp(2 epsilon) - 1")
+
+
+@pytest.mark.parametrize("width", [10**400, -(10**400)], ids=["huge", "huge below zero"])
+def test_whole_numbers_beyond_floats_are_out_of_range(width):
+    with pytest.raises(ValueError, match=r"width=.* is out of range; pass a finite number above 0"):
+        checked_weight(0.5, width)
