@@ -39,7 +39,7 @@ class SourceMutant:
     old, new : str
         `old` stands in the file once.
     tests : str
-        Files of tests of the module, below ``tests``.
+        Files of tests of the module, below ``tests/private``.
     """
 
     what: str
@@ -60,7 +60,7 @@ class SourceMutant:
         return before.replace(self.old, self.new)
 
 
-_CURATOR = "curator/curator_base.py", "private/test_curator.py"
+_CURATOR = "curator/curator_base.py", "test_curator.py"
 _DEBIT = "                share, eta = self._debit(share, eta)\n"
 _COUNT = "                exact = mechanism(self.unit_cost if of_units else self.cost, share)\n"
 _CHARGE = "        data.ledger.charge(charged, unit=self.unit, **facts)\n"
@@ -101,109 +101,107 @@ SOURCE_MUTANTS = [
         "curator/schedule.py",
         "if self._asked[operator] >= most:",
         "if self._asked[operator] > most:",
-        "private/test_schedule.py",
+        "test_schedule.py",
     ),
     SourceMutant(
         "a block function gets a view",
         "curator/outside_functions.py",
         'np.array(blocks[k], order="C")',
         "blocks[k]",
-        "private/test_outside_functions.py",
+        "test_outside_functions.py",
     ),
     SourceMutant(
         "one generator for all blocks",
         "curator/outside_functions.py",
         "np.random.default_rng(seeds[k])",
         "np.random.default_rng(seeds[0])",
-        "private/test_outside_functions.py",
+        "test_outside_functions.py",
     ),
     SourceMutant(
         "scales rounded to nearest",
         "noise/additive.py",
         "return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)",
         "return rounded",
-        "private/test_noise.py",
+        "test_noise.py",
     ),
     SourceMutant(
         "a threshold without its last vote",
         "noise/distance_test.py",
         "(1.0 + 1e-12)) + 1)",
         "(1.0 + 1e-12)))",
-        "private/test_distance_test.py",
+        "test_distance_test.py",
     ),
     SourceMutant(
         "a selection's noise in one direction",
         "noise/selection.py",
         "round_up(2 * moved",
         "round_up(moved",
-        "private/test_selection.py",
+        "test_selection.py",
     ),
     SourceMutant(
         "parts of a table with a public size",
         "data/table.py",
         "part._n_records, part._n_units, part._matched = None,",
         "part._n_records, part._n_units, part._matched = self._n_records,",
-        "private/test_curator.py",
+        "test_curator.py",
     ),
     SourceMutant(
         "delta that converts is spent again",
         "filter.py",
         "_within(sums.delta, budget.delta - conversion_delta)",
         "_within(sums.delta, budget.delta)",
-        "private/test_ledger.py",
+        "test_ledger.py",
     ),
     SourceMutant(
         "charges of another unit",
         "filter.py",
         "if self.entries and unit != self.entries[0].unit:",
         "if False:",
-        "private/test_ledger.py",
+        "test_ledger.py",
     ),
     SourceMutant(
         "a charge that is not written",
         "ledger.py",
         "                self._file.write(content)\n",
         "                pass\n",
-        "private/test_ledger_file.py",
+        "test_ledger_file.py",
     ),
     SourceMutant(
         "marks that a record takes away are not covered",
         "curator/column_curator.py",
         "float(eta), changed_records(adjacency))",
         "float(eta), 1)",
-        "private/test_columns.py",
+        "test_columns.py",
     ),
     SourceMutant(
         "marks of two columns that are one",
         "data/columns.py",
         "found[place, key] += times",
         "found[0, key] += times",
-        "private/test_columns.py",
+        "test_columns.py",
     ),
     SourceMutant(
         "labels of any length",
         "data/columns.py",
         "if len(key[1]) > max_length:",
         "if False:",
-        "private/test_columns.py",
+        "test_columns.py",
     ),
     SourceMutant(
         "divisions that somebody else has made",
         "curator/column_curator.py",
         "type(number) not in (Number, Date)",
         "not isinstance(number, Number)",
-        "private/test_columns.py",
+        "test_columns.py",
     ),
     SourceMutant(
         "every threshold one lower",
         "noise/histogram.py",
         "StabilityHistogram(scale, 1 + tail_quantile(scale, eta / moved))",
         "StabilityHistogram(scale, tail_quantile(scale, eta / moved))",
-        "private/test_columns.py",
+        "test_columns.py",
     ),
-    SourceMutant(
-        "statistics that pickle", "sensitive.py", "def __reduce_ex__", "def _reduce", "private/test_sensitive.py"
-    ),
+    SourceMutant("statistics that pickle", "sensitive.py", "def __reduce_ex__", "def _reduce", "test_sensitive.py"),
 ]
 
 
@@ -223,7 +221,7 @@ def caught_by(mutant: SourceMutant, copy: Path) -> str:
     """The test that failed first, "" if none did; `copy` is as it was afterwards."""
     path, before = copy / mutant.path, (copy / mutant.path).read_text(encoding="utf-8")
     path.write_text(mutant.source(copy), encoding="utf-8")
-    paths = [os.path.join("tests", *name.split("/")) for name in mutant.tests.split()]
+    paths = [os.path.join("tests", "private", name) for name in mutant.tests.split()]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *paths]
     try:
         run = subprocess.run(  # one that hangs is noticed too
@@ -238,7 +236,7 @@ def caught_by(mutant: SourceMutant, copy: Path) -> str:
         return "it never ends"
     finally:
         path.write_text(before, encoding="utf-8")
-    found = re.search(r"^FAILED tests/(\S+)", run.stdout, re.MULTILINE)
+    found = re.search(r"^FAILED tests/private/(\S+)", run.stdout, re.MULTILINE)
     if run.returncode not in (0, 1) or (run.returncode == 1 and found is None):
         raise RuntimeError(
             f"{mutant.what}: pytest ended with {run.returncode}\n{run.stdout[-2000:]}{run.stderr[-2000:]}"
