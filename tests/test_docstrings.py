@@ -180,12 +180,17 @@ def test_an_example_that_runs(value):
     assert any(doctest.SKIP not in example.options for example in examples)
 
 
-def test_the_reference_has_every_public_name_once():
-    listed = [
-        match
+def listed_names() -> list[str]:
+    """The functions and classes that the pages of the reference list."""
+    return [
+        name
         for page in (ROOT / "docs" / "api").glob("*.rst")
-        for match in re.findall(r"^\.\. auto(?:class|function):: (\S+)$", page.read_text(), flags=re.MULTILINE)
+        for name in re.findall(r"^\.\. auto(?:class|function):: (\S+)$", page.read_text(), flags=re.MULTILINE)
     ]
+
+
+def test_the_reference_has_every_public_name_once():
+    listed = listed_names()
     assert sorted(set(listed)) == sorted(listed)
     missing = sorted(set(NAMES) - set(listed))
     assert not missing, f"no page of docs/api has an autoclass or autofunction line for {missing}"
@@ -193,12 +198,7 @@ def test_the_reference_has_every_public_name_once():
 
 def test_references_lead_to_where_a_name_is_documented():
     """On the site public functions are in the reference, others with their modules; classes are found by both paths."""
-    listed = {
-        name
-        for page in (ROOT / "docs" / "api").glob("*.rst")
-        for name in re.findall(r"^\.\. auto(?:class|function):: (\S+)$", page.read_text(), flags=re.MULTILINE)
-    }
-    home = {id(resolved(name)[-1]): name for name in sorted(listed)}
+    home = {id(resolved(name)[-1]): name for name in sorted(listed_names())}
     references = {
         (path.relative_to(ROOT).as_posix(), kind, name)
         for path in (ROOT / "pgmpy_dp").rglob("*.py")

@@ -16,7 +16,7 @@ import itertools
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -188,7 +188,7 @@ class _Step:
     own: Axes
     feeders: list[_Step]
     carried: Axes = ()
-    axes: list[Axes] = None  # type: ignore[assignment]  # set once all feeders are known
+    axes: list[Axes] = field(default_factory=list)  # set once all feeders are known
 
     def key(self, ranges: Ranges) -> tuple:
         """What the rows depend on."""

@@ -625,7 +625,7 @@ def _checked_blocks(blocks: BlockClusters) -> BlockClusters:
 
 def _rho(cost: PureDP | ZCDP) -> ZCDP:
     if not isinstance(cost, ZCDP):
-        raise ValueError(f"this takes Gaussian noise, which a curator of {cost} has not; open it with a delta or a rho")
+        raise ValueError(f"this takes Gaussian noise, and a curator of {cost} has none; open it with a delta or a rho")
     return cost
 
 
