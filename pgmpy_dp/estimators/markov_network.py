@@ -35,7 +35,7 @@ from pgmpy_dp.models.inference.sampling import SamplingMethod, check_method
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.data.frame import encode, n_rows
+from pgmpy_dp.private.reading.frames import encode_and_match
 from pgmpy_dp.schema import Number, Schema, encode_label
 
 if TYPE_CHECKING:
@@ -679,8 +679,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         log_linear = self.to_log_linear()
         schema = self._readable()
-        codes = encode(df, schema)[:, [schema.variables.index(name) for name in self.nodes]]
-        given = n_rows(df)
+        codes, matched = encode_and_match(df, schema)
+        codes, given = codes[:, [schema.variables.index(name) for name in self.nodes]], int(matched[0])
         outside = given - len(codes)
         if outside:
             raise ValueError(

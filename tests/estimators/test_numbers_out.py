@@ -16,7 +16,7 @@ from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import Date, Number, Schema
 
 SCHEMA = Schema(

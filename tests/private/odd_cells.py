@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgmpy_dp import Date, Number, Schema, TextFile
+from pgmpy_dp.private.reading.arrow_cells import UNREADABLE
 from pgmpy_dp.schema import interval_states, match_key
 
 __all__ = ["CASES", "CUTS", "OTHER", "Case", "data_of", "datasets", "read_otherwise", "slowly"]
@@ -33,8 +34,6 @@ __all__ = ["CASES", "CUTS", "OTHER", "Case", "data_of", "datasets", "read_otherw
 N = 40
 """Cells that are alike: by so many a count moves where one cell decides how others are read."""
 
-UNREADABLE = b"\xff"
-"""What an unreadable cell means."""
 
 CUTS = interval_states([3, 10])
 OTHER = "other than these"
@@ -202,7 +201,7 @@ def arrow_cases() -> Iterator[Case]:
         yield Case(f"{kind} and no UTF-8", mostly(b"a", b"7"), extras, states, texts(kind))
         yield Case(f"coded {kind} and no UTF-8", mostly(b"a", b"7"), extras[:1], states, coded(texts(kind)))
     broken = listed(texts(pa.string()))
-    yield Case("lists and no UTF-8", mostly(b"a"), [b"\xff"], [[("a",), ("b",)]], broken, meant=lambda cell: [cell])
+    yield Case("lists and no UTF-8", mostly(b"a"), [b"\xff"], [[("a",), ("b",)]], broken, meant=lambda cell: UNREADABLE if cell == b"\xff" else [cell])
     for unit, step, beyond in (("s", 1, [10**15]), ("us", 10**6, [2**61]), ("ns", 10**9, [])):
         for zone in (None, *["Europe/Berlin"] * (unit == "us")):
             states = [["1970-01-01", "1970-01-01T12:00:00"], ["1970-01-01T00:00:00+00:00", "1970-01-01T01:00:00+01:00"]]

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgmpy_dp.private.data.contingency import count
-from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import Number, Schema, match_key
 
 SCHEMA = Schema({"num": [0, 1, 2], "text": ["a", "b", "7"]}, other={"text": "b"})

@@ -20,8 +20,8 @@ from pgmpy_dp.plans.gaussian.noisy_moments import CovarianceSettings, noisy_cova
 from pgmpy_dp.plans.gaussian.output_perturbation import PrecisionSettings, noisy_precision
 from pgmpy_dp.plans.gaussian.pair_correlations import PairSettings, noisy_pairs
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.frame import read_numbers
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.reading.frames import read_numbers
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
@@ -219,7 +219,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             NaN for no records, or where one has a value that is not a finite number.
         """
         self.check_is_fitted()
-        rows, _ = read_numbers(X, self.columns_)
+        rows = read_numbers(X, self.columns_)
         if not len(rows) or not np.isfinite(rows).all():
             return float("nan")
         return float(gaussian_log_likelihood(rows, self.location_, self.precision_).mean())

@@ -21,9 +21,9 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
-from pgmpy_dp.private.data.frame import column_names, key_counts, positions_of, read_cells
-from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.reading.arrow_cells import key_counts, quietly
+from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import MISSING, Number, Schema
 
 __all__ = [
@@ -38,8 +38,7 @@ class PrivateColumns(PrivateData):
     """Columns of records, without a list of their values, behind an adjacency and a ledger.
 
     Like :class:`~pgmpy_dp.private.data.table.PrivateTable` it shows no records, prints only public facts and refuses to
-    be copied or pickled. Of data in memory it keeps how many cells of each column have each match key; data in an
-    engine are read when they are counted.
+    be copied or pickled. It keeps how many cells of each column have each match key.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ class PrivateColumns(PrivateData):
     PrivateColumns(1 columns, adjacency='add_remove', n_records=None, spent 0-DP of (1, 1e-06)-DP)
     """
 
-    __slots__ = ("_counted", "_n_records", "_schema", "_source")
+    __slots__ = ("_counted", "_n_records", "_schema")
 
     def __init__(
         self,
@@ -77,13 +76,13 @@ class PrivateColumns(PrivateData):
         self._schema = schema
         super().__init__(adjacency, ledger)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
-        self._source = open_source(data)
-        self._counted: list[Counter[tuple]] | None = None
-        if self._source is None:
-            self._counted = [key_counts([column]) for column in read_cells(data, schema.variables)]
-        else:
-            self._source.positions(schema.variables)  # all are there
-            self._source = self._source.opened(schema.variables)
+        source = open_source(data)
+        source.positions(schema.variables)  # all are there
+        source.check_types(schema.variables)
+        self._counted: list[Counter[tuple]] = [Counter() for _ in schema.variables]
+        for columns in source.batches(schema.variables):
+            for counted, column in zip(self._counted, columns, strict=True):
+                counted.update(quietly(key_counts, column))
 
     @property
     def schema(self) -> Schema:
@@ -111,16 +110,13 @@ class PrivateColumns(PrivateData):
 
 def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
     """Names of columns in the order of the data, which is public; ValueError for those that are not there."""
-    names, source = list(names), open_source(data)
-    places = positions_of(column_names(data), names) if source is None else source.positions(names)
+    names = list(names)
+    places = open_source(data).positions(names)
     return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
 
 
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
     """How many cells of a column have each match key, as they are spelled in the data: **to be noised**."""
-    if data._counted is None:
-        assert data._source is not None
-        data._counted = data._source.key_counts(data._names)
     return data._counted[data._names.index(name)]
 
 

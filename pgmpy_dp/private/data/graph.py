@@ -14,10 +14,11 @@ import scipy.sparse as sp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
-from pgmpy_dp.private.data.frame import column_names, read_edge_list, read_keys
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.reading.frames import read_edge_list, read_keys
+from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
 __all__ = ["PrivateGraph", "adjacency_matrix", "checked_marks", "edge_count", "neighbour_sums"]
@@ -190,10 +191,11 @@ def _read(graph: Any, declared: Sequence[Hashable] | None) -> tuple[Sequence[Has
     if isinstance(graph, str | Path):
         columns = read_edge_list(graph)
     else:
-        names = column_names(graph)
+        source = open_source(graph)
+        names = source.all_names()
         if len(names) < 2:
             raise ValueError(f"graph has the columns {names}; pass a table whose first two are the ends of edges")
-        columns = read_keys(graph, names[:2])
+        columns = read_keys(source, names[:2])
     places: dict[tuple, int] = {}
     for place, node in enumerate(declared):
         if places.setdefault(match_key(node), place) != place:

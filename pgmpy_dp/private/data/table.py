@@ -10,15 +10,15 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, UnitBudget
-from pgmpy_dp.private.data.contingency import count_all, match_sensitivity, table_sensitivity
+from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count, require_data_and_budget
-from pgmpy_dp.private.data.frame import encode_and_match, read_cells
-from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
-from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
+from pgmpy_dp.private.data.units import UnitRecords, fresh_key
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
+from pgmpy_dp.private.reading.owners import warn_of_guessed_types
+from pgmpy_dp.private.reading.records import CodedRecords, read_records
+from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
@@ -84,7 +84,7 @@ class PrivateTable(PrivateData):
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_declared", "_matched", "_n_records", "_n_units", "_records", "_rows_per_unit", "_schema", "_unit")
+    __slots__ = ("_declared", "_n_records", "_n_units", "_records", "_rows_per_unit", "_schema", "_unit")
 
     def __init__(
         self,
@@ -107,27 +107,15 @@ class PrivateTable(PrivateData):
         # Of units of several records only their own number is public.
         self._n_records = self._n_units if self._rows_of_unit == 1 else None
         source = open_source(data)
-        self._records: np.ndarray | PushedRecords | UnitRecords
-        self._matched: np.ndarray | None = None
-        if self._unit is not None:
-            self._records = self._of_units(data, source, fresh_key(random_state))
-        elif source is None:
-            self._records, self._matched = encode_and_match(data, self._schema)
-        else:
+        self._records: CodedRecords | UnitRecords
+        if self._unit is None:
             source.positions(self._schema.variables)  # all are there
-            self._records = PushedRecords(source.opened(self._schema.variables), self._schema)
-
-    def _of_units(self, data: Any, source: Source | None, key: bytes) -> UnitRecords:
+            self._records = read_records(source, self._schema)
+            return
+        source.positions([*self._schema.variables, self._unit])
+        warn_of_guessed_types(source, self._unit)
         most = None if self._rows_per_unit == SHARES else int(self._rows_per_unit)
-        names = [*self._schema.variables, self._unit]
-        if source is not None:
-            source.positions(names)  # all are there
-            opened = source.opened(names)
-            return UnitRecords(self._schema, lambda s: opened.unit_codes(s, self._unit), most, key)
-        cells = read_cells(data, names)
-        records = UnitRecords(self._schema, lambda s: memory_parts(cells, s), most, key)
-        records.rows()  # now, for the frame is not kept
-        return records
+        self._records = UnitRecords(self._schema, source, self._unit, most, fresh_key(random_state))
 
     def _part(self, chosen: np.ndarray) -> PrivateTable:
         """The records of some units, with the same ledger and schema; their number is private. For the boundary alone.
@@ -142,8 +130,8 @@ class PrivateTable(PrivateData):
         PrivateTable
         """
         part = self._like_this(self._schema)
-        part._n_records, part._n_units, part._matched = None, None, None
-        part._records = self._records.part(chosen) if isinstance(self._records, UnitRecords) else self._codes[chosen]
+        part._n_records, part._n_units = None, None
+        part._records = self._records.part(chosen)
         return part
 
     def _merged(self, schema: Schema, places: Mapping[Hashable, Sequence[int]]) -> PrivateTable:
@@ -153,25 +141,19 @@ class PrivateTable(PrivateData):
         """
         merged = self._like_this(schema)
         maps = [np.array(places[name]) if name in places else None for name in self._schema.variables]
-        if isinstance(self._records, np.ndarray):
-            merged._records = merged_codes(self._records, maps)
-        else:
-            merged._records = self._records.merged(schema, maps)
+        merged._records = self._records.merged(schema, maps)
         return merged
 
     def _like_this(self, schema: Schema) -> PrivateTable:
         other = object.__new__(PrivateTable)
         other._declared, other._schema, other._adjacency, other._ledger = schema, schema, self._adjacency, self._ledger
         other._hands, other._n_records, other._records = self._hands, self._n_records, self._records
-        other._matched = self._matched
         other._unit, other._rows_per_unit, other._n_units = self._unit, self._rows_per_unit, self._n_units
         return other
 
     @property
     def _is_part(self) -> bool:
-        if isinstance(self._records, UnitRecords):
-            return self._records.is_part
-        return self._matched is None and isinstance(self._records, np.ndarray)
+        return self._records.is_part
 
     @property
     def _rows_of_unit(self) -> int:  # type: ignore[override]
@@ -181,7 +163,7 @@ class PrivateTable(PrivateData):
     def _codes(self) -> np.ndarray:
         if self._rows_per_unit == SHARES:  # whoever asks does not know that they count in part
             raise RuntimeError("records that count by shares were taken for whole ones")
-        return self._records if isinstance(self._records, np.ndarray) else self._records.codes()
+        return self._records.codes()
 
     @property
     def unit(self) -> Hashable | None:
@@ -276,19 +258,13 @@ def contingency_tables(
     together, |C| tables have l1 sensitivity |C| and l2 sensitivity sqrt(|C|) under ``add_remove``, 2|C| and sqrt(2|C|)
     under ``replace_one``: the l1 norms add up, the squared l2 norms add up.
 
-    Data in an engine are counted there, in one pass for all scopes, so learners ask for all that they need at once.
+    Of files whose codes are not kept all scopes take one pass, so learners ask for all that they need at once.
     """
     position = {name: j for j, name in enumerate(table._schema.variables)}
-    cardinalities = [table._schema.cardinality(name) for name in table._schema.variables]
     columns = [[position[v] for v in scope] for scope in scopes]
     records = table._records
     grid = share_grid(table) if grid is None else grid
-    if isinstance(records, np.ndarray):
-        counts = count_all(records, cardinalities, columns)
-    elif isinstance(records, UnitRecords):
-        counts = records.counts(columns, grid)
-    else:
-        counts = records.counts(columns)
+    counts = records.counts(columns, grid)
     norms = [grid * norm for norm in table_sensitivity(table._adjacency)]
     return [Sensitive(table_counts, table._adjacency, *norms) for table_counts in counts]
 
@@ -334,10 +310,7 @@ def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
     Of records of a part, which were dropped before it was drawn, this cannot be asked.
     """
     grid = share_grid(table) if grid is None else grid
-    if isinstance(table._records, UnitRecords):
-        value = table._records.matched(grid)
-    else:
-        value = table._matched if isinstance(table._records, np.ndarray) else table._records.matched()
+    value = table._records.matched(grid)
     assert value is not None  # the operator refuses parts
     value = value if table._n_records is None else value[1:]
     norms = [grid * norm for norm in match_sensitivity(len(value))]
