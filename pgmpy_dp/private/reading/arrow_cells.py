@@ -197,7 +197,7 @@ def number_rows(columns: Sequence[Column]) -> np.ndarray:
 def keyed(columns: Sequence[Column]) -> tuple[np.ndarray, list[tuple]]:
     """Batches of one column as positions in a list of their different match keys.
 
-    The keys are in an order that depends on the cells: it is as private as they are.
+    The keys are in the order in which they appear, which is as private as the cells.
 
     Examples
     --------
@@ -209,7 +209,9 @@ def keyed(columns: Sequence[Column]) -> tuple[np.ndarray, list[tuple]]:
 
 
 def places_among(columns: Sequence[Column], key: Callable[[Any], Any]) -> tuple[np.ndarray, list]:
-    """Batches of one column as positions in the list of the different keys of their cells."""
+    """Batches of one column as positions in the list of the different keys of their cells, as these appear."""
+    import pandas as pd
+
     seen: dict[Any, int] = {}
     parts = [np.empty(0, dtype=np.int64)]
     for column in columns:
@@ -219,7 +221,10 @@ def places_among(columns: Sequence[Column], key: Callable[[Any], Any]) -> tuple[
         for k in np.flatnonzero(listed).tolist():
             place[k] = seen.setdefault(key(cells.listed[k]), len(seen))
         parts.append(place[cells.places])
-    return np.concatenate(parts), list(seen)
+    # Of integers, pandas' hash tables are exact.
+    positions, appeared = pd.factorize(np.concatenate(parts))
+    keys = list(seen)
+    return positions.astype(np.int64, copy=False), [keys[k] for k in appeared.tolist()]
 
 
 def key_counts(column: Column) -> Counter[tuple]:

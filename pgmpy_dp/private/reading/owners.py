@@ -73,7 +73,7 @@ def _identity(cell: Any) -> bytes | None:
         parts = [_identity(part) for part in cell]
         return b"*" + b"".join(b"-" if part is None else b"%d:%b" % (len(part), part) for part in parts)
     key = match_key(cell)
-    if key == MISSING:
+    if key == MISSING or key[0] == "unreadable":
         return None
     if key[0] == "text":  # times and lengths of time, objects that are spelled so
         return b"=" + key[1].encode("utf-8", "surrogatepass")
@@ -87,7 +87,7 @@ def _identity(cell: Any) -> bytes | None:
         number = key[1]
         return b"=%d" % int(number) if abs(number) < _EXACT_FLOATS and number.is_integer() else b"=%a" % number
     # What is like a number as a text (an object of some class) is that text.
-    return None if key[0] == "unreadable" else b"=" + str(cell).encode("utf-8", "surrogatepass")
+    return b"=" + str(cell).encode("utf-8", "surrogatepass")
 
 
 class Owners:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,20 @@ class _DaskSource(_Frame):
     ordered = False
     guesses_types = True
 
+    def check_types(self, names: Sequence[Hashable]) -> None:
+        """Whatever the columns are: of objects Dask makes texts, and one odd cell makes objects of a whole column."""
+        import pandas as pd
+
+        for part in self._data.expr.walk():
+            if type(part).__name__ == "FromPandas" and part.pyarrow_strings_enabled:
+                kinds = part.frame.dtypes if hasattr(part.frame, "dtypes") else []
+                if not all(isinstance(kind, pd.ArrowDtype) for kind in kinds):
+                    raise ValueError(
+                        "data is made by dask.dataframe.from_pandas, which turned columns of objects into texts: pass "
+                        "the frame of pandas itself, or make it under "
+                        "dask.config.set({'dataframe.convert-string': False})"
+                    )
+
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
         places = self.positions(names)
         chosen = self._data.iloc[:, places]
@@ -143,30 +158,40 @@ def _polars_column(series: Any) -> Column:
 
     if series.dtype == pl.Object or str(series.dtype) in ("Int128", "UInt128"):
         return quietly(lambda: cells_of_objects(readily(series.to_list, lambda k: series[k], len(series))))
-    return _one_array(quietly(series.to_arrow, compat_level=pl.CompatLevel.oldest()))
+    # Without its name, which need not be one of Arrow's.
+    return _one_array(quietly(series.alias("").to_arrow, compat_level=pl.CompatLevel.oldest()))
+
+
+_AS_TEXT = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "TIME WITH TIME ZONE", "VARIANT")
+"""Types of DuckDB for which Arrow has none that holds every cell."""
 
 
 class _DuckDBSource(_Frame):
     """Relations of DuckDB, on a connection of the caller's."""
 
     ordered = False
-    # Of types for which Arrow has none that holds every cell, their texts. (In Arrow a length is in nanoseconds.)
-    as_text = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "TIME WITH TIME ZONE", "VARIANT", "BIT", "BITSTRING")
+
+    def check_types(self, names: Sequence[Hashable]) -> None:
+        for place in self.positions(names):
+            kind = str(self._data.types[place])
+            odd = [part for part in (*_AS_TEXT, "INTERVAL") if re.search(rf"\b{part}\b", re.sub("'[^']*'", "", kind))]
+            if odd and kind not in (*_AS_TEXT, "INTERVAL"):
+                raise ValueError(
+                    f"column {self.names[place]!r} has the type {kind}: {odd[0]} inside of another type cannot be "
+                    "handed over whole; cast it in the relation, to VARCHAR or to another type inside"
+                )
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
-        import duckdb
-
-        kinds = dict(zip(self.names, map(str, self._data.types), strict=True))
-        cells = []
-        for place, name in enumerate(self._wanted(names)):
-            cell = duckdb.ColumnExpression(name)
-            if kinds[name] in self.as_text:
-                cell = cell.cast("VARCHAR")
-            elif kinds[name] == "INTERVAL":
-                cell = _short_interval(cell)
-            cells.append(cell.alias(f"x{place}"))
-        failed = _failed(self._data)
-        chosen = without_its_words(failed, self._data.select, *cells)
+        kinds = list(map(str, self._data.types))
+        cells = [_sent(self.names[place], kinds[place]) for place in self.positions(names)]
+        failed = (
+            "DuckDB failed while it read the relation, before anything was charged. If a result of its connection has "
+            "not been fetched to the end, fetch or close it; else run the relation's query to its end in DuckDB, "
+            "which says why, and mend it there"
+        )
+        chosen = without_its_words(
+            failed, self._data.project, ", ".join(f"{cell} AS x{place}" for place, cell in enumerate(cells))
+        )
         opened = next(m for m in ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader") if hasattr(chosen, m))
         reader = without_its_words(failed, getattr(chosen, opened), ROWS)
         try:
@@ -177,27 +202,80 @@ class _DuckDBSource(_Frame):
             quietly(reader.close)
 
 
-def _short_interval(cell: Any) -> Any:
-    """Arrow's nanoseconds overflow beyond 292 years: such a length becomes a month, which is unreadable as it is."""
-    import duckdb
-
-    hours = duckdb.FunctionExpression(
-        "abs", duckdb.FunctionExpression("datepart", duckdb.ConstantExpression("hour"), cell)
-    )
-    month = duckdb.ConstantExpression("1 month").cast("INTERVAL")
-    return duckdb.CaseExpression(hours >= duckdb.ConstantExpression(2_562_047), month).otherwise(cell)
+def _sent(name: str, kind: str) -> str:
+    cell = '"' + name.replace('"', '""') + '"'
+    if kind in _AS_TEXT:
+        return f"{cell}::VARCHAR"
+    if kind == "INTERVAL":
+        # Arrow's nanoseconds overflow beyond 292 years: such a length becomes a month, which is unreadable as it is.
+        return f"CASE WHEN abs(datepart('hour', {cell})) >= 2562047 THEN INTERVAL 1 MONTH ELSE {cell} END"
+    return cell
 
 
 class _IbisSource(_Frame):
-    """Tables of ibis: the wanted columns, once."""
+    """Tables of ibis: the wanted columns, once; of DuckDB as of its relations, of SQLite cell by cell."""
 
     ordered = False
 
+    def check_types(self, names: Sequence[Hashable]) -> None:
+        if self._backend() == "duckdb":
+            self._relation(names).check_types(list(map(str, range(len(names)))))
+
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
-        chosen = self._data.select(*self._wanted(names))
+        backend = self._backend()
+        if backend == "duckdb":
+            yield from self._relation(names).batches(list(map(str, range(len(names)))))
+        elif backend == "sqlite":
+            yield from self._of_sqlite(names)
+        else:
+            table = without_its_words(_failed(self._data), self._chosen(names).to_pyarrow)
+            yield from _ArrowSource(table).batches(table.column_names)
+
+    def _backend(self) -> str:
+        return str(self._data.get_backend().name)
+
+    def _chosen(self, names: Sequence[Hashable]) -> Any:
+        """The columns, named by their places."""
+        return self._data.select(**{str(place): self._data[name] for place, name in enumerate(self._wanted(names))})
+
+    def _query(self, names: Sequence[Hashable]) -> tuple[Any, str]:
+        """The connection and the query; a table that ibis holds in memory is registered by asking for none of it."""
+        import ibis
+
+        chosen = self._chosen(names)
+        without_its_words(_failed(self._data), chosen.limit(0).to_pyarrow)
+        return self._data.get_backend().con, str(ibis.to_sql(chosen))
+
+    def _relation(self, names: Sequence[Hashable]) -> _DuckDBSource:
         # Not to_pyarrow_batches: ibis 12 on DuckDB 2 calls a method that is gone, and leaves the connection in use.
-        table = without_its_words(_failed(self._data), chosen.to_pyarrow)
-        yield from _ArrowSource(table).batches(table.column_names)
+        connection, query = self._query(names)
+        return _DuckDBSource(without_its_words(_failed(self._data), connection.sql, query))
+
+    def _of_sqlite(self, names: Sequence[Hashable]) -> Iterator[list[Column]]:
+        """Any cell of SQLite may be of any type, whatever is declared: as texts (in bytes), numbers and bytes."""
+        connection, query = self._query(names)
+        places = [f'"{place}"' for place in range(len(names))]
+        cells = ", ".join(f"CASE typeof({p}) WHEN 'text' THEN CAST({p} AS BLOB) ELSE {p} END" for p in places)
+        is_time = [self._data.schema()[name].is_timestamp() for name in self._wanted(names)]
+        failed = _failed(self._data)
+        rows = without_its_words(failed, connection.execute, f"SELECT {cells} FROM ({query})")  # noqa: S608
+        try:
+            while found := without_its_words(failed, rows.fetchmany, ROWS):
+                columns = zip(*found, strict=True)
+                yield [
+                    cells_of_objects([*map(_moment, column)] if timed else list(column))
+                    for column, timed in zip(columns, is_time, strict=True)
+                ]
+        finally:
+            rows.close()
+
+
+def _moment(cell: Any) -> Any:
+    """A cell of a column that is declared to hold times: a time where it is the text of one."""
+    try:
+        return datetime.fromisoformat(cell.decode()) if isinstance(cell, bytes) else cell
+    except ValueError:
+        return cell
 
 
 class _SparkSource(_Frame):
