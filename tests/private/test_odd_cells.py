@@ -23,7 +23,7 @@ from pgmpy_dp.private.reading.arrow_cells import ranks
 from pgmpy_dp.private.reading.owners import identity
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import match_key
-from tests.private.odd_cells import CASES, CUTS, OTHER, Case, data_of, datasets, read_otherwise, slowly
+from tests.private.odd_cells import CASES, CUTS, OTHER, READERS, Case, cases_of, data_of, datasets, read_otherwise, slowly
 
 BUDGET = {"ledger": Budget(epsilon=1.0)}
 
@@ -86,6 +86,11 @@ def test_a_cell_decides_for_itself(case: Case, readers: str, tmp_path, capfd):
                 tables = (pair for one in zip(base[reader], found, strict=True) for pair in zip(*one, strict=True))
                 assert all(np.abs(np.subtract(*pair)).sum() <= 1 for pair in tables), reader
     assert base
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_reader_has_its_cases(reader: str, tmp_path):
+    assert len(cases_of(reader, tmp_path)) >= READERS[reader][1]
 
 
 def test_a_long_text_takes_the_memory_of_one_long_text():
