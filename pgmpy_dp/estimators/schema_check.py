@@ -70,7 +70,7 @@ class SchemaCheck:
         require_release(release)
         if release.kind != "schema_check":
             raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'schema_check'")
-        counts, (noise,) = release.values[0].astype(float), release.noise
+        counts, noise = release["matched"].array.astype(float), release["matched"].noise
         assert noise is not None
         sd = math.sqrt(noise.variance)
         n, n_sd = (counts[0], sd) if release.n_records is None else (float(release.n_records), 0.0)

@@ -106,7 +106,7 @@ class TestWhatIsFound:
         text = str(found)
         assert "Records: about" in text and "others are 'other'" in text and "as declared, 2 states" in text
         assert "under add_remove" in text and repr(found).startswith("Discovery(Schema(6 variables")
-        assert "astronaut" not in text + json.dumps(found.release_.public["schema"])
+        assert "astronaut" not in text + json.dumps(found.release_.facts["found"])
 
     def test_a_release_and_a_file_are_enough(self, found, tmp_path):
         found.release_.save(tmp_path / "found.npz")

@@ -22,14 +22,14 @@ SCOPES = (("a", ("b", 1)), ("a",))
 def release(**changes) -> Release:
     fields = {
         "kind": "marginals",
-        "values": (np.array([[1, -2, 3], [4, 5, 2**60 + 1]]), np.array([7, 8])),
+        "values": {"both": np.array([[1, -2, 3], [4, 5, 2**60 + 1]]), "a": np.array([7, 8])},
         "noise": (Noise("discrete_laplace", 1 / 3), Noise("discrete_laplace", 2.5)),
         "public": {
             "schema": SCHEMA.to_dict(),
             "scopes": [[encode_label(v) for v in scope] for scope in SCOPES],
             "n_records": 12,
-            "settings": {"weights": (1.0, 2.0)},
         },
+        "facts": {"settings": {"weights": (1.0, 2.0)}},
         "adjacency": Adjacency.REPLACE_ONE,
         "guarantee": PureDP(0.1),
         "mechanism": "discrete_laplace",
@@ -78,8 +78,8 @@ class TestRelease:
         [
             {},
             {"guarantee": ZCDP(0.25), "reproducible": True},
-            {"guarantee": ApproxDP(1, 1e-9), "values": (), "noise": ()},
-            {"values": (np.zeros((0, 2)), np.array(5)), "adjacency": "edge"},
+            {"guarantee": ApproxDP(1, 1e-9), "values": {}, "noise": ()},
+            {"values": {"x": np.zeros((0, 2)), "y": np.array(5)}, "adjacency": "edge"},
         ],
     )
     def test_round_trips(self, tmp_path, changes):
@@ -111,7 +111,9 @@ class TestRelease:
     def test_equal_by_content(self):
         assert release() == release() and len({release(), release()}) == 1
         for changes in (
-            {"values": (np.array([[1, -2, 3], [4, 5, 2**60]]), np.array([7, 8]))},
+            {"values": {"both": np.array([[1, -2, 3], [4, 5, 2**60]]), "a": np.array([7, 8])}},
+            {"values": {"both": np.array([[1, -2, 3], [4, 5, 2**60 + 1]]), "b": np.array([7, 8])}},
+            {"facts": {"settings": {"weights": (2.0, 1.0)}}},
             {"noise": (Noise("discrete_laplace", 1 / 3), Noise("discrete_laplace", 2.25))},
             {"adjacency": "add_remove"},
             {"guarantee": PureDP(0.2)},
@@ -122,14 +124,16 @@ class TestRelease:
         assert release() != 3
 
     def test_frozen_all_the_way(self):
-        values = (np.zeros((2, 3), dtype=np.int64), np.zeros(2, dtype=np.int64))
+        values = {"x": np.zeros((2, 3), dtype=np.int64), "y": np.zeros(2, dtype=np.int64)}
         public = {"n_records": 1, "scopes": [["a"]]}
         subject = release(values=values, public=public)
-        values[0][0, 0] = public["n_records"] = 9
+        values["x"][0, 0] = public["n_records"] = 9
         public["scopes"].append(["b"])
         assert subject.values[0][0, 0] == 0 and subject.n_records == 1 and subject.scopes == (("a",),)
         with pytest.raises(ValueError, match="read-only"):
-            subject.values[0][0, 0] = 1
+            subject["x"].array[0, 0] = 1
+        with pytest.raises(TypeError):
+            subject["x"].arguments["scopes"] = ()
         with pytest.raises(AttributeError):
             subject.guarantee = PureDP(0)
         with pytest.raises(TypeError):
@@ -164,7 +168,7 @@ class TestRelease:
         ):
             with path.open("wb") as stream:
                 write(stream)
-            with pytest.raises(ValueError, match=r"is not a release; pass a file of Release\.save"):
+            with pytest.raises(ValueError, match=r"is not a release, or is damaged: .*; pass a file of Release\.save"):
                 Release.load(path)
         with pytest.raises(FileNotFoundError):
             Release.load(tmp_path / "absent")
