@@ -19,7 +19,7 @@ from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.earlier_releases import from_version_1
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.private.named_values import Question
-from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.schema.stored import read_from
 
 __all__ = ["Noise", "Release", "Sensitive", "Value"]
@@ -152,7 +152,7 @@ class Release:
     kind : str
         What `values` are; "marginals" for noisy contingency tables.
     values : mapping of str to ndarray of int64
-        Each by its name; kept as a tuple, read-only. For marginals, table c has shape ``(cardinality(v) for v in
+        Of any shape, each by its name; kept as a tuple, read-only. For marginals, table c has shape ``(cardinality(v) for v in
         scopes[c])``, and its variables are its name.
     noise : tuple of Noise or None
         One per value; None where the value is not a statistic plus noise, but was computed from such.
@@ -172,6 +172,7 @@ class Release:
     Attributes
     ----------
     values : tuple of ndarray of int64
+        Of the shapes that they were passed in.
     names : tuple of str
     public : mapping
         The facts of both: those of the boundary are its own, whatever the plan says.
@@ -269,8 +270,24 @@ class Release:
 
     @cached_property
     def schema(self) -> Schema:
-        """Schema of the records, or the one that was found; ValueError for a kind of release without one."""
-        return Schema.from_dict(self.facts["found"] if "found" in self.facts else self._said("schema"))
+        """Schema of the records, or the one that was found; ValueError for a kind of release without one.
+
+        The latter says what this release cost (`Schema.discovered`).
+        """
+        if self.kind != "discovery":
+            return Schema.from_dict(self._said("schema"))
+        asked = self.facts["settings"]["budget"]
+        found = self.facts["found"] if "found" in self.facts else self._said("schema")
+        return Schema.from_dict(found).discovered_under(
+            {
+                "guarantee": self.guarantee.to_dict(),
+                "asked": None if asked == self.guarantee.to_dict() else asked,
+                "adjacency": str(self.adjacency),
+                "mechanism": self.mechanism,
+                "reproducible": self.reproducible,
+                "unit": encode_label(self.unit),
+            }
+        )
 
     @cached_property
     def scopes(self) -> tuple[tuple, ...]:
@@ -304,6 +321,10 @@ class Release:
             From the name of a value to the one that it gets.
         facts : mapping
             Of the part.
+
+        Returns
+        -------
+        Release
         """
         places = [self._places[name] for name in names]
         return Release(
