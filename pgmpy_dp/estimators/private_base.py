@@ -102,17 +102,19 @@ class PrivateFit:
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
         self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
         with handed_over(release):  # warnings may be errors
-            for category, said in self._doubts(learned).items():
+            for category, said in self._doubts(release, privacy, learned).items():
                 if said is not None:
                     warnings.warn(said, category, stacklevel=3)
         return self
 
-    def _doubts(self, learned: Mapping[str, Any]) -> dict[type[Warning], str | None]:
+    def _doubts(
+        self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
+    ) -> dict[type[Warning], str | None]:
         """What there is to warn of, from released and public numbers alone."""
-        n_records = learned.get("n_records_", self.release_.n_records or 0.0)
+        n_records = learned.get("n_records_", release.n_records or 0.0)
         return {
             FewRecordsWarning: few_records(learned.get("n_records_", 0.0), learned.get("n_records_sd_", 0.0)),
-            LargeDeltaWarning: large_delta(self.privacy_.delta, n_records),
+            LargeDeltaWarning: large_delta(privacy.delta, n_records),
         }
 
     @abstractmethod

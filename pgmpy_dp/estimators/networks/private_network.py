@@ -213,9 +213,12 @@ class PrivateNetwork(BaseStructureEstimator):
             "_noisy": noisy,
         }
 
-    def _doubts(self, learned: Mapping[str, Any]) -> dict[type[Warning], str | None]:
+    def _doubts(
+        self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
+    ) -> dict[type[Warning], str | None]:
         graph = learned["graph_"]
-        return super()._doubts(learned) | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges())}
+        doubts = super()._doubts(release, privacy, learned)
+        return doubts | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges())}
 
     def _fitted(self, release: Release, noisy: NoisyMarginals, progress: Progress = None) -> tuple[Fit, NoisyMarginals]:
         """What some tables of a release say, and with a prior that they speak for also its own tables."""
