@@ -18,7 +18,7 @@ from pgmpy_dp.schema import Schema, decode_label
 
 __all__ = ["require_same_promise"]
 
-_OTHERS = "if these are records of other people than those whom it was found in, pass schema.declared()"
+_OTHERS = "if these are records of other people than those whom it was found in, pass schema.as_public()"
 
 
 def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adjacency, unit: Hashable) -> None:

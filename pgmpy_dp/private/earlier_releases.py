@@ -13,15 +13,18 @@ from pgmpy_dp.schema import decode_label
 
 __all__ = ["from_version_1"]
 
-_STATED = ("schema", "scopes", "n_records", "n_units", "n_users", "unit", "rows_per_unit")
-_STATED += ("columns", "nodes", "n", "fine", "vouched_for", "interrupted")
+_STATED = (
+    *("schema", "scopes", "n_records", "n_units", "n_users", "unit", "rows_per_unit"),
+    *("columns", "nodes", "n", "fine", "vouched_for", "interrupted"),
+)
 
 
 def from_version_1(header: Mapping[str, Any], n_values: int) -> dict[str, Any]:
     """The header that the release would have today."""
     public, kind = header["public"], header["kind"]
-    names = [*_NAMES.get(kind, lambda _: ["solution"] if "grid_exponent" in public else [])(public)][:n_values]
-    names = distinct_names([*names, *(f"value {k}" for k in range(len(names), n_values))])
+    fixed, made = _FIXED.get(kind, ["solution"] if "grid_exponent" in public else []), _MADE.get(kind)
+    known = (fixed if made is None else made(public))[:n_values]
+    names = distinct_names([*known, *(f"value {k}" for k in range(len(known), n_values))])
     return {
         **{name: header[name] for name in ("kind", "adjacency", "guarantee", "mechanism", "reproducible")},
         "values": [
@@ -65,7 +68,7 @@ def _discovery(public: Mapping[str, Any]) -> list[str]:
     return [*(["n_records"] if public.get("n_records") is None else []), *counted]
 
 
-_NAMES: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
+_MADE: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "marginals": lambda public: [scope_name(map(decode_label, scope)) for scope in public["scopes"]],
     "covariance": _covariance,
     "pairs": _pairs,
@@ -73,21 +76,18 @@ _NAMES: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "discovery": _discovery,
     "mixture": lambda public: list(public.get("values", ("means", "counts", "status"))),
     "model_score": lambda public: list(public["released"]),
-    **{
-        kind: lambda _, names=names: names
-        for kind, names in {
-            "log_potentials": ["parameters", "n_records"],
-            "chain_logits": ["initial", "transitions", "n_users"],
-            "pseudo_likelihood": ["parameters", "n_records"],
-            "precision": ["diagonal", "off_diagonal"],
-            "communities": ["labels", "scores", "edge_count"],
-            "parities": ["sums", "n_records"],
-            "interactions": ["fields", "pairs", "n_records"],
-            "regressions": ["vertices", "n_records"],
-            "halves": ["vertices", "sums", "half_n_records", "n_records"],
-            "edge_votes": ["votes"],
-            "stable_structure": ["distance", "edges"],
-            "schema_check": ["matched"],
-        }.items()
-    },
+}
+_FIXED = {
+    "log_potentials": ["parameters", "n_records"],
+    "chain_logits": ["initial", "transitions", "n_users"],
+    "pseudo_likelihood": ["parameters", "n_records"],
+    "precision": ["diagonal", "off_diagonal"],
+    "communities": ["labels", "scores", "edge_count"],
+    "parities": ["sums", "n_records"],
+    "interactions": ["fields", "pairs", "n_records"],
+    "regressions": ["vertices", "n_records"],
+    "halves": ["vertices", "sums", "half_n_records", "n_records"],
+    "edge_votes": ["votes"],
+    "stable_structure": ["distance", "edges"],
+    "schema_check": ["matched"],
 }

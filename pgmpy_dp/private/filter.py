@@ -244,8 +244,8 @@ class Filter:
     def charged(self, entry: Entry) -> Filter:
         """This and one more entry; the errors of :meth:`check`."""
         conversion_delta = self.check(entry.cost, entry.adjacency, entry.unit)
-        made = {"adjacency": entry.adjacency, "conversion_delta": conversion_delta}
-        return replace(self, entries=(*self.entries, entry), **made)
+        entries = (*self.entries, entry)
+        return replace(self, adjacency=entry.adjacency, conversion_delta=conversion_delta, entries=entries)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, read back by :meth:`from_dict`."""

@@ -152,8 +152,8 @@ class Release:
     kind : str
         What `values` are; "marginals" for noisy contingency tables.
     values : mapping of str to ndarray of int64
-        Of any shape, each by its name; kept as a tuple, read-only. For marginals, table c has shape ``(cardinality(v) for v in
-        scopes[c])``, and its variables are its name.
+        Of any shape, each by its name; kept as a tuple, read-only. For marginals, table c has shape ``(cardinality(v)
+        for v in scopes[c])``, and its variables are its name.
     noise : tuple of Noise or None
         One per value; None where the value is not a statistic plus noise, but was computed from such.
     public : mapping

@@ -629,7 +629,7 @@ class Schema(Mapping):
         made._discovered = None if facts is None else json.dumps(dict(facts), sort_keys=True)
         return made
 
-    def declared(self) -> Schema:
+    def as_public(self) -> Schema:
         """The same schema as a public fact: for records of other people than those whom it was found in.
 
         Returns

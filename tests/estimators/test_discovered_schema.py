@@ -56,7 +56,7 @@ class TestSchema:
             assert same.discovered == schema.discovered
 
     def test_it_has_no_part_in_what_is_declared(self, found):
-        plain = found.schema.declared()
+        plain = found.schema.as_public()
         assert plain == found.schema and hash(plain) == hash(found.schema) and plain.discovered is None
         assert not plain.matches(found.schema) and not found.schema.matches(plain)
 
@@ -85,9 +85,9 @@ class TestSchema:
 
     def test_a_part_of_another_name_is_no_schema_s(self, found, tmp_path):
         with pytest.raises(ValueError, match=r"the schema has \['discoverd'\]"):
-            Schema.from_dict({**found.schema.declared().to_dict(), "version": 3, "discoverd": {}})
+            Schema.from_dict({**found.schema.as_public().to_dict(), "version": 3, "discoverd": {}})
         with pytest.raises(ValueError, match="not what discover writes"):
-            Schema.from_dict({**found.schema.declared().to_dict(), "version": 3, "discovered": 7})
+            Schema.from_dict({**found.schema.as_public().to_dict(), "version": 3, "discovered": 7})
 
 
 class TestGuarantee:
@@ -156,7 +156,7 @@ class TestRefused:
 
     def test_a_ledger_that_did_not_pay(self, found, ledger, tmp_path):
         other = Ledger(WHOLE)
-        with pytest.raises(ValueError, match=r"which this ledger did not pay.*schema\.declared\(\)"):
+        with pytest.raises(ValueError, match=r"which this ledger did not pay.*schema\.as_public\(\)"):
             PrivateTable(stays(), found.schema, ledger=other)
         discover(stays(), VARIABLES, COST, ledger=other)  # a charge of the same kind, of other records perhaps
         with pytest.raises(ValueError, match="did not pay"):
@@ -164,7 +164,7 @@ class TestRefused:
         assert not other.entries[1:]
         ledger.save(tmp_path / "ledger.json")
         PrivateTable(stays(), found.schema, ledger=Ledger.load(tmp_path / "ledger.json"))
-        PrivateTable(stays(), found.schema.declared(), ledger=other)
+        PrivateTable(stays(), found.schema.as_public(), ledger=other)
 
     def test_what_the_file_says_of_the_discovery_is_read_or_refused(self, found):
         for odd in ({}, {"guarantee": 1}, {**found.schema.discovered, "adjacency": "none"}):
@@ -175,7 +175,7 @@ class TestRefused:
 def test_schemas_of_0_2_say_it_too(found, tmp_path):
     """They had the whole privacy record beside a schema of version 1 or 2."""
     path = tmp_path / "schema.json"
-    content = {**found.schema.declared().to_dict(), "discovered": found.privacy_.to_dict()}
+    content = {**found.schema.as_public().to_dict(), "discovered": found.privacy_.to_dict()}
     path.write_text(__import__("json").dumps(content), encoding="utf-8")
     schema = Schema.from_json(path)
     with pytest.raises(ValueError, match="unit=None"):
