@@ -219,9 +219,11 @@ def discover(
         The public number of records, where there is one; "replace_one" needs it.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
-    unit : None
-        Not supported: what is found protects single records. The probability with which a rare category is given away
-        would be more than m times as large for persons with m records.
+    unit : hashable, optional
+        Column of `df` that says whose record it is: then persons are protected, each with all of its records, as by
+        `unit` of a fit, which this schema is for. One record of each person counts, drawn at random, with the noise and
+        the threshold of single records: what is found is what many *persons* have. Records without a person are
+        dropped; `n_records` is the public number of persons.
 
     Returns
     -------
@@ -261,11 +263,6 @@ def discover(
     >>> found.schema["job"], found.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
-    if unit is not None:
-        raise ValueError(
-            f"unit={unit!r} was passed, but discover protects single records only: a person with several could give a "
-            "rare category away; pass one record of each person, or list the states of the columns"
-        )
     if isinstance(df, PrivateData):
         raise TypeError(
             f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
@@ -290,6 +287,8 @@ def discover(
         adjacency=adjacency or str(own or Adjacency.ADD_REMOVE),
         ledger=budget if ledger is None else ledger,
         n_records=n_records,
+        unit=unit,
+        random_state=random_state,
     )
     release = plan.run(data, settings, budget)
     with handed_over(release):
