@@ -151,9 +151,8 @@ class Release:
     ----------
     kind : str
         What `values` are; "marginals" for noisy contingency tables.
-    values : mapping of str to ndarray of int64
-        Of any shape, each by its name; kept as a tuple, read-only. For marginals, table c has shape ``(cardinality(v)
-        for v in scopes[c])``, and its variables are its name.
+    values : tuple of ndarray of int64
+        Of any shapes, read-only. For marginals, table c has shape ``(cardinality(v) for v in scopes[c])``.
     noise : tuple of Noise or None
         One per value; None where the value is not a statistic plus noise, but was computed from such.
     public : mapping
@@ -168,12 +167,11 @@ class Release:
         JSON-able facts that the plan states: ``settings``, and what its values mean.
     questions : sequence of (Question or None)
         What was asked for each value; None where the plan computed it. Default: nothing is known.
+    names : sequence of str
+        Of the values, each another; of a table its variables. Default: "value 0", "value 1", ...
 
     Attributes
     ----------
-    values : tuple of ndarray of int64
-        Of the shapes that they were passed in.
-    names : tuple of str
     public : mapping
         The facts of both: those of the boundary are its own, whatever the plan says.
     facts : mapping
@@ -199,7 +197,7 @@ class Release:
     """
 
     kind: str
-    values: Any  # a mapping as it is passed, a tuple of arrays from then on
+    values: tuple[np.ndarray, ...]
     noise: tuple[Noise | None, ...]
     public: Mapping[str, Any]
     adjacency: Adjacency
@@ -207,16 +205,19 @@ class Release:
     mechanism: str
     reproducible: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
-    questions: tuple[Question | None, ...] | None = None
-    names: tuple[str, ...] = field(init=False)
+    questions: tuple[Question | None, ...] = ()
+    names: tuple[str, ...] = ()
     _header: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        names, values = tuple(self.values), tuple(_read_only(value) for value in self.values.values())
-        noise = tuple(self.noise)
-        asked = (None,) * len(values) if self.questions is None else tuple(self.questions)
-        if len(noise) != len(values) or len(asked) != len(values):
-            raise ValueError(f"noise has {len(noise)} entries for {len(values)} values; pass one per value")
+        values, noise = tuple(_read_only(value) for value in self.values), tuple(self.noise)
+        names = tuple(self.names) or tuple(f"value {k}" for k in range(len(values)))
+        asked = tuple(self.questions) or (None,) * len(values)
+        for name, entries in (("noise", noise), ("names", names), ("questions", asked)):
+            if len(entries) != len(values):
+                raise ValueError(f"{name} has {len(entries)} entries for {len(values)} values; pass one per value")
+        if len(set(names)) != len(names):
+            raise ValueError(f"names={names!r} has one twice; pass another for each value")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "noise", noise)
@@ -257,7 +258,7 @@ class Release:
             place = self._places[name]
         except (KeyError, TypeError):
             raise KeyError(f"{name!r} is no value of this release, which has {list(self.names)}") from None
-        question = self.questions[place] if self.questions else None
+        question = self.questions[place]
         asked = () if question is None else (question.operator, MappingProxyType(dict(question.arguments)))
         return Value(name, self.values[place], self.noise[place], *asked)
 
@@ -329,7 +330,7 @@ class Release:
         places = [self._places[name] for name in names]
         return Release(
             kind,
-            dict(zip(names.values(), (self.values[k] for k in places), strict=True)),
+            tuple(self.values[k] for k in places),
             tuple(self.noise[k] for k in places),
             json.loads(self._header)["public"] | {"n_records": None},
             self.adjacency,
@@ -337,7 +338,8 @@ class Release:
             self.mechanism,
             self.reproducible,
             facts,
-            None if self.questions is None else tuple(self.questions[k] for k in places),
+            tuple(self.questions[k] for k in places),
+            tuple(names.values()),
         )
 
     def _said(self, key: str) -> Any:
@@ -418,7 +420,7 @@ def _restore(header: Mapping[str, Any], values: Sequence[np.ndarray]) -> Release
         raise ValueError(f"its number of records is {count!r}")
     return Release(
         kind=header["kind"],
-        values=dict(zip((item["name"] for item in listed), values, strict=True)),
+        values=tuple(values),
         noise=tuple(noise),
         public=header["public"],
         adjacency=header["adjacency"],
@@ -427,6 +429,7 @@ def _restore(header: Mapping[str, Any], values: Sequence[np.ndarray]) -> Release
         reproducible=header["reproducible"],
         facts=header["facts"],
         questions=tuple(questions),
+        names=tuple(item["name"] for item in listed),
     )
 
 

@@ -364,4 +364,4 @@ class TestPersons:
     def test_bad_arguments(self):
         for unit, told in (("ward", "leave it out of the variables"), ("nobody", "nobody")):
             with pytest.raises(ValueError, match=told):
-                discover(self.stays(5), {"ward": "categories"}, self.BUDGET, unit=unit)
+                discover(self.stays(6), {"ward": "categories"}, self.BUDGET, unit=unit)

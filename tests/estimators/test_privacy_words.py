@@ -35,7 +35,7 @@ def test_every_release_says_what_was_asked_for(case):
 
 
 def release(public: dict, guarantee) -> Release:
-    return Release("x", {}, (), public, "add_remove", guarantee, "m")
+    return Release("x", (), (), public, "add_remove", guarantee, "m")
 
 
 def test_only_what_the_guarantee_implies_is_said():

@@ -177,7 +177,7 @@ def _of_regressions(release: Release) -> FieldFit:
 
 def _of_halves(release: Release, min_edge_weight: float | None) -> FieldFit:
     parities = random_halves.parities_part(release)
-    n = max(float(parities["half_n_records"].array[0]), 1.0)
+    n = max(float(parities["n_records"].array[0]), 1.0)
     means = np.clip(parities["sums"].array / n, -1.0, 1.0)
     subsets = released_subsets(parities)
     regressions = random_halves.regressions_part(release)
@@ -188,7 +188,7 @@ def _of_halves(release: Release, min_edge_weight: float | None) -> FieldFit:
         assert isinstance(plain, BinaryField)
         field = _with_maximal(plain, field, min_edge_weight / 2.0)
     fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]))
-    noise = parities["half_n_records"].noise
+    noise = parities["n_records"].noise
     assert noise is not None  # a count is a statistic plus noise
     # Of n records half come here, with a standard deviation of sqrt(n)/2, besides the noise.
     records = _count(release) if release.n_records is not None else (2 * n, 2 * math.sqrt(noise.variance + n / 2))

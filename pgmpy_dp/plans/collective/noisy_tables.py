@@ -194,7 +194,8 @@ def rehearse(
     values, noise = rehearsed_tables(counts, parsed, cost, rng, settings.weights)
     return Release(
         kind="marginals",
-        values=dict(zip(distinct_names(map(scope_name, settings.scopes)), values, strict=True)),
+        values=tuple(values),
+        names=distinct_names(map(scope_name, settings.scopes)),
         noise=tuple(noise),
         public={
             "schema": schema.to_dict(),

@@ -426,7 +426,7 @@ class Curator:
         of_each = [known.get(id(value), (None, None)) for value in kept.values()]
         return Release(
             kind=kind,
-            values=kept,
+            values=tuple(kept.values()),
             noise=tuple(noise for noise, _ in of_each),
             public={**self._public(), **self._marks()},
             adjacency=self.adjacency,
@@ -435,6 +435,7 @@ class Curator:
             reproducible=self._rng is not None,
             facts=facts,
             questions=tuple(None if answer is None else answer.question for _, answer in of_each),
+            names=tuple(kept),
         )
 
     def _names_of(self, answer: Answer) -> Sequence[str]:

@@ -333,7 +333,7 @@ class TestRefusals:
 
     def test_a_release_of_another_kind(self):
         release = run(vectors(np.zeros((9, 2))), MixtureSettings(2, 8.0, 1.0), BUDGET)
-        other = Release("counts", {}, (), {}, release.adjacency, release.guarantee, "none")
+        other = Release("counts", (), (), {}, release.adjacency, release.guarantee, "none")
         with pytest.raises(ValueError, match="kind 'counts'"):
             mixture_estimate(other)
 
