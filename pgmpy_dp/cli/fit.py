@@ -279,12 +279,14 @@ def _estimator(which: Parameters | None, budget: Budget | None, adjacency: optio
 
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
     """What a fit tells, all of it released with noise or public."""
-    from pgmpy_dp.estimators.few_records import few_records, large_delta
+    from pgmpy_dp.estimators.few_records import dropped_records, few_records, large_delta
     from pgmpy_dp.schema import encode_label
 
     few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")
     model, privacy = learner.model_, learner.privacy_
     large = large_delta(privacy.delta, learner.n_records_)
+    declared = learner.release_.n_records
+    dropped = dropped_records(declared or 0.0, learner.n_records_, learner.n_records_sd_)
     document = {
         "model": str(out),
         "release": None if release is None else str(release),
@@ -295,7 +297,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
         "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
         "n_records": float(learner.n_records_),
         "n_records_sd": float(learner.n_records_sd_),
-        "warnings": [said for said in (few, large) if said is not None],
+        "warnings": [said for said in (few or dropped, large) if said is not None],
     }
     lines = [
         f"Learned {model.number_of_edges()} edges between {model.number_of_nodes()} variables: {privacy}",
