@@ -108,15 +108,23 @@ class PrivateFit:
             learned = self._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
         self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
-        n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
-        few, dropped = few_records(n, sd), dropped_records(release.n_records or 0.0, n, sd)
-        warned = {FewRecordsWarning: few, DroppedRecordsWarning: None if few is not None else dropped}
-        warned[LargeDeltaWarning] = large_delta(privacy.delta, n)
-        for category, said in warned.items():
-            if said is not None:
-                with handed_over(release):  # warnings may be errors
+        with handed_over(release):  # warnings may be errors
+            for category, said in self._doubts(release, privacy, learned).items():
+                if said is not None:
                     warnings.warn(said, category, stacklevel=3)
         return self
+
+    def _doubts(
+        self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
+    ) -> dict[type[Warning], str | None]:
+        """What there is to warn of, from released and public numbers alone."""
+        n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
+        few, dropped = few_records(n, sd), dropped_records(release.n_records or 0.0, n, sd)
+        return {
+            FewRecordsWarning: few,
+            DroppedRecordsWarning: dropped if few is None else None,
+            LargeDeltaWarning: large_delta(privacy.delta, n),
+        }
 
     @abstractmethod
     def _learned(self, *release_and_privacy: Any, **context: Any) -> Mapping[str, Any]:

@@ -111,9 +111,8 @@ class TestWhatIsLeftOut:
         assert found.n_no_record == 0 and "no record: about 0\n" in str(found)
         again = SchemaCheck.of(found.release_)
         assert str(again) == str(found)
-        path.write_text("sex;age\n" + "F,30\n" * 500)
-        assert check_schema(path, BUDGET, {"sex;age": ["x", "y"]}).n_no_record == 500
-        assert check_schema(path, BUDGET, {"sex;age": ["x", "y"]}).failed
+        path.write_text("sex,age\n" + "F;30\n" * 500)
+        assert check_schema(path, BUDGET, STATES).n_no_record == 500 and check_schema(path, BUDGET, STATES).failed
 
     def test_records_left_out_are_told_with_what_keeps_them(self):
         age = pgmpy_dp.Number(0, 120, cuts=[45], missing="drop", outside="drop")
@@ -151,7 +150,7 @@ class TestWhatIsLeftOut:
             DroppedRecordsWarning, match=r"about (9,9|10,0).. of 20,000 records \(50%\).*missing=\"state\""
         ) as told:
             fitted = made.fit(*given, data)
-        assert [w.filename for w in told if w.category is DroppedRecordsWarning] == [__file__]
+        assert sum(w.category is DroppedRecordsWarning for w in told) == 1
         true = a[b != "?"].mean()
         assert fitted.n_records_ == pytest.approx((b != "?").sum(), abs=8 * fitted.n_records_sd_)
         assert fitted.model_.marginal(["a"]).values[1] == pytest.approx(true, abs=0.01)
