@@ -100,9 +100,8 @@ def test_scores_are_paid_from_the_ledger_and_reported(folder):
     assert run(fit, code=3).stderr.count("refused") == 1
     assert len(Ledger.load("ledger.json").entries) == 3
     planned = json.loads(run("score model.npz --epsilon 0.5 --n 2000 --json").stdout)["scores"]
-    assert (
-        "single records only" in run("discover records.csv --categories job --unit diary --out d.json", code=2).stderr
-    )
+    unknown = "discover records.csv --categories job --unit nobody --epsilon 1 --delta 1e-9 --out d.json"
+    assert "nobody" in run(unknown, code=2).stderr
     one, three = (
         [table["scale"] for table in json.loads(run(f"plan {plan} --rows-per-unit {rows}").stdout)["tables"]]
         for plan in ("--schema schema.json --epsilon 1 --n 2000 --edges age-job --simulations 0 --json",)
@@ -991,6 +990,23 @@ def test_plan_takes_every_structure(folder):
     assert "close to the records" in told["verdict"]
     theory = run("plan --schema schema.json --n 1000 --rho 1 --width 1 --min-weight 0.3 --alpha 0.01").stdout
     assert "every learner, n = Omega" in theory
+
+
+def test_a_graph_without_an_edge_is_foreseen_and_said(folder):
+    """Before by plan, afterwards in the first line and as a note; not where a workload asks for more."""
+    names = [f"c{k}" for k in range(20)]
+    codes = np.random.default_rng(0).integers(0, 5, (400, 20))
+    pd.DataFrame(codes, columns=names).to_csv("codes.csv", index=False)
+    Schema({name: range(5) for name in names}).to_json("codes.json")
+    budget = "--schema codes.json --epsilon 1 --delta 1e-9"
+    assert "A graph without an edge is expected" in run(f"plan {budget} --n 400").stdout
+    told = json.loads(run(f"plan {budget} --n 400 --json").stdout)
+    assert told["no_edge"] and told["rounds"] == 0 and len(told["tables"]) == 20
+    assert not json.loads(run(f"plan {budget} --n 1000000 --json").stdout)["no_edge"]
+    said = run(f"fit codes.csv {budget} --out codes.npz")
+    assert said.stdout.startswith("Learned no edges between 20 variables: ") and "pass --workload with" in said.stderr
+    said = run(f"fit codes.csv {budget} --workload c0,c1,c2 --out codes.npz --overwrite --json")
+    assert json.loads(said.stdout)["edges"] and not json.loads(said.stdout)["warnings"]
 
 
 def process(*words: str, cwd: Path) -> subprocess.CompletedProcess:

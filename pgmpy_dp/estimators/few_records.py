@@ -1,8 +1,18 @@
-"""When an estimated number of records is next to nothing: said of the released number, which costs nothing."""
+"""What is said of a release that is of little use: it costs nothing, since it depends on released numbers alone."""
 
 from __future__ import annotations
 
-__all__ = ["FEW", "FewRecordsWarning", "LargeDeltaWarning", "few_records", "large_delta"]
+__all__ = [
+    "FEW",
+    "DroppedRecordsWarning",
+    "FewRecordsWarning",
+    "LargeDeltaWarning",
+    "NoEdgeWarning",
+    "dropped_records",
+    "few_records",
+    "large_delta",
+    "no_edge",
+]
 
 FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
@@ -11,7 +21,7 @@ FEW = 5.0
 class FewRecordsWarning(UserWarning):
     """What was learned is noise: the estimated number of records is within a few standard deviations of 0.
 
-    It depends on the release alone, as everything that is learned does. Where the number is public nothing is said.
+    It depends on the release alone, as everything that is learned does.
 
     Parameters
     ----------
@@ -27,6 +37,32 @@ class FewRecordsWarning(UserWarning):
     ...     fitted = learn(data, Budget(rho=0.5), {"sex": ["F", "M"], "ill": ["no", "yes"]})
     >>> [warning.category.__name__ for warning in caught]
     ['FewRecordsWarning']
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class DroppedRecordsWarning(UserWarning):
+    """Many records are outside the schema, of a number that is public: what is learned is not of all.
+
+    The released tables say so. Where the number of records is not public, `pgmpy_dp.check_schema` tells.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, learn
+    >>> data = pd.DataFrame({"sex": ["F", "M"] * 500, "ill": ["yes", "no", "no", None] * 250})
+    >>> schema = {"sex": ["F", "M"], "ill": ["no", "yes"]}
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     fitted = learn(data, Budget(rho=0.5), schema, n_records=1000)
+    >>> [warning.category.__name__ for warning in caught], 740 < fitted.n_records_ < 760
+    (['DroppedRecordsWarning'], True)
     """
 
     def __init__(self, message: str) -> None:
@@ -58,6 +94,58 @@ class LargeDeltaWarning(UserWarning):
         super().__init__(message)
 
 
+class NoEdgeWarning(UserWarning):
+    """A learned graph has no edge: the whole budget went to single variables, and the model says no more than they do.
+
+    That was decided by the noise and by released tables of single variables. Nothing is said of how dependent the
+    variables are.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, learn
+    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (500, 20)), columns=[f"v{i}" for i in range(20)])
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     fitted = learn(data, Budget(epsilon=1.0, delta=1e-9), {name: range(5) for name in data})
+    >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
+    (['NoEdgeWarning'], 0)
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+def no_edge(n_variables: int, n_edges: int, option: str = "workload=") -> str | None:
+    """What to say where a graph that was looked for has no edge; else None.
+
+    Parameters
+    ----------
+    n_variables, n_edges : int
+    option : str
+        How a workload is passed.
+
+    Examples
+    --------
+    >>> no_edge(3, 1), no_edge(1, 0)
+    (None, None)
+    >>> no_edge(3, 0)[:61]
+    'the graph has no edge: all of the budget went to tables of si'
+    """
+    if n_edges or n_variables < 2:
+        return None
+    return (
+        "the graph has no edge: all of the budget went to tables of single variables, since those of two were "
+        f"predicted to drown in noise. Where dependence matters, pass {option} with the sets of variables that it "
+        "matters in (or one_way_share=0.1, in Python), fewer variables or states, or more budget"
+    )
+
+
 def large_delta(delta: float, n_records: float) -> str | None:
     """What to say where delta is above one over the number of records, public or released; else None.
 
@@ -73,6 +161,32 @@ def large_delta(delta: float, n_records: float) -> str | None:
     return (
         f"delta={delta:g} is above 1/n, for about {n_records:,.0f} records: a release with this guarantee may give "
         f"away some record outright; use one far below {1.0 / n_records:.1g}, for example 1e-9, which costs little"
+    )
+
+
+def dropped_records(n_records: float, inside: float, sd: float) -> str | None:
+    """What to say where clearly fewer records are inside the schema than there are; else None.
+
+    Parameters
+    ----------
+    n_records, inside, sd : float
+        The number of records and of those inside, and the standard deviation of the difference.
+
+    Examples
+    --------
+    >>> dropped_records(1000.0, 995.0, 2.0), dropped_records(1000.0, 900.0, 40.0)
+    (None, None)
+    >>> dropped_records(1000.0, 750.0, 20.0)[:61]
+    'about 250 of 1,000 records (25%) have a cell that is no state'
+    """
+    if not n_records - inside > max(FEW * sd, n_records / 100.0):
+        return None
+    lost = n_records - max(inside, 0.0)
+    return (
+        f"about {lost:,.0f} of {n_records:,.0f} records ({lost / n_records:.0%}) have a cell that is no state of its "
+        "column, and are left out; what is learned is of the others alone, who differ where cells are missing for a "
+        'reason. Keep them by a state for missing cells: Number(..., missing="state"), and Schema(..., other={column: '
+        "state}) for texts"
     )
 
 

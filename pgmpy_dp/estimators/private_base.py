@@ -12,7 +12,14 @@ from typing import Any, ClassVar, Self
 
 from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.few_records import FewRecordsWarning, LargeDeltaWarning, few_records, large_delta
+from pgmpy_dp.estimators.few_records import (
+    DroppedRecordsWarning,
+    FewRecordsWarning,
+    LargeDeltaWarning,
+    dropped_records,
+    few_records,
+    large_delta,
+)
 from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
@@ -92,8 +99,8 @@ class PrivateFit:
         """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
 
         What an earlier fit has set and this one does not is gone too. If learning fails the exception has the release.
-        A `FewRecordsWarning` says where the released number of records is next to nothing, a `LargeDeltaWarning` where
-        delta is above one over it.
+        A `FewRecordsWarning` says where the released number of records is next to nothing, a `DroppedRecordsWarning`
+        where it is clearly below the public number, a `LargeDeltaWarning` where delta is above one over it.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
         privacy = privacy.resting_on(self._prior_privacy())  # of the release's own prior, or of another one
@@ -101,15 +108,23 @@ class PrivateFit:
             learned = self._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
         self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
-        said = few_records(learned.get("n_records_", 0.0), learned.get("n_records_sd_", 0.0))
-        if said is not None:
-            with handed_over(release):  # warnings may be errors
-                warnings.warn(said, FewRecordsWarning, stacklevel=3)
-        said = large_delta(privacy.delta, learned.get("n_records_", release.n_records or 0.0))
-        if said is not None:
-            with handed_over(release):
-                warnings.warn(said, LargeDeltaWarning, stacklevel=3)
+        with handed_over(release):  # warnings may be errors
+            for category, said in self._doubts(release, privacy, learned).items():
+                if said is not None:
+                    warnings.warn(said, category, stacklevel=3)
         return self
+
+    def _doubts(
+        self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
+    ) -> dict[type[Warning], str | None]:
+        """What there is to warn of, from released and public numbers alone."""
+        n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
+        few, dropped = few_records(n, sd), dropped_records(release.n_records or 0.0, n, sd)
+        return {
+            FewRecordsWarning: few,
+            DroppedRecordsWarning: dropped if few is None else None,
+            LargeDeltaWarning: large_delta(privacy.delta, n),
+        }
 
     @abstractmethod
     def _learned(self, *release_and_privacy: Any, **context: Any) -> Mapping[str, Any]:

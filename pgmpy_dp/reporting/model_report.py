@@ -6,6 +6,7 @@ from typing import Any
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.model_score import ModelScore
+from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.estimators.scored_model import model_digest
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
@@ -71,7 +72,7 @@ def report_page(
     return render(
         "report.html",
         title="A model learned from private records" if network.privacy else "A model",
-        lead=f"{len(network)} variables, {len(edges)} edges. Everything here follows from the released model alone.",
+        lead=f"{len(network)} variables, {_edges(len(edges))}. Everything here follows from the released model alone.",
         guarantee=guarantee_words(network.privacy),
         size=size_words(network),
         intervals_words=interval_words(posterior, level),
@@ -89,6 +90,10 @@ def report_page(
         trust=when_not_to_trust(posterior),
         citation=CITATION,
     )
+
+
+def _edges(count: int) -> str:
+    return f"{count} edges" if count else "no edge, so that each is independent of the others"
 
 
 def _unsure(network: MarkovNetwork) -> tuple[list[dict[str, Any]], str]:
@@ -142,7 +147,7 @@ _WHAT = {"pairs": "pairs of variables", "triples": "triples of variables", "vari
 def _measured(network: MarkovNetwork, release: Release | None) -> tuple[list[dict[str, Any]], str]:
     if release is None:
         return [], ""
-    if network.privacy is None or release.guarantee != network.privacy.guarantee:
+    if network.privacy is None or Privacy.of(release).guarantee != network.privacy.guarantee:
         raise ValueError(f"release is under {release.guarantee}, the model under {network.privacy}; pass its own")
     if release.kind != "marginals":
         raise ValueError(f"release is of kind {release.kind!r}; pass one of noisy tables")

@@ -205,7 +205,14 @@ def arrow_cases() -> Iterator[Case]:
         yield Case(f"{kind} and no UTF-8", mostly(b"a", b"7"), extras, states, texts(kind))
         yield Case(f"coded {kind} and no UTF-8", mostly(b"a", b"7"), extras[:1], states, coded(texts(kind)))
     broken = listed(texts(pa.string()))
-    yield Case("lists and no UTF-8", mostly(b"a"), [b"\xff"], [[("a",), ("b",)]], broken, meant=lambda cell: UNREADABLE if cell == b"\xff" else [cell])
+    yield Case(
+        "lists and no UTF-8",
+        mostly(b"a"),
+        [b"\xff"],
+        [[("a",), ("b",)]],
+        broken,
+        meant=lambda cell: UNREADABLE if cell == b"\xff" else [cell],
+    )
     for unit, step, beyond in (("s", 1, [10**15]), ("us", 10**6, [2**61]), ("ns", 10**9, [])):
         for zone in (None, *["Europe/Berlin"] * (unit == "us")):
             states = [["1970-01-01", "1970-01-01T12:00:00"], ["1970-01-01T00:00:00+00:00", "1970-01-01T01:00:00+01:00"]]
@@ -461,7 +468,9 @@ def _with_odd_dictionary(table: pa.Table) -> pa.Table:
             if name.startswith("x"):
                 cells = part[name].combine_chunks()
                 coded = cells.dictionary_encode()
-                twice = pa.concat_arrays([coded.dictionary, table[name].combine_chunks().dictionary_encode().dictionary])
+                twice = pa.concat_arrays(
+                    [coded.dictionary, table[name].combine_chunks().dictionary_encode().dictionary]
+                )
                 entries = pa.concat_arrays([twice, pa.nulls(1, twice.type)])
                 indices = np.asarray(coded.indices.fill_null(len(twice)))
                 column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int64()), entries)
@@ -472,7 +481,11 @@ def _with_odd_dictionary(table: pa.Table) -> pa.Table:
 
 def _sliced(table: pa.Table) -> pa.Table:
     """In the middle of longer columns, so that places and bits of what is missing begin elsewhere."""
-    return pa.concat_tables([table[3:14], table, table[:5]]).combine_chunks()[11 : 11 + len(table)] if len(table) > 14 else table
+    return (
+        pa.concat_tables([table[3:14], table, table[:5]]).combine_chunks()[11 : 11 + len(table)]
+        if len(table) > 14
+        else table
+    )
 
 
 READERS: dict[str, tuple[Callable[[pa.Table, Path], Any], int]] = {
@@ -490,7 +503,9 @@ READERS: dict[str, tuple[Callable[[pa.Table, Path], Any], int]] = {
     "pandas of strings": (lambda table, _: _strings(table), 9),
     "polars": (lambda table, _: pl.from_arrow(_but(table, pa.types.is_time)), 25),
     "polars of categories": (
-        lambda table, _: pl.from_arrow(_only(table, pa.types.is_string)).with_columns(pl.col("^x.$").cast(pl.Categorical)),
+        lambda table, _: pl.from_arrow(_only(table, pa.types.is_string)).with_columns(
+            pl.col("^x.$").cast(pl.Categorical)
+        ),
         9,
     ),
     "polars, lazy": (lambda table, _: pl.from_arrow(_but(table, pa.types.is_time)).lazy(), 25),

@@ -23,7 +23,18 @@ from pgmpy_dp.private.reading.arrow_cells import ranks
 from pgmpy_dp.private.reading.owners import identity
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import match_key
-from tests.private.odd_cells import CASES, CUTS, OTHER, READERS, Case, cases_of, data_of, datasets, read_otherwise, slowly
+from tests.private.odd_cells import (
+    CASES,
+    CUTS,
+    OTHER,
+    READERS,
+    Case,
+    cases_of,
+    data_of,
+    datasets,
+    read_otherwise,
+    slowly,
+)
 
 BUDGET = {"ledger": Budget(epsilon=1.0)}
 

@@ -233,7 +233,10 @@ def test_parquet_that_ends_early_is_told_without_a_word_of_it(tmp_path):
 def test_a_file_that_changes_is_told_and_not_quoted(tmp_path, name, monkeypatch):
     """What is learned is of one dataset: the file is looked at again in every pass over it, and after the first."""
     frame = pd.DataFrame({"job": ["needle", "office"] * 50})
-    write = {"a.csv": lambda f: f.to_csv(tmp_path / name, index=False), "a.parquet": lambda f: f.to_parquet(tmp_path / name)}
+    write = {
+        "a.csv": lambda f: f.to_csv(tmp_path / name, index=False),
+        "a.parquet": lambda f: f.to_parquet(tmp_path / name),
+    }
     write[name](frame)
     monkeypatch.setattr(records, "MOST_KEPT", 0)
     table = PrivateTable(tmp_path / name, Schema({"job": ["office", "none"]}), ledger=Budget(epsilon=1.0))

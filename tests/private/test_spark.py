@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pgmpy_dp.private.data.lazy import LazySource
 
 from pgmpy_dp import Budget
 from pgmpy_dp.estimators import PrivateChowLiu
-from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from tests.private.test_engines import READ, SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums

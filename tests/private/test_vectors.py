@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors
-from pgmpy_dp.private.reading.frames import read_numbers
 from pgmpy_dp.private.data.vector_sums import require_single_records
 from pgmpy_dp.private.data.vectors import vector_rows
+from pgmpy_dp.private.reading.frames import read_numbers
 
 ODD = [1, True, "2.5", b"3", 3 + 0j, 10**400, "1e999", "text", None, pd.NaT, np.nan, -np.inf, object(), [1]]
 READ = [1.0, 1.0, 2.5, 3.0, 3.0, np.inf, np.inf, *[np.nan] * 4, -np.inf, np.nan, np.nan]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import networkx as nx
 
-from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator
+from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, on_given_graph
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy_record import Privacy, steps_taken
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
@@ -126,20 +126,19 @@ class PrivateSGD(BaseMarginalsEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Any) -> Fit:
         raise NotImplementedError("PrivateSGD learns from no tables; see _learned")
 
-    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
+    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph, given: nx.Graph) -> dict[str, Any]:
         schema = release.schema
         variables = tuple(graph.nodes)
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
         learned = LogLinearModel(cliques, gradient_ascent.parameters(release), self.memory_limit)
         model = MarkovNetwork.from_log_linear(learned, graph, self._schema(release, graph), privacy)
-        count_noise = release.noise[1] if release.n_records is None else None
+        count = release["n_records"] if release.n_records is None else None
         n_steps = release.public["path"]["n_steps"]
-        n_records = release.n_records if count_noise is None else release.values[1][0]
+        n_records, noise = (release.n_records, None) if count is None else (count.array[0], count.noise)
         return {
-            "parameters_": model.factors,
-            "model_": model,
+            **on_given_graph(model, given, release),
             "n_records_": max(float(n_records or 0), 1.0),
-            "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
+            "n_records_sd_": math.sqrt(noise.variance) if noise else 0.0,
             "converged_": False,
             "status_": steps_taken(release, n_steps, "before the first"),
             "n_iter_": n_steps,

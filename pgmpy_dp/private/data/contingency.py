@@ -167,7 +167,9 @@ def count_all(
         small = [False] * len(scopes)
     found = [np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64) for scope in scopes]
     rest = [scope for scope, by_bits in zip(scopes, small, strict=True) if not by_bits]
-    for place, table in zip(np.flatnonzero(~np.array(small, dtype=bool)), _by_covers(codes, cardinalities, rest, weights), strict=True):
+    for place, table in zip(
+        np.flatnonzero(~np.array(small, dtype=bool)), _by_covers(codes, cardinalities, rest, weights), strict=True
+    ):
         found[place] = table
     if not any(small):
         return found

@@ -16,9 +16,9 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import root_up
-from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.private.reading.frames import read_edge_list, read_keys
 from pgmpy_dp.private.reading.sources import open_source
+from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
 __all__ = ["PrivateGraph", "adjacency_matrix", "checked_marks", "edge_count", "neighbour_sums"]

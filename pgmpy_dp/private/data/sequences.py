@@ -22,6 +22,7 @@ from pgmpy_dp.private.data.contributions import (
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
+from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.arrow_cells import keyed, quietly, ranks
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
@@ -122,6 +123,8 @@ class PrivateSequences(PrivateData):
             raise TypeError("unit=None names no column; pass the column that says whose row it is, e.g. unit='user'")
         self._unit = decode_label(encode_label(unit))
         super().__init__(adjacency, ledger)
+        paying = self._ledger if ledger is None else ledger
+        require_same_promise(self._schema, paying, self._adjacency, self._unit)
         self._n_users = checked_public_count("n_users", n_users, self._adjacency)
         self._visits = Visits(self._schema, unit, _state_column(self._schema, sequence, order), order, separator)
         source = open_source(data)
@@ -441,7 +444,11 @@ def _sequences(source: Source, visits: Visits) -> tuple[np.ndarray, np.ndarray, 
         chosen = [parsed[k] for k in state[named]]
         lengths = np.array([len(part) for part in chosen], dtype=np.int64)
         return owner, lengths, np.concatenate([np.empty(0, np.int32), *chosen])
-    codes = np.array([place(key) for key in state_keys], dtype=np.int32)[state[named]] if state_keys else state[:0].astype(np.int32)
+    codes = (
+        np.array([place(key) for key in state_keys], dtype=np.int32)[state[named]]
+        if state_keys
+        else state[:0].astype(np.int32)
+    )
     moment = quietly(ranks, times)[named]
     in_order = np.lexsort((*([] if source.ordered else [codes]), moment, owner))
     owners_found, lengths = np.unique(owner, return_counts=True)

@@ -12,12 +12,13 @@ two, :mod:`pgmpy_dp.private.data.contributions`).
 Privacy
 -------
 A unit's records are those with one identity in the unit's column (:mod:`pgmpy_dp.private.reading.owners`); records
-without one are nobody's and are dropped. A unit's draw is a function of a secret key, of the unit's own identity and of its own
-records, put in the order of their codes: records of equal codes are the same to everything that follows. So for every secret key a unit decides alone what
-it adds, and tables that differ in a unit, with any number of records, become tables that differ in at most m records,
-each of them added, removed or put in the place of another (or in one share of 1). The key is drawn once for a table, so
-that all that is learned from it sees the same records. The guarantee holds whatever the key is; it is secret
-so that nobody can arrange identifiers for certain records to be drawn.
+without one are nobody's and are dropped. A unit's draw is a function of a secret key, of the unit's own identity and
+of its own records, put in the order of their codes: records of equal codes are the same to everything that follows.
+So for every secret key a unit decides alone what it adds, and tables that differ in a unit, with any number of
+records, become tables that differ in at most m records, each of them added, removed or put in the place of another
+(or in one share of 1). The key is drawn once for a table, so that all that is learned from it sees the same records.
+The guarantee holds whatever the key is; it is secret so that nobody can arrange identifiers for certain records to be
+drawn.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
-__all__ = ["UnitRecords", "fixed_key", "fresh_key"]
+__all__ = ["UnitRecords", "drawn_rows", "fixed_key", "fresh_key"]
 
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -106,7 +107,7 @@ class UnitRecords:
         return self._held
 
     def codes(self) -> np.ndarray:
-        """Codes of the records inside the schema, as :func:`~pgmpy_dp.private.data.frame.encode` has them."""
+        """Codes of the records inside the schema, as :func:`~pgmpy_dp.private.reading.frames.encode` has them."""
         return self.rows().codes
 
     def weights(self, grid: int = GRID) -> np.ndarray | None:
@@ -120,7 +121,7 @@ class UnitRecords:
         return count_all(self.codes(), cardinalities, scopes, weights)
 
     def matched(self, grid: int = GRID) -> np.ndarray | None:
-        """As :func:`~pgmpy_dp.private.data.frame.encode_and_match`, of the records that count; None for a part."""
+        """As :func:`~pgmpy_dp.private.reading.frames.encode_and_match`, of the records that count; None for a part."""
         rows = self.rows()
         if rows.matched is None:
             return None
@@ -201,7 +202,13 @@ def _limited(
     if most is None:
         weights = (GRID // np.maximum(size, 1))[owner]
     else:
-        keep = _drawn(marks, variables, owner, size, owners, most, key)
+        keep = drawn_rows(
+            lambda rows: [v.codes(column[rows]) for v, column in zip(variables, marks, strict=True)],
+            owner,
+            owners,
+            most,
+            key,
+        )
         marks, owner = [column[keep] for column in marks], owner[keep]
         weights = np.ones(len(owner), dtype=np.int64)
     inside = np.logical_and.reduce([column != v.states for column, v in zip(marks, variables, strict=True)])
@@ -217,24 +224,33 @@ def _limited(
     return _Rows(codes, owner[inside], shares, len(size), (sizes, np.array(found, dtype=np.int64).T))
 
 
-def _drawn(
-    marks: Sequence[np.ndarray],
-    variables: Sequence[Variable],
-    owner: np.ndarray,
-    size: np.ndarray,
-    owners: Owners,
-    most: int,
-    key: bytes,
+def drawn_rows(
+    cells: Callable[[np.ndarray], Sequence[np.ndarray]], owner: np.ndarray, owners: Owners, most: int, key: bytes
 ) -> np.ndarray:
-    """Which records count where at most so many of each unit do."""
+    """Which records count where at most so many of each unit do.
+
+    Parameters
+    ----------
+    cells : callable
+        From places of some records to columns of numbers, by which a unit's records are put in order.
+    owner : ndarray of int64, shape (n,)
+        Whose each record is, of units that `owners` has numbered.
+    owners : Owners
+    most : int
+    key : bytes
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    size = np.bincount(owner)
     keep = np.ones(len(owner), dtype=bool)
     many = np.flatnonzero((size > most)[owner])
     if len(many) == 0:
         return keep
-    codes = [variable.codes(column[many]) for variable, column in zip(variables, marks, strict=True)]
+    order = np.lexsort((*cells(many), owner[many]))
+    many = many[order]
     whose = owner[many]
-    order = np.lexsort((*codes, whose))
-    many, whose = many[order], whose[order]
     rank = np.arange(len(many)) - np.searchsorted(whose, whose)
     units = np.unique(whose)
     digests = (hashlib.blake2b(name, key=key, digest_size=8).digest() for name in owners.identities(units.tolist()))

@@ -2,14 +2,14 @@
 
 The interface, from data to statistics::
 
-    open_source(data)                       sources.py     a Source: a path, a frame, a relation, a stream, ...
+    open_source(data)                       sources.py     a Source: of a path, a frame, a relation, a stream
     source.names, source.positions(names)                  public facts; ValueError for columns that are not there
-    source.opened(names)                                   refusals by declared type, and whether it can be read now
-    source.batches(names, spelled)          producers.py   lists of columns: arrays of Arrow, or Cells (of Python objects)
-    Variable(schema, name).marks(column)    variables.py   what each cell of a column counts as; `codes`, `is_own` of marks
-    read_records(source, schema)            records.py     CodedRecords: counts(scopes), codes(), matched(), merged(...)
-    Owners().add(column), .numbered()       owners.py      whose each record is: exact, by the identifier's own content
-    numbers(column), keyed(column)          arrow_cells.py a column as doubles; as positions in a list of match keys
+    source.check_types(names)                              refusals by declared type
+    source.batches(names, spelled)          producers.py   lists of columns: arrays of Arrow, or Cells of objects
+    Variable(schema, name).marks(column)    variables.py   what each cell counts as; `codes` of marks
+    read_records(source, schema)            records.py     CodedRecords: counts(scopes), codes(), matched(), ...
+    Owners().add(column), .numbered()       owners.py      whose each record is: exact, by the identifier's content
+    numbers(column), keyed(columns)         arrow_cells.py doubles; positions in a list of match keys
 
 Everything is read once, when private data are made, hence before anything is charged; codes, numbers and owners are
 kept. Only files of our own reading (`source.is_ours`) may be read again, above a fixed public number of cells, and are

@@ -24,7 +24,18 @@ import pyarrow.compute as pc
 from pgmpy_dp.schema import clock_text, duration_nanoseconds, match_key, moment_text
 
 __all__ = [
-    *("NOT_OURS", "UNREADABLE", "Cells", "Column", "cells_of", "cells_of_objects", "dictionary_places", "key_counts", "keyed", "number_rows"),
+    *(
+        "NOT_OURS",
+        "UNREADABLE",
+        "Cells",
+        "Column",
+        "cells_of",
+        "cells_of_objects",
+        "dictionary_places",
+        "key_counts",
+        "keyed",
+        "number_rows",
+    ),
     *("numbers", "places_among", "plain_numbers", "quietly", "ranks", "readily"),
 ]
 
@@ -237,7 +248,9 @@ def key_counts(column: Column) -> Counter[tuple]:
     """
     found: Counter[tuple] = Counter()
     cells = cells_of(column)
-    for value, number in zip(cells.listed, np.bincount(cells.places, minlength=len(cells.listed)).tolist(), strict=True):
+    for value, number in zip(
+        cells.listed, np.bincount(cells.places, minlength=len(cells.listed)).tolist(), strict=True
+    ):
         if number:  # some that are listed are nobody's
             found[match_key(value)] += number
     return found

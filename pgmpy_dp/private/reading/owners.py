@@ -30,7 +30,7 @@ _EXACT_FLOATS = 2.0**53
 
 
 class GuessedTypesWarning(UserWarning):
-    """Persons are told apart in a frame of a library that may have guessed the types of its columns from their cells."""
+    """Persons are told apart in a frame, whose library may have guessed the types of columns from their cells."""
 
 
 def warn_of_guessed_types(source: Source, unit: Hashable) -> None:

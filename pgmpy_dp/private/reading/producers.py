@@ -374,7 +374,9 @@ def _listed(column: Column) -> list[Any]:
 def _of_array(array: np.ndarray) -> Column:
     kind = array.dtype.kind
     if kind in "biuf" and array.dtype.itemsize <= 8:
-        return pa.array(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)), from_pandas=False)
+        return pa.array(
+            np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)), from_pandas=False
+        )
     if kind in "mM" and (unit := np.datetime_data(array.dtype)) in (("s", 1), ("ms", 1), ("us", 1), ("ns", 1)):
         ticks = array.astype(array.dtype.newbyteorder("=")).view(np.int64)
         return _of_ticks(ticks, pa.duration(unit[0]) if kind == "m" else pa.timestamp(unit[0]))

@@ -50,6 +50,8 @@ class CodedRecords:
         How many records there are, are kept, and have a declared state in each column; None where nobody may ask.
     passes : callable, optional
         Gives batches of columns of codes, always the same ones.
+    lines_without_record : int or None
+        Of the data, where they are of lines that may be no record.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class CodedRecords:
         codes: np.ndarray | None,
         matched: np.ndarray | None,
         passes: Callable[[], Iterator[list[np.ndarray]]] | None = None,
+        lines_without_record: int | None = None,
     ) -> None:
+        self.lines_without_record = lines_without_record
         self._cardinalities = list(cardinalities)
         self._codes, self._passes = codes, passes
         self._matched = matched
@@ -97,13 +101,14 @@ class CodedRecords:
         """These records in fewer states: ``maps[j][k]`` is what state k of variable j became."""
         cardinalities = list(schema.cardinalities.values())
         if self._codes is not None:
-            return CodedRecords(cardinalities, merged_codes(self._codes, maps), self._matched)
+            codes = merged_codes(self._codes, maps)
+            return CodedRecords(cardinalities, codes, self._matched, None, self.lines_without_record)
 
         def passes() -> Iterator[list[np.ndarray]]:
             for columns in self._read():
                 yield [c if m is None else m[c] for c, m in zip(columns, maps, strict=True)]
 
-        return CodedRecords(cardinalities, None, self._matched, passes)
+        return CodedRecords(cardinalities, None, self._matched, passes, self.lines_without_record)
 
     def part(self, chosen: np.ndarray) -> CodedRecords:
         """Some of the records; nobody may ask how many match."""
@@ -156,9 +161,11 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
             kept.append(columns)
             if source.is_ours and cells > MOST_KEPT:
                 kept = None
-    if kept is None:
-        return CodedRecords(cardinalities, None, matched, lambda: (columns for columns, _ in reader.batches()))
-    return CodedRecords(cardinalities, joined(kept, cardinalities), matched)
+    if kept is not None:
+        return CodedRecords(cardinalities, joined(kept, cardinalities), matched, None, source.lines_without_record)
+    passes = reader.batches
+    lines = source.lines_without_record
+    return CodedRecords(cardinalities, None, matched, lambda: (columns for columns, _ in passes()), lines)
 
 
 class _Reader:

@@ -30,6 +30,9 @@ class Source(ABC):
     guesses_types = False
     """Whether these are of a library whose readers guess the type of a column from its cells."""
 
+    lines_without_record: int | None = None
+    """How many lines were no record, after a pass; None where the data are not of lines. As private as the records."""
+
     names: list[Any]
     """Its columns."""
 
@@ -79,7 +82,6 @@ def without_its_words(message: str, read: Callable[..., Any], *arguments: Any) -
         return quietly(read, *arguments)
     except NOT_OURS:
         raise
-    except BaseException:
+    except BaseException:  # noqa: S110 - below, so that the engine's error is not even the context of ours
         pass
-    # Outside of the except clause, so that the engine's error is not even this one's context.
     raise OSError(message)

@@ -31,8 +31,8 @@ def open_source(data: Any) -> Source:
     Parameters
     ----------
     data : str, Path, list of these, TextFile, frame, relation, stream, or Source
-        Parquet files (``.parquet``, ``.pq``, or a folder of them), or text files with a header (``.csv``, ``.tsv``, also
-        ``.gz``); patterns such as ``part-*.parquet`` are allowed. A
+        Parquet files (``.parquet``, ``.pq``, or a folder of them), or text files with a header (``.csv``, ``.tsv``,
+        also ``.gz``); patterns such as ``part-*.parquet`` are allowed. A
         :class:`~pgmpy_dp.private.data.text_file.TextFile` says how text is written. Tables of pandas, polars (eager and
         lazy), pyarrow, Dask, ibis and Spark, relations of DuckDB, and any other object with ``__arrow_c_stream__``;
         narwhals' wrapper of one.
@@ -102,7 +102,9 @@ def _matching(pattern: str, written: TextFile) -> list[str]:
     if Path(pattern).is_dir():
         found = sorted(str(path) for path in Path(pattern).rglob("*") if path.suffix.lower() in (".parquet", ".pq"))
         # What programs leave beside the data, as other readers of such folders leave it out.
-        found = [name for name in found if not any(p.startswith(("_", ".")) for p in Path(name).relative_to(pattern).parts)]
+        found = [
+            name for name in found if not any(p.startswith(("_", ".")) for p in Path(name).relative_to(pattern).parts)
+        ]
         if not found:
             raise FileNotFoundError(f"data={pattern!r} is a folder without a Parquet file; pass the path of a file")
         return found

@@ -54,11 +54,12 @@ class TextSource(Source):
     Notes
     -----
     Quotation marks are doubled inside quotes; a quoted line break ends its record. A line with too few or too many
-    fields is dropped, in silence. Bytes that cannot be decoded make their own field unreadable only. What messages say
-    of the first line is in :mod:`pgmpy_dp.private.data.header`.
+    fields is dropped, in silence, and counted (an empty one is not). Bytes that cannot be decoded make their own
+    field unreadable only. What messages say of the first line is in :mod:`pgmpy_dp.private.data.header`.
     """
 
     is_ours = True
+    lines_without_record = 0
 
     def __init__(self, files: Sequence[str], separator: str, written: TextFile | None = None) -> None:
         self._files = list(files)
@@ -104,6 +105,7 @@ class TextSource(Source):
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
         positions = self.positions(names)
         own = list(spelled) or [frozenset()] * len(positions)
+        self.lines_without_record = 0
         for name in self._files:
             for block in _blocks(name):
                 columns = self._fields(block, positions)
@@ -116,34 +118,27 @@ class TextSource(Source):
         ends_line = data == ord("\n")
         cuts = np.flatnonzero(ends_line | (data == ord(self._separator)))
         last = np.flatnonzero(ends_line[cuts])  # of the cuts, those that end a line
+        ends, starts = cuts[last], np.append(0, cuts[last[:-1]] + 1)
         whole = np.diff(last, prepend=-1) == width
-        if width == 1:  # where an empty line has as many
-            starts = np.append(0, cuts[last[:-1]] + 1)
-            whole &= np.array([bool(block[a:b].rstrip(b"\r")) for a, b in zip(starts, cuts[last], strict=True)])
-        offsets = np.append(0, cuts + 1)
-        fields = pa.Array.from_buffers(
-            pa.large_binary(), len(cuts), [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(block)]
-        )
-        quoted = np.empty(0, dtype=np.int64)
+        odd = ~whole if width > 1 else np.ones(len(last), dtype=bool)
         if b'"' in block:
-            quoted = np.unique(np.searchsorted(cuts[last], np.flatnonzero(data == ord('"'))))
-            whole[quoted] = False
+            quoted = np.searchsorted(ends, np.flatnonzero(data == ord('"')))
+            whole[quoted], odd[quoted] = False, True
+        # Lines that are not as most are, one by one.
+        lines = [(k, block[starts[k] : ends[k]].rstrip(b"\r\n")) for k in np.flatnonzero(odd).tolist()]
+        whole[[k for k, line in lines if not line]] = False
+        split = [(k, split_fields(line, self._separator)) for k, line in lines if b'"' in line]
+        rows = [(k, row) for k, row in split if len(row) == width]
+        assert self.lines_without_record is not None
+        self.lines_without_record += sum(bool(line) and not whole[k] for k, line in lines) - len(rows)
+        offsets = np.append(0, cuts + 1).astype(np.int64)
+        fields = pa.Array.from_buffers(pa.large_binary(), len(cuts), [None, pa.py_buffer(offsets), pa.py_buffer(block)])
         first = last[whole] - (width - 1)
         found = [fields.take(pa.array(first + place)) for place in positions]
-        return self._with_quoted(found, block, cuts[last], np.flatnonzero(whole), quoted, positions)
-
-    def _with_quoted(
-        self, found: list[pa.Array], block: bytes, ends: np.ndarray, plain: np.ndarray, quoted: np.ndarray, positions: Any
-    ) -> list[pa.Array]:
-        """The columns with the fields of the lines that have quotation marks, each in its place."""
-        if not len(quoted):
+        if not rows:
             return found
-        starts = np.append(0, ends[:-1] + 1)
-        lines = (block[a:b].rstrip(b"\r\n") for a, b in zip(starts[quoted], ends[quoted], strict=True))
-        rows = [split_fields(line, self._separator) for line in lines]
-        kept = [k for k, row in enumerate(rows) if len(row) == len(self.names)]
-        order = pa.array(np.argsort(np.append(plain, quoted[kept]), kind="stable"))
-        more = [pa.array([rows[k][place] + b"\n" for k in kept], pa.large_binary()) for place in positions]
+        order = pa.array(np.argsort([*np.flatnonzero(whole), *(k for k, _ in rows)], kind="stable"))
+        more = [pa.array([row[place] + b"\n" for _, row in rows], pa.large_binary()) for place in positions]
         return [pa.concat_arrays(parts).take(order) for parts in zip(found, more, strict=True)]
 
     def _cells(self, fields: pa.Array, spelled: frozenset[str] | None) -> Cells:

@@ -62,14 +62,15 @@ class Variable:
         self._has_others = name in schema.other or name in schema.numbers
         self.dtype = np.min_scalar_type(2 * size if self._has_others else size)
         self._code = key_coder(schema, name)
-        self._own = key_coder(OutsideCounted(schema), name) if self._has_others else None
+        counted = OutsideCounted(schema) if self._has_others else schema
+        self._own, self._outside = key_coder(counted, name), counted.cardinality(name) - self._has_others
         self._known: dict[str | bytes, int] = {}
         self._last: tuple[Any, ...] = (None, None, None)
         self._missing = self._mark(match_key(None))
         made = coding(schema, name)
         self._decides_numbers = made.decides_numbers
         if made.decides_numbers:
-            self._place_numbers(made, coding(OutsideCounted(schema), name) if self._has_others else made)
+            self._place_numbers(made, coding(counted, name))
 
     def marks(self, column: Column) -> np.ndarray:
         """The mark of each cell."""
@@ -120,13 +121,13 @@ class Variable:
         return found
 
     def _mark(self, key: tuple) -> int:
-        return self._joined(self._code(key), self.states if self._own is None else self._own(key))
+        return self._joined(self._code(key), self._own(key))
 
     def _joined(self, code: int, own: int) -> int:
-        """The mark of a cell that counts as `code`; `own` is K where it has no declared state."""
+        """The mark of a cell that counts as `code`, and as `own` where what is outside has a code of its own."""
         if code == DROPPED:
             return self.states
-        return self.states + 1 + code if self._own is not None and own == self.states else code
+        return self.states + 1 + code if own == self._outside else code
 
     def _place_numbers(self, made: Any, own: Any) -> None:
         """Marks of all numbers: between cuts, and of those that count by themselves."""
