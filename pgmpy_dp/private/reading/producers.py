@@ -278,17 +278,6 @@ def _moment(cell: Any) -> Any:
         return cell
 
 
-class _SparkSource(_Frame):
-    """Frames of Spark, whose rows come here."""
-
-    ordered = False
-
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
-        chosen = self._data.select(*(self._data[f"`{name}`"] for name in self._wanted(names)))
-        table = without_its_words(_failed(self._data), chosen.toArrow)
-        yield from _ArrowSource(table).batches(table.column_names)
-
-
 class ArraySource(Source):
     """An array of shape (rows, columns).
 
@@ -308,13 +297,19 @@ class ArraySource(Source):
             yield [_of_array(self._array[start : start + ROWS, place]) for place in self.positions(names)]
 
 
+def _spark_source(data: Any) -> Source:
+    from pgmpy_dp.private.reading.spark_source import SparkSource
+
+    return SparkSource(data)
+
+
 _KINDS: dict[str, Callable[[Any], Source]] = {
     "pandas": _PandasSource,
     "polars": _PolarsSource,
     "duckdb": _DuckDBSource,
     "ibis": _IbisSource,
     "dask": _DaskSource,
-    "pyspark": _SparkSource,
+    "pyspark": _spark_source,
 }
 
 

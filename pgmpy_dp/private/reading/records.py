@@ -123,12 +123,16 @@ class CodedRecords:
             # Only what the scopes of this call do not lie in may go; the rest would have to be counted again.
             used = {self._cover_of(scope) for scope in scopes}
             self._counted = {cover: table for cover, table in self._counted.items() if cover in used}
+        for cover, table in zip(covers, self._joint(covers), strict=True):
+            self._counted[cover] = table.reshape([self._cardinalities[j] for j in cover])
+
+    def _joint(self, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """The table of each cover, flat."""
         tables = [np.zeros(math.prod(self._cardinalities[j] for j in cover), dtype=np.int64) for cover in covers]
         for columns in self._read():
             for cover, table in zip(covers, tables, strict=True):
                 table += count_joint(columns, self._cardinalities, cover)
-        for cover, table in zip(covers, tables, strict=True):
-            self._counted[cover] = table.reshape([self._cardinalities[j] for j in cover])
+        return tables
 
     def _cover_of(self, scope: Sequence[int]) -> tuple[int, ...] | None:
         inside = [cover for cover in self._counted if set(scope) <= set(cover)]
@@ -150,6 +154,8 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
     """
     schema.require_discrete()
     source.check_types(schema.variables)
+    if (found := source.coded(schema)) is not None:
+        return found
     cardinalities = list(schema.cardinalities.values())
     reader = _Reader(source, schema)
     kept: list[list[np.ndarray]] | None = []

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from pgmpy_dp.private.reading.arrow_cells import NOT_OURS, Column, quietly
+from pgmpy_dp.schema import Schema
 
 __all__ = ["ROWS", "Source", "positions_of", "without_its_words"]
 
@@ -49,6 +50,10 @@ class Source(ABC):
 
     def check_types(self, names: Sequence[Hashable]) -> None:
         """ValueError for columns of a declared type whose cells cannot all be read, with what to pass."""
+        return None
+
+    def coded(self, schema: Schema) -> Any:
+        """Records that are coded where they are (`CodedRecords`); None: code their batches here."""
         return None
 
     @abstractmethod
