@@ -439,7 +439,7 @@ def test_what_is_impossible(folder):
     ("arguments", "told"),
     [
         ("--epsilon 0", "epsilon=0.0"),
-        ("", "no budget was given"),
+        ("", "--epsilon is missing"),
         ("--epsilon 1 --ledger new.json", "--ledger is 'new.json': it is new; pass what everything may spend"),
         ("--epsilon 1 --budget-epsilon 3", "pass its file too"),
         ("--epsilon 1 --adjacency replace_one", "n_records=None"),

@@ -89,7 +89,7 @@ def as_written(path: Path, text: option.TextOptions) -> Path | TextFile:
     if path.is_dir():
         ask_for("DATA", str(path), "that is a folder; pass a file in it")
     if not path.is_file():
-        ask_for("DATA", str(path), "there is no such file")
+        ask_for("DATA", str(path), "that is no regular file" if path.exists() else "there is no such file")
     passed = {name: value for name, value in vars(text).items() if value is not None}
     if text.delimiter in ("tab", "\\t"):
         passed["delimiter"] = "\t"
@@ -139,7 +139,10 @@ def given_workload(
             many = "two variables or more" if least > 1 else "variables"
             what = f"write {many} with commas between and, if you like, = and a positive weight"
             ask_for("--workload", item.strip(), f"{what}; the schema has {', '.join(names)}")
-        found[tuple(names[field] for field in fields)] = value
+        scope = tuple(names[field] for field in fields)
+        found[scope] = found.get(scope, 0.0) + value
+    if not found:
+        ask_for("--workload", text, "it names nothing; leave it out, or write sets of variables: age,job; age,sex")
     return found
 
 

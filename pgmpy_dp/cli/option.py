@@ -95,6 +95,10 @@ class BudgetOptions:
         """The budget, checked."""
         from pgmpy_dp.private.budget import Budget
 
+        if not self.is_passed:
+            raise ValueError(
+                "--epsilon is missing: say what may be spent: --epsilon 1, with --delta 1e-9, or --rho 0.1"
+            )
         return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, show
-from pgmpy_dp.cli.files import require_writable
+from pgmpy_dp.cli.files import STANDARD_OUTPUT, require_writable
 
 __all__ = ["schema"]
 
@@ -36,7 +35,7 @@ def schema(
     texts: column_options.TextsOption = None,
     reading: column_options.ReadingOptions,
     impossible: column_options.ImpossibleOption = None,
-    out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write; default, and -: standard output.")] = None,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
@@ -58,13 +57,14 @@ def schema(
     "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >, >= and in {a, b}, joined by &. Learned models obey it,
     and synthetic records never break it. Options that describe a column may be repeated.
     """
+    out = None if out == STANDARD_OUTPUT else out
     require_writable(overwrite, (codebook,), out=out)
     states = None if codebook is None else _read_codebook(codebook)
     given = column_options.ColumnOptions(None, declared, other, texts, reading, impossible)
     found = column_options.described(given, states)
     document = found.to_dict()
     if out is None:
-        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        show(document, "", as_json=True)
         return
     found.to_json(out)
     sizes = found.cardinalities.values()
