@@ -97,7 +97,7 @@ class BudgetOptions:
 
         if not self.is_passed:
             raise ValueError(
-                "--epsilon is missing: say what may be spent: --epsilon 1, with --delta 1e-9, or --rho 0.1"
+                "--epsilon is missing: no budget was given; pass --epsilon 1 --delta 1e-9, or --rho 0.1"
             )
         return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
