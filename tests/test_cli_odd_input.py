@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, Schema
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, Schema
 from pgmpy_dp.cli import app
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.log_linear import LogLinearModel
@@ -269,3 +269,52 @@ def test_arguments_of_posteriors_are_named():
     ):
         with pytest.raises((TypeError, ValueError), match=re.escape(told)):
             ask()
+
+
+class TestTemplates:
+    def test_the_columns_of_a_file_and_nothing_else_of_it(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("records.txt").write_bytes("Größe;sex;Job\n180;needle;x\n\xff".encode("cp1252"))
+        told = run("schema --from-header records.txt --delimiter ; --encoding cp1252 --variable sex=F,M --out s.json")
+        assert "3 columns, 2 of which lack their states: Größe, Job" in told.stdout
+        document = json.loads(Path("s.json").read_text())
+        assert document["variables"] == [
+            {"name": "Größe", "states": []},
+            {"name": "sex", "states": ["F", "M"]},
+            {"name": "Job", "states": []},
+        ]
+        unfilled = run("fit records.txt --delimiter ; --encoding cp1252 --schema s.json --epsilon 1 --out m.npz", 2)
+        assert "variable 'Größe' has 0 state(s)" in unfilled.stderr
+        document["variables"][0] = {"name": "Größe", "number": {"lower": 0, "upper": 250}}
+        document["variables"].pop()
+        Path("s.json").write_text(json.dumps(document))
+        assert set(Schema.from_json("s.json")) == {"Größe", "sex"}
+
+    @pytest.mark.parametrize(
+        ("content", "arguments", "told"),
+        [
+            ("31,needle\n30,x\n", "", "has numbers for names, not quoted here"),
+            ("a,b\n", "--variable c=x,y", "it has no column 'c'; it has a, b"),
+            ("", "", "records.csv"),
+        ],
+    )
+    def test_a_first_line_that_may_be_a_record_is_not_quoted(self, tmp_path, monkeypatch, content, arguments, told):
+        monkeypatch.chdir(tmp_path)
+        Path("records.csv").write_text(content)
+        result = run(f"schema --from-header records.csv {arguments} --out s.json", 2)
+        assert told in result.stderr and "needle" not in result.output and not Path("s.json").exists()
+
+
+def test_samples_are_written_as_the_records_were(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    schema = Schema({"Größe": Number(1.0, 2.0, bins=2, missing="drop"), "Beruf": ["Ärztin; leitend", "Koch"]})
+    joint = LogLinearModel(Cliques(tuple(schema), (2, 2), (tuple(schema),)), np.zeros(4))
+    MarkovNetwork.from_log_linear(joint, nx.complete_graph(list(schema)), schema).save("model.npz")
+    style = "--delimiter ; --encoding cp1252 --decimal ,"
+    run(f"sample model.npz --n 200 --out synthetic.csv {style}")
+    found = pd.read_csv("synthetic.csv", sep=";", encoding="cp1252", decimal=",")
+    assert found["Größe"].between(1, 2).all() and set(found["Beruf"]) == {"Ärztin; leitend", "Koch"}
+    schema.to_json("schema.json")
+    told = run(f"check synthetic.csv {style} --schema schema.json --epsilon 1e4 --json").stdout
+    assert json.loads(told)["n_matching"] == pytest.approx(200, abs=1)
+    assert "it has no sign for 'ö'" in run("sample model.npz --n 5 --out other.csv --encoding ascii", 2).stderr

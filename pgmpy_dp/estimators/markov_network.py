@@ -559,7 +559,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         (name,) = self._as_names([variable])
         if name not in self.numbers:
             raise ValueError(f"variable={variable!r} has states and no numbers; use query")
-        levels = list(quantiles) if isinstance(quantiles, Iterable) else [None]
+        levels: list[Any] = list(quantiles) if isinstance(quantiles, Iterable) else [None]
         if not all(isinstance(level, numbers.Real) and 0 <= level <= 1 for level in levels):
             raise ValueError(f"quantiles={quantiles!r} must be numbers from 0 to 1, such as [0.25, 0.5, 0.75]")
         values, table = self.within.get(name) or Values(self.numbers[name]), self.query(name, evidence).values
