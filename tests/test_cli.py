@@ -545,7 +545,7 @@ def test_discover_ends_with_1_where_it_found_nothing(folder):
     [
         ("--categories job --epsilon 1", "has no delta"),
         ("--categories job", "no budget was given"),
-        ("--epsilon 1", "--categories is None: say which columns"),
+        ("--epsilon 1", "--categories is missing: say which columns"),
         ("--categories job,job --epsilon 1 --delta 1e-6", "job was described before"),
         ("--number age=0 --epsilon 1", "write lower and upper bound"),
         ("--number age=a:b --epsilon 1", "write numbers with decimal points"),

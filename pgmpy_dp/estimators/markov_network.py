@@ -517,6 +517,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
 
         Raises
         ------
+        TypeError
+            If `event` or `evidence` is no mapping.
         ValueError
             As `query`, and for a single number of a variable without a resolution, which has no probability.
         """
