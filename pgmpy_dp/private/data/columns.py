@@ -143,6 +143,11 @@ def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
     return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
 
 
+def all_names(data: Any) -> list[Hashable]:
+    """Names of all columns of the data, which are public; ValueError where a first line of text may be a record."""
+    return list(open_source(data).all_names())
+
+
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
     """How many cells of a column have each match key, as they are spelled in the data: **to be noised**."""
     return data._counted[data._names.index(name)]

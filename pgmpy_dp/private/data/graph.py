@@ -38,7 +38,7 @@ class PrivateGraph(PrivateData):
         * Any undirected graph of networkx, a pgmpy ``UndirectedGraph`` included.
         * A square matrix of numbers, of scipy or numpy: an entry that is not 0 makes an edge, wherever of the two
           places of a pair it stands.
-        * A dataframe whose first two columns are the ends of edges; anything narwhals reads. Further columns (weights)
+        * A dataframe whose first two columns are the ends of edges; anything with columns. Further columns (weights)
           are not read.
         * The path of a text file with the two ends of an edge first in each line: separated by a comma in ``.csv``, a
           tab in ``.tsv``, and blanks in any other file.

@@ -58,7 +58,7 @@ class PrivateSequences(PrivateData):
     Parameters
     ----------
     data : dataframe, str or Path
-        Anything narwhals reads, or files as for :class:`~pgmpy_dp.private.data.table.PrivateTable`, in one of two
+        Anything with columns, as for :class:`~pgmpy_dp.private.data.table.PrivateTable`, in one of two
         forms. *Wide*: each row is one sequence, and a user may have several
         rows.
         *Long*: each row is one visit; a user's visits in the order of the column `order` are one sequence. Rows that
@@ -68,9 +68,8 @@ class PrivateSequences(PrivateData):
         One discrete variable with all states that can be visited. In the long form it names the column of the states. A
         state None is *null*: nothing was observed at that step.
     unit : hashable, default "user"
-        Column that says whose row it is. Compared like states, by :func:`~pgmpy_dp.schema.cells.match_key`: so ``7``,
-        ``7.0`` and ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such
-        identifiers as text with a letter in it. Rows without one belong to nobody and are dropped.
+        Column that says whose row it is, told apart exactly (:func:`~pgmpy_dp.private.reading.owners.identity`): ``7``
+        and ``"7"`` are one user, ``"007"`` and ``"7.0"`` two others. Rows without one belong to nobody and are dropped.
     sequence : hashable, default "sequence"
         Wide form: column of lists, or of texts of states separated by `separator`.
     order : hashable, optional

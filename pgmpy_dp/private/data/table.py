@@ -35,18 +35,17 @@ _MOST_ROWS = 1 << 20
 class PrivateTable(PrivateData):
     """Records that several estimators may learn from, with one ledger for all of them.
 
-    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. Of a
-    dataframe in memory only integer codes are kept, and how many cells of each column match. Data in an engine stay
-    there: counting is pushed down to it, and codes are fetched the first time that a learner needs rows.
+    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. Of the
+    data only integer codes are kept, and how many cells of each column match.
 
     Parameters
     ----------
-    data : dataframe, str or Path
-        Anything narwhals reads, see :func:`pgmpy_dp.private.reading.frames.encode`; lazy frames (DuckDB, PySpark, Dask,
-        ibis, polars) stay in their engine. Or the path of a Parquet or CSV file, of any size, a pattern or a list of
-        paths, see :func:`pgmpy_dp.private.reading.sources.open_source`; a line of a text file is a record, and a
-        :class:`~pgmpy_dp.private.data.text_file.TextFile` says how it is written. The data must not change while they
-        are learned from.
+    data : frame, relation, stream, str or Path
+        Anything with columns: a table of pandas, polars, pyarrow, Dask, ibis or Spark, a relation of DuckDB, any object
+        with ``__arrow_c_stream__``. Or Parquet or CSV files: a path, a pattern, a list of paths or a folder, see
+        :func:`pgmpy_dp.private.reading.sources.open_source`; a line of a text file is a record, and a
+        :class:`~pgmpy_dp.private.data.text_file.TextFile` says how it is written. Data are read once, here, and their
+        codes are kept; large files are read again instead, and must not change meanwhile.
     schema : Schema or mapping
         Every variable and its possible states. A number is counted in the cell of its
         :class:`~pgmpy_dp.Number` that it lies in; one that is not divided has a fine grid
@@ -61,9 +60,9 @@ class PrivateTable(PrivateData):
         number of units.
     unit : hashable, optional
         Column that says whose record it is, for instance of persons: neighbours then differ in everything that carries
-        one value of it, however many records that is. Values are compared like states
-        (:func:`~pgmpy_dp.schema.cells.match_key`): ``7``, ``7.0`` and ``"7"`` are one unit. Records without one are
-        nobody's and are dropped. Default: each record is a unit of its own.
+        one value of it, however many records that is. Values are told apart exactly
+        (:func:`~pgmpy_dp.private.reading.owners.identity`): ``7`` and ``"7"`` are one unit, ``"007"`` and ``"7.0"`` two
+        others. Records without one are nobody's and are dropped. Default: each record is a unit of its own.
     rows_per_unit : int or "shares", default 1
         How much of a unit with several records counts. At most so many of them, m, drawn at random once for this
         table: noise is that of single records for epsilon/m, or rho/m**2. Or "shares": each of its k records counts

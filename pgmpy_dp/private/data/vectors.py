@@ -31,7 +31,7 @@ class PrivateVectors(PrivateData):
     Parameters
     ----------
     data : array of shape (n, d), dataframe, str or Path
-        Anything narwhals reads, or files, as for :class:`~pgmpy_dp.private.data.table.PrivateTable`. A record with a
+        Anything with columns, as for :class:`~pgmpy_dp.private.data.table.PrivateTable`. A record with a
         value that is not a finite number (missing, infinite, a text) is dropped, in silence. Nothing is scaled or
         centred: ranges and norms are for the learners to clip to public bounds. Numbers are kept; large files of single
         records are read again in every pass instead.
@@ -46,9 +46,9 @@ class PrivateVectors(PrivateData):
         which takes it to be. It is believed, never compared with the data.
     unit : hashable, optional
         Column of a dataframe that says whose record it is: neighbours then differ in everything that carries one value
-        of it, however many records that is. Values are compared like states
-        (:func:`pgmpy_dp.schema.cells.match_key`); records without one belong to nobody and are dropped. Default: each
-        record is a unit of its own.
+        of it, however many records that is. Values are told apart exactly
+        (:func:`~pgmpy_dp.private.reading.owners.identity`); records without one belong to nobody and are dropped.
+        Default: each record is a unit of its own.
 
     Raises
     ------

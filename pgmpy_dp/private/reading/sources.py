@@ -15,7 +15,7 @@ from pgmpy_dp.private.reading.producers import ArraySource, source_of
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.text_source import SEPARATORS, TextSource
 
-__all__ = ["column_names", "is_path", "open_numbers", "open_source"]
+__all__ = ["is_path", "open_numbers", "open_source"]
 
 
 def is_path(data: Any) -> bool:
@@ -73,11 +73,6 @@ def open_numbers(data: Any, names: Sequence[Hashable] | None) -> Source:
             "pass an array of shape (records, columns), with a name for each of its columns"
         )
     return ArraySource(data, range(width) if names is None else names)
-
-
-def column_names(data: Any) -> list[Hashable]:
-    """Names of all columns, which are public; ValueError for repeated names."""
-    return open_source(data).all_names()
 
 
 def _open_files(data: Any) -> Source:
