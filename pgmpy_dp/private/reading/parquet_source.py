@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgmpy_dp.private.reading.arrow_cells import Column
-from pgmpy_dp.private.reading.files import FileMarks, told
+from pgmpy_dp.private.reading.data_files import FileMarks, told
 from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled
 
 __all__ = ["ParquetSource"]

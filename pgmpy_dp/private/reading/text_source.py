@@ -21,7 +21,7 @@ import pyarrow as pa
 from pgmpy_dp.private.data.header import header_names, missing_columns, named_columns, split_fields
 from pgmpy_dp.private.data.text_file import TextFile, cell_reader
 from pgmpy_dp.private.reading.arrow_cells import Cells, Column
-from pgmpy_dp.private.reading.files import FileMarks, told
+from pgmpy_dp.private.reading.data_files import FileMarks, told
 from pgmpy_dp.private.reading.source_base import Source, Spelled
 from pgmpy_dp.schema import match_key
 
