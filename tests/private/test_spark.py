@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pgmpy_dp.private.data.lazy import LazySource
 
 import pgmpy_dp
 from pgmpy_dp import Budget, Schema
