@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from pgmpy import config
@@ -164,15 +165,12 @@ def count_all(
     small = [weights is None and _is_small([cardinalities[j] for j in scope]) for scope in scopes]
     involved = {j for scope, by_bits in zip(scopes, small, strict=True) if by_bits for j in scope}
     if sum(small) <= len(involved):  # bits would take longer to make than to use
-        small = [False] * len(scopes)
-    found = [np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64) for scope in scopes]
-    rest = [scope for scope, by_bits in zip(scopes, small, strict=True) if not by_bits]
-    for place, table in zip(
-        np.flatnonzero(~np.array(small, dtype=bool)), _by_covers(codes, cardinalities, rest, weights), strict=True
-    ):
-        found[place] = table
-    if not any(small):
-        return found
+        return _by_covers(codes, cardinalities, scopes, weights)
+    rest = iter(_by_covers(codes, cardinalities, [s for s, own in zip(scopes, small, strict=True) if not own], weights))
+    found = [
+        np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64) if by_bits else next(rest)
+        for scope, by_bits in zip(scopes, small, strict=True)
+    ]
     together: dict[tuple[int, ...], list[int]] = {}
     for place in np.flatnonzero(small).tolist():
         together.setdefault(tuple(scopes[place][:-1]), []).append(place)
@@ -275,8 +273,9 @@ def count_joint(
     """
     cells = math.prod(cardinalities[j] for j in cover)
     is_small = cells <= 1 << 16 and all(cardinalities[j] < 1 << 16 for j in cover)
-    index = columns[cover[0]].astype(np.uint16 if is_small else np.int64)
+    kind: Any = np.uint16 if is_small else np.int64
+    index = columns[cover[0]].astype(kind)
     for j in cover[1:]:
-        index *= index.dtype.type(cardinalities[j])
-        index += columns[j].astype(index.dtype, copy=False)
+        index *= kind(cardinalities[j])
+        index += columns[j].astype(kind, copy=False)
     return np.bincount(index, weights, minlength=cells).astype(np.int64, copy=False)

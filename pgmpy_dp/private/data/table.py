@@ -320,8 +320,8 @@ def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
     value = table._records.matched(grid)
     assert value is not None  # the operator refuses parts
     value = value if table._n_records is None else value[1:]
-    if isinstance(table._records, CodedRecords) and table._has_lines:
-        value = np.append(value, table._records.lines_without_record)
+    if isinstance(table._records, CodedRecords) and (lines := table._records.lines_without_record) is not None:
+        value = np.append(value, lines)
     norms = [grid * norm for norm in match_sensitivity(most_matched(table))]
     return Sensitive(value, table._adjacency, *norms)
 

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +87,7 @@ class Cells:
         return Cells(places, [self.listed[k] for k in used.tolist()])
 
 
-Column = pa.Array | Cells
+Column: TypeAlias = pa.Array | Cells
 """A batch of one column."""
 
 

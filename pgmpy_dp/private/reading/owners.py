@@ -103,7 +103,7 @@ class Owners:
     """
 
     def __init__(self) -> None:
-        self._columns: list[Column] = []
+        self._columns: list[Any] = []
         self._keys: list[bytes] | np.ndarray = []
 
     def add(self, column: Column) -> None:

@@ -174,7 +174,11 @@ class _DuckDBSource(_Frame):
     def check_types(self, names: Sequence[Hashable]) -> None:
         for place in self.positions(names):
             kind = str(self._data.types[place])
-            odd = [part for part in (*_AS_TEXT, "INTERVAL") if re.search(rf"\b{part}\b", re.sub("'[^']*'", "", kind))]
+            odd = [
+                part
+                for part in (*_AS_TEXT, "INTERVAL")
+                if re.search(rf"\b{part}\b", re.sub("'[^']*'|\"[^\"]*\"", "", kind))
+            ]
             if odd and kind not in (*_AS_TEXT, "INTERVAL"):
                 raise ValueError(
                     f"column {self.names[place]!r} has the type {kind}: {odd[0]} inside of another type cannot be "
