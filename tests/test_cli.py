@@ -100,9 +100,8 @@ def test_scores_are_paid_from_the_ledger_and_reported(folder):
     assert run(fit, code=3).stderr.count("refused") == 1
     assert len(Ledger.load("ledger.json").entries) == 3
     planned = json.loads(run("score model.npz --epsilon 0.5 --n 2000 --json").stdout)["scores"]
-    assert (
-        "single records only" in run("discover records.csv --categories job --unit diary --out d.json", code=2).stderr
-    )
+    unknown = "discover records.csv --categories job --unit nobody --epsilon 1 --delta 1e-9 --out d.json"
+    assert "nobody" in run(unknown, code=2).stderr
     one, three = (
         [table["scale"] for table in json.loads(run(f"plan {plan} --rows-per-unit {rows}").stdout)["tables"]]
         for plan in ("--schema schema.json --epsilon 1 --n 2000 --edges age-job --simulations 0 --json",)
@@ -439,7 +438,7 @@ def test_what_is_impossible(folder):
     ("arguments", "told"),
     [
         ("--epsilon 0", "epsilon=0.0"),
-        ("", "no budget was given"),
+        ("", "--epsilon is missing"),
         ("--epsilon 1 --ledger new.json", "--ledger is 'new.json': it is new; pass what everything may spend"),
         ("--epsilon 1 --budget-epsilon 3", "pass its file too"),
         ("--epsilon 1 --adjacency replace_one", "n_records=None"),
@@ -545,7 +544,7 @@ def test_discover_ends_with_1_where_it_found_nothing(folder):
     [
         ("--categories job --epsilon 1", "has no delta"),
         ("--categories job", "no budget was given"),
-        ("--epsilon 1", "--categories is None: say which columns"),
+        ("--epsilon 1", "--categories is missing: say which columns"),
         ("--categories job,job --epsilon 1 --delta 1e-6", "job was described before"),
         ("--number age=0 --epsilon 1", "write lower and upper bound"),
         ("--number age=a:b --epsilon 1", "write numbers with decimal points"),

@@ -25,6 +25,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.shown import shown
 
 __all__ = ["ModelScore", "preview_score", "score_model"]
 
@@ -94,15 +95,13 @@ class ModelScore:
         parts = list(release.public["released"])
         if "means" not in parts:
             raise ValueError("release was interrupted before there was a score; release.values has what there was")
-        values = dict(zip(parts, release.values, strict=True))
-        noise = dict(zip(parts, release.noise, strict=True))
-        n, n_noise = float(values["count"][0]), noise["count"]
+        n, n_noise = float(release["count"].array[0]), release["count"].noise
         sampling = np.array(release.public["sampling"])
         scopes = [tuple(decode_label(name) for name in scope) for scope in release.public["tables"]]
         assert n_noise is not None
 
         def row(part: str, place: int, tables: int, expected: float) -> tuple[int, float, float, float, float]:
-            found, own = float(values[part][place]), noise[part]
+            found, own = float(release[part].array[place]), release[part].noise
             assert own is not None
             lower, upper = ratio_interval(found, n, own.distribution, (own.scale, n_noise.scale), level)
             estimate = min(max(found / n, 0.0), 1.0) if n > 0 else math.nan
@@ -162,7 +161,7 @@ class ModelScore:
 
 
 def _told(name: Hashable, row: Any, worst: Scope | None) -> str:
-    what = f"{name}, {row.tables:.0f} tables" if name != "worst" else f"worst: {', '.join(map(str, worst or ()))}"
+    what = f"{name}, {row.tables:.0f} tables" if name != "worst" else f"worst: {', '.join(map(shown, worst or ()))}"
     sampled = f"sampling alone {row.sampling:.4f}"
     return f"{what:<28}  {row.distance:.4f}  ({row.lower:.4f} to {row.upper:.4f}; {sampled})"
 

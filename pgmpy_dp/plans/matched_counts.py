@@ -66,7 +66,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
     >>> frame = pd.DataFrame({"sex": ["F", "M"] * 5000, "age": [30, 60] * 5000})
     >>> schema = {"sex": ["F", "M"], "age": ["30-59", "60-89"]}
     >>> table = PrivateTable(frame, schema, ledger=Budget(epsilon=1.0))
-    >>> records, matching, sex, age = run(table, CheckSettings(), Budget(epsilon=0.1)).values[0]
+    >>> records, matching, sex, age = run(table, CheckSettings(), Budget(epsilon=0.1))["matched"].array
     >>> bool(sex > 8000), bool(age < 2000), str(table.ledger.left)
     (True, True, '0.9-DP')
     """
@@ -82,5 +82,5 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
         random_state=settings.random_state,
         fine=True,
     )
-    curator.matched_counts(share=1)
-    return curator.release("schema_check", {"settings": {"budget": budget.guarantee.to_dict()}})
+    matched = curator.matched_counts(share=1)
+    return curator.release("schema_check", {"settings": {"budget": budget.guarantee.to_dict()}}, {"matched": matched})

@@ -9,6 +9,7 @@ from typing import Any
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.schema import decode_label, encode_label
+from pgmpy_dp.shown import shown
 
 __all__ = ["Entry", "entries_table"]
 
@@ -57,7 +58,10 @@ class Entry:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Entry:
-        """Entry from its :meth:`to_dict` form."""
+        """Entry from its :meth:`to_dict` form; ValueError for another."""
+        texts, flag, columns = (stored["what"], stored["mechanism"]), stored["reproducible"], stored["columns"]
+        if not (all(isinstance(t, str) for t in texts) and isinstance(flag, bool) and isinstance(columns, list)):
+            raise ValueError(f"the entry {stored!r} has a part of another type than entries have")
         return cls(
             what=stored["what"],
             columns=tuple(decode_label(name) for name in stored["columns"]),
@@ -78,7 +82,7 @@ def entries_table(entries: Iterable[Entry]) -> list[str]:
     rows = [
         (
             str(number),
-            entry.what,
+            shown(entry.what),
             _columns_text(entry.columns),
             entry.mechanism,
             str(entry.cost),
@@ -93,5 +97,5 @@ def entries_table(entries: Iterable[Entry]) -> list[str]:
 
 
 def _columns_text(columns: tuple, limit: int = 40) -> str:
-    text = ", ".join(map(str, columns))
+    text = ", ".join(map(shown, columns))
     return text if len(text) <= limit else f"{text[: limit - 16]}... ({len(columns)} in all)"

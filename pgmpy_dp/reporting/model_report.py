@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pgmpy_dp.checks import checked_level
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.model_score import ModelScore
+from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.estimators.scored_model import model_digest
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
@@ -61,8 +63,7 @@ def report_page(
         needs more draws.
     """
     require_exact(network)
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
+    checked_level(level)
     edges, posterior = edge_rows(network), network.posterior
     probes = posterior is not None and posterior.discrepancy is not None
     unsure, unsure_words = _unsure(network)
@@ -146,7 +147,7 @@ _WHAT = {"pairs": "pairs of variables", "triples": "triples of variables", "vari
 def _measured(network: MarkovNetwork, release: Release | None) -> tuple[list[dict[str, Any]], str]:
     if release is None:
         return [], ""
-    if network.privacy is None or release.guarantee != network.privacy.guarantee:
+    if network.privacy is None or Privacy.of(release).guarantee != network.privacy.guarantee:
         raise ValueError(f"release is under {release.guarantee}, the model under {network.privacy}; pass its own")
     if release.kind != "marginals":
         raise ValueError(f"release is of kind {release.kind!r}; pass one of noisy tables")

@@ -27,6 +27,7 @@ from pgmpy_dp.private.curator.table_curator import (
 )
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import distinct_names, scope_name
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
@@ -105,7 +106,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "y"]})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y"]}, ledger=Budget(epsilon=1.0))
     >>> release = run(table, MarginalSettings([("a", "b")]), Budget(epsilon=0.5))
-    >>> release.values[0].shape, str(release.guarantee), release.noise[0].scale, str(table.ledger.left)
+    >>> release["a, b"].array.shape, str(release.guarantee), release["a, b"].noise.scale, str(table.ledger.left)
     ((2, 2), '0.5-DP', 2.0, '0.5-DP')
     """
     budget = require_table_and_budget(table, budget)
@@ -187,7 +188,7 @@ def rehearse(
     >>> schema, settings = Schema({"a": [0, 1]}), MarginalSettings([("a",)])
     >>> made_up = [np.array([60, 40])]
     >>> release = rehearse(made_up, schema, settings, Budget(epsilon=0.5), np.random.default_rng(0))
-    >>> release.noise[0].scale, release.reproducible
+    >>> release["a"].noise.scale, release.reproducible
     (2.0, True)
     """
     parsed = Adjacency.parse(adjacency)
@@ -197,13 +198,14 @@ def rehearse(
     return Release(
         kind="marginals",
         values=tuple(values),
+        names=distinct_names(map(scope_name, settings.scopes)),
         noise=tuple(noise),
         public={
             "schema": schema.to_dict(),
             "scopes": [[encode_label(name) for name in scope] for scope in settings.scopes],
             "n_records": n_records,
-            "settings": _public(settings, budget),
         },
+        facts={"settings": _public(settings, budget)},
         adjacency=parsed,
         guarantee=cost,
         mechanism=noise[0].distribution,

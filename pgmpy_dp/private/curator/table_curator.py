@@ -13,7 +13,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import Units, checked_share
+from pgmpy_dp.private.curator.curator_base import Answer, Units, checked_share
 from pgmpy_dp.private.curator.field_curator import FieldCurator
 from pgmpy_dp.private.curator.field_matrix_curator import FieldMatrixCurator
 from pgmpy_dp.private.curator.field_moment_curator import FieldMomentCurator
@@ -33,6 +33,7 @@ from pgmpy_dp.private.data.table import (
 )
 from pgmpy_dp.private.data.table_distances import checked_means, distance_sensitivity, mean_distances, whole_parts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import scope_name
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
@@ -489,6 +490,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
             return identities, count, self._data._part
 
         return self._parted(n_parts, units)
+
+    def _names_of(self, answer: Answer) -> Sequence[str]:
+        of_tables = answer.operator == "tables"
+        return [*map(scope_name, answer.arguments["scopes"])] if of_tables else super()._names_of(answer)
 
     def _public(self) -> dict[str, Any]:
         scopes = [

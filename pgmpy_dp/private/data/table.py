@@ -17,6 +17,7 @@ from pgmpy_dp.private.data.frame import encode_and_match, read_cells
 from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
+from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.sensitive import Sensitive
@@ -103,6 +104,7 @@ class PrivateTable(PrivateData):
         super().__init__(adjacency, ledger)
         self._unit = None if unit is None else decode_label(encode_label(unit))
         self._rows_per_unit = _checked_rows(rows_per_unit, unit, self._schema)
+        require_same_promise(self._declared, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
         self._n_units = checked_public_count("n_records", n_records, self._adjacency)
         # Of units of several records only their own number is public.
         self._n_records = self._n_units if self._rows_of_unit == 1 else None
