@@ -95,8 +95,8 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     >>> from pgmpy_dp.learning.options import settings_of
     >>> settings = settings_of(PrivateGraphicalLasso(row_norm=3.0, perturb="output", penalty=0.2))
     >>> release = run(data, settings, Budget(epsilon=1.0))
-    >>> release.mechanism, [value.shape for value in release.values]
-    ('output_frobenius', [(2,), (1,)])
+    >>> release.mechanism, release.names
+    ('output_frobenius', ('diagonal', 'off_diagonal'))
     """
     require_data_and_budget(data, PrivateVectors, budget)
     d, given = len(data.columns), settings
@@ -126,6 +126,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
             "unit_of_values": plan.unit,
             "settings": settings.public(budget, "mechanism"),
         },
+        curator.called("diagonal", "off_diagonal"),
     )
 
 
@@ -163,10 +164,10 @@ def noisy_precision(release: Release) -> NoisyPrecision:
     columns = tuple(decode_label(name) for name in public["columns"])
     d, unit, tau = len(columns), public["unit_of_values"], public["max_eigenvalue"]
     precision = np.zeros((d, d))
-    precision[np.triu_indices(d, 1)] = release.values[1] * unit
+    precision[np.triu_indices(d, 1)] = release["off_diagonal"].array * unit
     precision += precision.T
-    precision[np.diag_indices(d)] = release.values[0] * unit
-    off = release.noise[1]
+    precision[np.diag_indices(d)] = release["diagonal"].array * unit
+    off = release["off_diagonal"].noise
     assert off is not None
     location = np.zeros(d) if public["center"] is None else np.array(public["center"])
     smallest = min(tau, 1.0 / (public["row_norm"] ** 2 + d * public["penalty"]))
