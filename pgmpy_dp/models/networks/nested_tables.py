@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -148,8 +149,8 @@ class AxisMaps:
         for shape, members in same.items():
             size = math.prod(shape)
             cells = np.array([cliques.slices[c].start for c in members])[:, None] + np.arange(size)
-            axes = [[matrices[cliques.indices[c][axis]] for c in members] for axis in range(len(shape))]
-            stacks: list = [maps if k > MOST_DENSE else np.stack(maps) for k, maps in zip(shape, axes, strict=True)]
+            axes: list[Any] = [[matrices[cliques.indices[c][axis]] for c in members] for axis in range(len(shape))]
+            stacks = [maps if k > MOST_DENSE else np.stack(maps) for k, maps in zip(shape, axes, strict=True)]
             if size <= _WHOLE:  # Kronecker products
                 whole = stacks[0]
                 for stack in stacks[1:]:
