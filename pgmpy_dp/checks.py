@@ -80,9 +80,10 @@ def checked_integer(name: str, value: object, least: int) -> int:
     """`value` as an int of at least `least`; TypeError or ValueError naming the argument otherwise."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a whole number of at least {least}")
-    if value < least:
+    number = int(value)  # compared as it is used: a subclass of int may compare otherwise
+    if number < least:
         raise ValueError(f"{name}={value!r} is too small; pass a whole number of at least {least}")
-    return int(value)
+    return number
 
 
 def require_choice(name: str, value: object, allowed: Sequence[str]) -> None:

@@ -189,11 +189,12 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
             A record's merged state is a function of its state, hence of that record alone. So a record adds 1 to one
             cell of a merged table as of any other, and the sensitivities of all operators are what they were.
         """
+        places = {name: [int(place) for place in found] for name, found in places.items()}
         with self._turn():
             before, after = self.schema.cardinalities, schema.cardinalities
             if self._fine is not None or list(before) != list(after) or not set(places) <= set(before):
                 raise ValueError("states merge once, and into a schema with the same variables")
-            checked = {name: [int(place) for place in places.get(name, range(k))] for name, k in before.items()}
+            checked = {name: places.get(name, list(range(k))) for name, k in before.items()}
             for name, found in checked.items():
                 if len(found) != before[name] or set(found) != set(range(after[name])):
                     raise ValueError(
