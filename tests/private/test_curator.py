@@ -511,7 +511,7 @@ class TestOneAtATime:
 
 
 def test_all_operators_answer_through_the_one_door():
-    """`draw` is called in `Curator._answer_now`, and of made-up tables in `rehearsed_tables`; else by a `draw` itself."""
+    """`draw` is called in `_answer_now`, of made-up tables in `rehearsed_tables`, and by a `draw` itself."""
     calls = {
         (
             path.name,

@@ -26,7 +26,7 @@ from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additiv
 from pgmpy_dp.private.data.data_base import PrivateData, require_data_and_budget
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, part_for_each, share_of_cost
-from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.noise.samplers import exercised, seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
@@ -354,6 +354,10 @@ class Curator:
             "adjacency": data.adjacency,
             "reproducible": self._rng is not None,
         }
+        # What can be missing, or busy, is found before anything is spent.
+        if self._rng is None:
+            exercised()
+        data._require_ready()
         data.ledger.charge(charged, unit=self.unit, **facts)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(float(reserve))
@@ -553,6 +557,7 @@ class Curator:
         would large arguments, in whose place others are (`noted`).
         """
         # Whoever has numpy's errors raised or printed would see there what records overflow.
+        self._data._require_ready()
         with np.errstate(all="ignore"):
             self._debit(share, eta)
             exact = mechanism(self._unit_cost if of_units else self._cost, share)
