@@ -1,7 +1,7 @@
 """How a signal ends the command line: once. It imports nothing of the package, for it is there before the rest is.
 
-The first of Ctrl-C, SIGTERM and SIGHUP unwinds the stack; those after it are ignored, so that nothing keeps a command from
-keeping what was paid for. A signal that was ignored when this process began (``nohup``) stays ignored.
+The first of Ctrl-C, SIGTERM and SIGHUP unwinds the stack; those after it are ignored, so that a command can keep what
+was paid for. A signal that was ignored when this process began (``nohup``) stays ignored.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def no_more() -> None:
 
 @contextmanager
 def ending_once() -> Iterator[None]:
-    """The first signal raises `Told` in this block. Handlers of others are put back; ours said that nothing was spent."""
+    """The first signal raises `Told` in this block. Others' handlers are put back; ours say that nothing was spent."""
     before = _handlers()
     for number in before:
         signal.signal(number, _tell)

@@ -314,14 +314,12 @@ def require_free(relation: Any) -> None:
 
     It has a result that nobody has fetched to its end, or a transaction that has failed, or it is closed.
     """
-    try:
+    with contextlib.suppress(Exception):  # whose own words are not attached
         quietly(relation.limit(0).fetchall)
         return
-    except Exception:  # raised below, outside of this clause: the engine's own words are not attached
-        pass
     raise RuntimeError(
-        "data is on a DuckDB connection that runs no query now: fetch the result that is open on it to its end, end the "
-        "transaction that failed, or pass a relation of another connection; nothing was spent on this question"
+        "data is on a DuckDB connection that runs no query now: fetch the result that is open on it to its end, end "
+        "the transaction that failed, or pass a relation of another connection; nothing was spent on this question"
     )
 
 
