@@ -555,6 +555,30 @@ class TestQuestionsInTheMiddleOfAnAnswer:
         for _ in attacked(CURATORS, work, lambda: [step() for _one in known * 3]):
             assert len(made) <= 2
 
+    def test_states_that_are_merged_between_the_checks_and_the_count(self, monkeypatch):
+        """The sizes by which tables are told apart would be those of others."""
+        schema, true = PrivateTable(FRAME, {"a": [0, 1], "b": [0, 1]}, ledger=RHO).schema, table_curator.checked_share
+        asks = {
+            "tables": lambda c: c.tables([("b",)], Fraction(1, 4)),
+            "worst_fit": lambda c: c.worst_fit([("b",), ("a",)], [np.zeros(3), np.zeros(2)], Fraction(1, 4)),
+            "distances": lambda c: c.distances([("b",)], [np.full(3, 1 / 3)], Fraction(1, 4)),
+        }
+        for ask in asks.values():
+            curator = opened()
+
+            def read(share, curator=curator):
+                with contextlib.suppress(ValueError):  # once only
+                    curator.merge(schema, {"b": [0, 1, 1]})
+                return true(share)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(table_curator, "checked_share", read)
+                patch.setattr(curator_base, "checked_share", read)
+                with pytest.raises(RuntimeError, match="states were merged while"):
+                    ask(curator)
+            assert curator.answers == ()
+            curator.tables([("b",)], Fraction(1, 4))
+
     def test_by_a_signal_is_refused_and_the_answer_is_given(self, monkeypatch):
         curator, true, told = opened(), table_curator.contingency_tables, []
 

@@ -247,11 +247,16 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
-        checked = self._checked(scopes)
+        checked, known = self._checked(scopes)
         weights = None if weights is None else tuple(weights)
         norms = [table_sensitivity(self.adjacency)] * len(checked)
         arguments = {"scopes": checked, "weights": weights, **self._places}
-        exact, grid = partial(self._exact, checked), partial(share_grid, self._data)
+        grid = partial(share_grid, self._data)
+
+        def exact(grid: int) -> list[Sensitive]:
+            self._require_states(known)
+            return self._exact(checked, grid)
+
         return self._additive("tables", arguments, share, norms, exact, weights, grid=grid)
 
     def matched_counts(self, share: Fraction | float) -> np.ndarray:
@@ -347,8 +352,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
             *Source.* McKenna, Mullins, Sheldon and Miklau 2022; Cesar and Rogers 2021.
         """
-        checked = self._checked(scopes)
-        shapes = [self._shapes[scope] for scope in checked]
+        checked, known = self._checked(scopes)
+        shapes = [known[scope] for scope in checked]
         sizes = np.fromiter(map(math.prod, shapes), dtype=np.int64, count=len(shapes))
         if isinstance(expected, np.ndarray) and expected.shape == (int(sizes.sum()),):
             assumed = np.array(expected, dtype=np.float64)
@@ -370,6 +375,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         grid = share_grid(self._data, misfit_scale(self.adjacency, self.cost, checked_share(share)))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
+            self._require_states(known)
             exact = self._joined(checked, sizes, grid)
             return NoisyMax.of(joined_misfit_scores(exact, sizes, grid * assumed, grid * floors, counted), cost, s)
 
@@ -427,9 +433,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
-        checked = self._checked(scopes)
+        checked, known = self._checked(scopes)
         given = [np.asarray(table, dtype=np.float64) for table in probabilities]
-        shapes = [self._shapes[scope] for scope in checked]
+        shapes = [known[scope] for scope in checked]
         if [table.shape for table in given] != shapes:
             raise ValueError(f"probabilities has tables of the shapes {[t.shape for t in given]}, scopes have {shapes}")
         sizes = np.array([table.size for table in given])
@@ -438,6 +444,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         norms = [distance_sensitivity(len(checked) if means is None else len(means))]
 
         def exact(grid: int) -> list[Sensitive]:
+            self._require_states(known)
             return [mean_distances(self._joined(checked, sizes, grid), sizes, parts, means)]
 
         arguments = {"scopes": checked, "probabilities": parts, "weights": means, **self._places}
@@ -500,7 +507,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         """What a question depends on besides its own arguments: how states were merged before it."""
         return {} if self._fine is None else {"places": self._fine["places"]}
 
-    def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
+    def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[tuple[Scope, ...], dict]:
+        """Scopes as tuples of names, and the shapes of tables by which they were checked."""
         known = self._shapes
         if not isinstance(scopes, list | tuple):
             scopes = checked_scopes(scopes)
@@ -513,7 +521,12 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
             require_scopes(self.schema, checked)
             sizes = self.schema.cardinalities
             known.update((scope, tuple(sizes[name] for name in scope)) for scope in checked)
-        return tuple(scopes)  # all of them are tuples, or would not be known
+        return tuple(scopes), known  # all of them are tuples, or would not be known
+
+    def _require_states(self, known: dict) -> None:
+        """RuntimeError where states were merged, by another thread say, since a request was checked."""
+        if known is not self._shapes:
+            raise RuntimeError("states were merged while this question was asked, which is of those before; ask again")
 
     def _joined(self, scopes: Sequence[Scope], sizes: np.ndarray, grid: int) -> Sensitive:
         """Exact tables in one vector, counted where they were not before."""
