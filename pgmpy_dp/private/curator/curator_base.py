@@ -719,10 +719,10 @@ class Curator:
                     part._closed = True
                 left, reserve = min([part._left for part in parts]), min([part._reserve for part in parts])
                 answers, picked, vouched = self._all("_answers"), self._all("_picked"), self._all("_vouched")
-                answered, none = self._has_answered(), []
+                answered = self._has_answered()
                 # No call, hence no signal's handler, comes between these: all of it is as it was, or as it is to be.
                 self._answers, self._picked, self._vouched, self._answered = answers, picked, vouched, answered
-                self._left, self._reserve, self._parts = left, reserve, none
+                self._left, self._reserve, self._parts = left, reserve, []
                 _observer.returned(self, parts)
 
     def _all(self, name: str) -> list[Any]:
