@@ -116,6 +116,13 @@ class TestInterrupted:
 class TestInterruptedAgain:
     """Signals after the first are ignored until what was paid for is kept: 6 in 37 said that nothing was spent."""
 
+    @pytest.fixture(autouse=True)
+    def heard(self):
+        """Processes that run tests side by side ignore Ctrl-C, and what is ignored stays so."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
     @pytest.mark.parametrize("again", [signal.SIGINT, signal.SIGTERM])
     @pytest.mark.parametrize("what", ["free_name", "marked"])
     def test_while_it_is_kept_and_told(self, folder, monkeypatch, what, again):
