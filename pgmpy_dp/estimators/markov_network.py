@@ -657,6 +657,29 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         frame.columns = pd.Index(order, tupleize_cols=False)
         return frame
 
+    def simulate(
+        self, n_samples: int = 10, *, evidence: Mapping[Hashable, Any] | None = None, seed: int | None = None
+    ) -> pd.DataFrame:
+        """Independent synthetic records, by the name and the arguments that pgmpy's Bayesian networks have for it.
+
+        Parameters
+        ----------
+        n_samples : int
+        evidence : dict of node to what is known, optional
+        seed : int, optional
+
+        Returns
+        -------
+        pandas.DataFrame
+            As `sample` with ``method="independent"``.
+
+        Raises
+        ------
+        ValueError
+            As `sample`.
+        """
+        return self.sample(n_samples, seed, evidence=evidence, method="independent")
+
     def _drawn(
         self, known: Mapping[Hashable, np.ndarray], n: int, rng: np.random.Generator, method: SamplingMethod
     ) -> dict[Hashable, np.ndarray]:
