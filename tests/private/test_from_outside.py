@@ -239,7 +239,7 @@ class TestWhatDecidesNoise:
             def __int__(self):
                 return -5
 
-        with pytest.raises(ValueError, match="too small"):
+        with pytest.raises(ValueError, match="out of range"):
             opened().regression_path(None, Odd(3))
 
 
