@@ -12,6 +12,7 @@ import datetime
 import decimal
 import math
 import sqlite3
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -425,7 +426,9 @@ def _ibis(table: pa.Table, folder: Path) -> Any:
     connection = duckdb.connect()
     path = _for_engines(table, folder).replace("'", "''")
     connection.execute(f"CREATE VIEW cells AS SELECT * FROM read_parquet('{path}')").fetchall()  # noqa: S608
-    return ibis.duckdb.from_connection(connection).table("cells")
+    with warnings.catch_warnings():  # of versions that this one of ibis does not expect
+        warnings.simplefilter("ignore")
+        return ibis.duckdb.from_connection(connection).table("cells")
 
 
 def _sqlite(table: pa.Table, folder: Path) -> Any:

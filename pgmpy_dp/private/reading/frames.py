@@ -13,7 +13,7 @@ from pgmpy_dp.private.reading.records import read_records
 from pgmpy_dp.private.reading.sources import open_numbers, open_source
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["encode", "encode_and_match", "read_edge_list", "read_keys", "read_numbers"]
+__all__ = ["column_names", "encode", "encode_and_match", "n_rows", "read_edge_list", "read_keys", "read_numbers"]
 
 
 def encode(data: Any, schema: Schema) -> np.ndarray:
@@ -70,6 +70,17 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
     matched = records.matched()
     assert matched is not None
     return records.codes(), matched
+
+
+def column_names(data: Any) -> list[Hashable]:
+    """Names of all columns, which are public; TypeError for what has none, ValueError for repeated names."""
+    return list(open_source(data).all_names())
+
+
+def n_rows(data: Any) -> int:
+    """Number of records of a *public* table; never to be told of a private one."""
+    source = open_source(data)
+    return sum(len(columns[0]) for columns in source.batches(source.names[:1]))
 
 
 def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, list[tuple]]]:

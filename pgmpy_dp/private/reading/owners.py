@@ -30,7 +30,28 @@ _EXACT_FLOATS = 2.0**53
 
 
 class GuessedTypesWarning(UserWarning):
-    """Persons are told apart in a frame, whose library may have guessed the types of columns from their cells."""
+    """Persons are told apart in a frame, whose library may have guessed the types of columns from their cells.
+
+    It depends on what kind of object the data are, and never on a record.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, PrivateTable
+    >>> frame = pd.DataFrame({"patient": [7, 8], "ill": [0, 1]})
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     table = PrivateTable(frame, {"ill": [0, 1]}, ledger=Budget(epsilon=1.0), unit="patient")
+    >>> [warning.category.__name__ for warning in caught]
+    ['GuessedTypesWarning']
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
 
 
 def warn_of_guessed_types(source: Source, unit: Hashable) -> None:
