@@ -599,6 +599,29 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         frame.columns = pd.Index(list(drawn), tupleize_cols=False)
         return frame
 
+    def simulate(
+        self, n_samples: int = 10, *, evidence: Mapping[Hashable, Any] | None = None, seed: int | None = None
+    ) -> pd.DataFrame:
+        """Independent synthetic records, by the name and the arguments that pgmpy's Bayesian networks have for it.
+
+        Parameters
+        ----------
+        n_samples : int
+        evidence : dict of node to what is known, optional
+        seed : int, optional
+
+        Returns
+        -------
+        pandas.DataFrame
+            As `sample` with ``method="independent"``.
+
+        Raises
+        ------
+        ValueError
+            As `sample`.
+        """
+        return self.sample(n_samples, seed, evidence=evidence, method="independent")
+
     def log_likelihood(self, df: Any, normalize: bool = False) -> float:
         """Log-likelihood of *public* records, in nats.
 
