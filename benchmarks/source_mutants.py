@@ -61,13 +61,13 @@ class SourceMutant:
 
 
 _CURATOR = "curator/curator_base.py", "test_curator.py"
-_DEBIT = "                share, eta = self._debit(share, eta)\n"
-_COUNT = "                exact = mechanism(self.unit_cost if of_units else self.cost, share)\n"
+_DEBIT = "            self._debit(share, eta)\n"
+_COUNT = "            exact = mechanism(self._unit_cost if of_units else self._cost, share)\n"
 _CHARGE = "        data.ledger.charge(charged, unit=self.unit, **facts)\n"
 _OPEN = """        # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(float(reserve))
 """
-_TURN = """        with self._lock:
+_TURN = """        with self._turns.taken():
             self._require_open()
             yield
 """
@@ -78,22 +78,31 @@ def _of_curator(what: str, old: str, new: str) -> SourceMutant:
 
 
 SOURCE_MUTANTS = [
-    _of_curator("debit after count", _DEBIT + _COUNT, _COUNT.replace("share)", "Fraction(share))") + _DEBIT),
+    _of_curator("debit after count", _DEBIT + _COUNT, _COUNT + _DEBIT),
     _of_curator("share not debited", "        self._left -= share\n", ""),
     _of_curator("eta not debited", "        self._reserve -= eta\n", ""),
     _of_curator("a share a little above what is left", "if share > self._left:", "if share > self._left * 9 / 8:"),
     _of_curator("the last share refused", "if share > self._left:", "if share >= self._left:"),
     _of_curator("open before the ledger was charged", _CHARGE + _OPEN, _OPEN + _CHARGE),
     _of_curator("answers while outside code sees records", "if self._data._in_other_hands:", "if False:"),
-    _of_curator("answers without the lock", _TURN, _TURN.replace("with self._lock", "if True")),
-    _of_curator("answers in the middle of an answer", "if self._answering and", "if False and"),
-    _of_curator("answers in a fork", "if self._process != os.getpid():", "if False:"),
+    _of_curator("answers without the lock", _TURN, _TURN.replace("with self._turns.taken()", "if True")),
+    SourceMutant(
+        "changes in the middle of a change", "turns.py", "if self._taken:", "if False:", "test_from_outside.py"
+    ),
+    _of_curator("answers in a fork", "if self._turns.process != os.getpid():", "if False:"),
+    SourceMutant(
+        "subclasses from elsewhere",
+        "own_types.py",
+        "getattr(module, kind.__qualname__, None) is kind",
+        "module is not None",
+        "test_from_outside.py",
+    ),
     _of_curator("copies of a curator", "def __reduce_ex__", "def _reduce"),
     _of_curator("reserve not subtracted from delta", "budget.delta - reserve, 0.0", "budget.delta, 0.0"),
     _of_curator(
         "parts cost what the cheapest one used",
-        "self._left = min(part._left for part in parts)",
-        "self._left = max(part._left for part in parts)",
+        "left, reserve = min([part._left for part in parts])",
+        "left, reserve = max([part._left for part in parts])",
     ),
     _of_curator("parts stay open", "                part._closed = True\n", ""),
     SourceMutant(
