@@ -512,35 +512,35 @@ _ROWS = [
         "subsampling:poisson_sample",
         "second < low",
         "second <= low",
-        "test_noise.py",
+        "test_scripted_coins.py",
     ),
     (
         "parts that are not uniform",
         "subsampling:uniform_parts",
         "2**32 - 2**32 % parts",
         "2**32",
-        "test_noise.py",
+        "test_scripted_coins.py",
     ),
     (
         "a normal number's second comparison is its first",
         "integer_wishart:_Normals._taken",
         "self._odd(place, square, 2)",
         "self._odd(place, square, 1)",
-        "test_integer_wishart.py",
+        "test_scripted_coins.py",
     ),
     (
         "a normal number's first comparison is new",
         "integer_wishart:_Normals._taken",
         "Fraction(1, cell + 1)",
         "square",
-        "test_integer_wishart.py",
+        "test_scripted_coins.py",
     ),
     (
         "a comparison that more bits would turn",
         "integer_wishart:_Normals._below",
         "Fraction(word + 1, 1 << bits) <= least",
         "Fraction(word, 1 << bits) <= least",
-        "test_integer_wishart.py",
+        "test_scripted_coins.py",
     ),
     (
         "an entry that more bits would turn",
@@ -575,7 +575,7 @@ _ROWS = [
         "bulk:_resolved",
         "word + 1 <= brackets[place][0]",
         "True",
-        "test_bulk.py",
+        "test_scripted_coins.py",
     ),
     (
         "a flip that is a little rarer",
@@ -589,7 +589,7 @@ _ROWS = [
         "choice:integer_below",
         "if drawn < bound:",
         "if drawn <= bound:",
-        "test_block_model_sensitivity.py",
+        "test_scripted_coins.py",
     ),
     # -- exact statistics, and what they are of
     (
