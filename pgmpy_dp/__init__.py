@@ -15,6 +15,7 @@ _HOME = {
     "Date": "pgmpy_dp.schema",
     "FewRecordsWarning": "pgmpy_dp.estimators.few_records",
     "LargeDeltaWarning": "pgmpy_dp.estimators.few_records",
+    "NoEdgeWarning": "pgmpy_dp.estimators.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
     "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
     "Number": "pgmpy_dp.schema",
@@ -42,6 +43,7 @@ __all__ = [
     "Date",
     "FewRecordsWarning",
     "LargeDeltaWarning",
+    "NoEdgeWarning",
     "Ledger",
     "MarkovNetwork",
     "Number",
@@ -67,7 +69,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.elimination import VariableElimination
-    from pgmpy_dp.estimators.few_records import FewRecordsWarning, LargeDeltaWarning
+    from pgmpy_dp.estimators.few_records import FewRecordsWarning, LargeDeltaWarning, NoEdgeWarning
     from pgmpy_dp.estimators.in_place import fit_in_place
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.model_score import preview_score, score_model

@@ -993,6 +993,23 @@ def test_plan_takes_every_structure(folder):
     assert "every learner, n = Omega" in theory
 
 
+def test_a_graph_without_an_edge_is_foreseen_and_said(folder):
+    """Before by plan, afterwards in the first line and as a note; not where a workload asks for more."""
+    names = [f"c{k}" for k in range(20)]
+    codes = np.random.default_rng(0).integers(0, 5, (400, 20))
+    pd.DataFrame(codes, columns=names).to_csv("codes.csv", index=False)
+    Schema({name: range(5) for name in names}).to_json("codes.json")
+    budget = "--schema codes.json --epsilon 1 --delta 1e-9"
+    assert "A graph without an edge is expected" in run(f"plan {budget} --n 400").stdout
+    told = json.loads(run(f"plan {budget} --n 400 --json").stdout)
+    assert told["no_edge"] and told["rounds"] == 0 and len(told["tables"]) == 20
+    assert not json.loads(run(f"plan {budget} --n 1000000 --json").stdout)["no_edge"]
+    said = run(f"fit codes.csv {budget} --out codes.npz")
+    assert said.stdout.startswith("Learned no edges between 20 variables: ") and "pass --workload with" in said.stderr
+    said = run(f"fit codes.csv {budget} --workload c0,c1,c2 --out codes.npz --overwrite --json")
+    assert json.loads(said.stdout)["edges"] and not json.loads(said.stdout)["warnings"]
+
+
 def process(*words: str, cwd: Path) -> subprocess.CompletedProcess:
     """The command in a process of its own, in which warnings are shown."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}

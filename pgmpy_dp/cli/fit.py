@@ -277,14 +277,22 @@ def _estimator(which: Parameters | None, budget: Budget | None, adjacency: optio
     return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency))
 
 
+def _edges(model: Any) -> str:
+    count = model.number_of_edges()
+    return "1 edge" if count == 1 else f"{count or 'no'} edges"
+
+
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
     """What a fit tells, all of it released with noise or public."""
-    from pgmpy_dp.estimators.few_records import few_records, large_delta
+    from pgmpy_dp.estimators import PrivateNetwork
+    from pgmpy_dp.estimators.few_records import few_records, large_delta, no_edge
     from pgmpy_dp.schema import encode_label
 
     few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")
     model, privacy = learner.model_, learner.privacy_
     large = large_delta(privacy.delta, learner.n_records_)
+    edges = learner.graph_.number_of_edges() if isinstance(learner, PrivateNetwork) else 1
+    alone = no_edge(model.number_of_nodes(), edges, "--workload")
     document = {
         "model": str(out),
         "release": None if release is None else str(release),
@@ -295,10 +303,10 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
         "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
         "n_records": float(learner.n_records_),
         "n_records_sd": float(learner.n_records_sd_),
-        "warnings": [said for said in (few, large) if said is not None],
+        "warnings": [said for said in (few, large, alone) if said is not None],
     }
     lines = [
-        f"Learned {model.number_of_edges()} edges between {model.number_of_nodes()} variables: {privacy}",
+        f"Learned {_edges(model)} between {model.number_of_nodes()} variables: {privacy}",
         f"Records inside the schema: about {learner.n_records_:,.0f} (standard deviation {learner.n_records_sd_:,.0f})"
         if learner.n_records_sd_
         else f"Records: {learner.n_records_:,.0f}, as declared",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 _SHOWN = 12
+_MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def plan(
     elif structure == option.Structure.CHOW_LIU:
         expected = _of_tree(public_schema, budget, adjacency, n)
     else:
-        expected = _of_network(public_schema, budget, adjacency, n)
+        expected = _of_network(public_schema, budget, adjacency, n, merged)
     document |= expected.facts
     lines += expected.lines
     document["tables"] = [table.to_dict(n) for table in expected.tables]
@@ -210,7 +211,9 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n
     return _Expected(single, [told])
 
 
-def _of_network(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> _Expected:
+def _of_network(
+    schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int, merged: list[str]
+) -> _Expected:
     """A graph that is to be found: tables of single variables, and the smallest and the largest pair."""
     from pgmpy_dp.plans.networks.budget_shares import NetworkSettings, network_shares
     from pgmpy_dp.plans.networks.search_size import network_size
@@ -223,7 +226,10 @@ def _of_network(schema: Schema, budget: Budget, adjacency: option.TableAdjacency
         _Table(str(name), states, noise)
         for name, states, noise in zip(schema.variables, sizes, shares.one_way_noise, strict=True)
     ]
-    if shares.first_round:
+    # Of a number that is not divided, cells are merged, nobody knows into how many.
+    likely = [min(k, _MERGED) if str(name) in merged else k for name, k in zip(schema.variables, sizes, strict=True)]
+    no_edge = shares.alone(n, likely)
+    if shares.first_round and not no_edge:
         start = shares.start(n)
         each = shares.noise(start * (1 - shares.selecting(start, n, size.candidates)))
         cells = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
@@ -233,7 +239,14 @@ def _of_network(schema: Schema, budget: Budget, adjacency: option.TableAdjacency
         f"two or more that are chosen in {size.fits} rounds; rounds get larger shares once they say nothing new",
         f"It takes {size}",
     ]
-    return _Expected(tables, lines, {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds})
+    if no_edge:
+        lines[0] = (
+            f"A graph without an edge is expected: all of the budget would go to tables of {len(sizes)} variables, "
+            "measured twice, since those of two would drown in noise. Where dependence matters, pass fit a --workload "
+            "with the sets of variables that it matters in, fewer variables or states, or more budget"
+        )
+    facts = {"rounds": 0 if no_edge else size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
+    return _Expected(tables, lines, facts | {"no_edge": no_edge})
 
 
 def _bounds(p: int, k: int, given: TheoryOptions, budget: Budget, n: int) -> list[tuple[dict[str, Any], str]]:

@@ -136,47 +136,67 @@ def factors_to_log_linear(
     return LogLinearModel(cliques, theta, memory_limit, inference)
 
 
-def to_pgmpy_bayesian_network(model: LogLinearModel, states: Mapping[Hashable, Sequence]) -> DiscreteBayesianNetwork:
-    """A pgmpy Bayesian network with the distribution of `model`, on the chordal graph of its junction tree.
+def to_pgmpy_bayesian_network(
+    model: LogLinearModel, states: Mapping[Hashable, Sequence], structure: nx.DiGraph | None = None
+) -> DiscreteBayesianNetwork:
+    """A pgmpy Bayesian network of a model: on the chordal graph of its junction tree, or on a graph that is given.
 
     Parameters
     ----------
+    model : LogLinearModel
     states : mapping of variable to sequence
         State names, in the order of the tables.
+    structure : networkx.DiGraph, optional
+        Without directed cycles, over all variables.
 
     Returns
     -------
     pgmpy.models.DiscreteBayesianNetwork
-        From the root of the tree outwards each variable has a CPD given the separator of its clique and the variables
-        of the clique before it. Where these have the probability 0 together, the CPD is uniform.
+        By itself with the distribution of the model: from the root of the tree outwards each variable has a CPD given
+        the separator of its clique and the variables of the clique before it. On a given structure each variable has
+        the model's distribution given its parents, and the network is the distribution with the independences of the
+        structure that is nearest to the model, in Kullback-Leibler divergence from it. Where parents have the
+        probability 0 together, the CPD is uniform.
 
     Raises
     ------
     InferenceUnavailable
-        Under loopy inference.
+        Under loopy inference, but for a structure whose families (a variable with its parents) are in tables.
+    InferenceTooLarge
+        If the table of a family is too large.
     """
     network = DiscreteBayesianNetwork()
+    if structure is not None:
+        network.add_nodes_from(structure.nodes)
+        network.add_edges_from(structure.edges)
+        families = [(name, *structure.predecessors(name)) for name in structure]
+        tables = model.marginals_of(families)
+        network.add_cpds(*(_cpd(family, table, states) for family, table in zip(families, tables, strict=True)))
+        return network
     network.add_nodes_from(model.cliques.variables)
     for residual, separator, table in model.conditionals():
         # The last variable has the clique before it; of the others the later ones are summed out.
         for k in reversed(range(len(residual))):
-            name, parents = residual[k], (*residual[:k], *separator)
-            joint = np.moveaxis(table, k, 0).reshape(table.shape[k], -1)
-            total = joint.sum(axis=0)
-            values = np.where(total > 0, joint / np.where(total > 0, total, 1.0), 1.0 / len(joint))
-            network.add_edges_from((parent, name) for parent in parents)
-            network.add_cpds(
-                TabularCPD(
-                    name,
-                    len(joint),
-                    values,
-                    evidence=list(parents) or None,
-                    evidence_card=[len(states[parent]) for parent in parents] or None,
-                    state_names={each: list(states[each]) for each in (name, *parents)},
-                )
-            )
+            parents = (*residual[:k], *separator)
+            network.add_edges_from((parent, residual[k]) for parent in parents)
+            network.add_cpds(_cpd((residual[k], *parents), np.moveaxis(table, k, 0), states))
             table = table.sum(axis=k)
     return network
+
+
+def _cpd(family: Sequence[Hashable], table: np.ndarray, states: Mapping[Hashable, Sequence]) -> TabularCPD:
+    """The first variable's distribution given the others, from their table."""
+    name, *parents = family
+    joint = table.reshape(len(table), -1)
+    total = joint.sum(axis=0)
+    return TabularCPD(
+        name,
+        len(joint),
+        np.where(total > 0, joint / np.where(total > 0, total, 1.0), 1.0 / len(joint)),
+        evidence=parents or None,
+        evidence_card=[len(states[parent]) for parent in parents] or None,
+        state_names={each: list(states[each]) for each in family},
+    )
 
 
 def to_pgmpy_junction_tree(model: LogLinearModel, states: Mapping[Hashable, Sequence]) -> JunctionTree:

@@ -1,8 +1,8 @@
-"""When an estimated number of records is next to nothing: said of the released number, which costs nothing."""
+"""What is said of a release that is of little use: it costs nothing, since it depends on released numbers alone."""
 
 from __future__ import annotations
 
-__all__ = ["FEW", "FewRecordsWarning", "LargeDeltaWarning", "few_records", "large_delta"]
+__all__ = ["FEW", "FewRecordsWarning", "LargeDeltaWarning", "NoEdgeWarning", "few_records", "large_delta", "no_edge"]
 
 FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
@@ -56,6 +56,58 @@ class LargeDeltaWarning(UserWarning):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
+
+
+class NoEdgeWarning(UserWarning):
+    """A learned graph has no edge: the whole budget went to single variables, and the model says no more than they do.
+
+    That was decided by the noise and by released tables of single variables. Nothing is said of how dependent the
+    variables are.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, learn
+    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (500, 20)), columns=[f"v{i}" for i in range(20)])
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     fitted = learn(data, Budget(epsilon=1.0, delta=1e-9), {name: range(5) for name in data})
+    >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
+    (['NoEdgeWarning'], 0)
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+def no_edge(n_variables: int, n_edges: int, option: str = "workload=") -> str | None:
+    """What to say where a graph that was looked for has no edge; else None.
+
+    Parameters
+    ----------
+    n_variables, n_edges : int
+    option : str
+        How a workload is passed.
+
+    Examples
+    --------
+    >>> no_edge(3, 1), no_edge(1, 0)
+    (None, None)
+    >>> no_edge(3, 0)[:61]
+    'the graph has no edge: all of the budget went to tables of si'
+    """
+    if n_edges or n_variables < 2:
+        return None
+    return (
+        "the graph has no edge: all of the budget went to tables of single variables, since those of two were "
+        f"predicted to drown in noise. Where dependence matters, pass {option} with the sets of variables that it "
+        "matters in (or one_way_share=0.1, in Python), fewer variables or states, or more budget"
+    )
 
 
 def large_delta(delta: float, n_records: float) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import networkx as nx
-from pgmpy.models import DiscreteMarkovNetwork
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 
 from pgmpy_dp.estimators.collective.collective_base import schema_and_table
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
@@ -14,19 +14,20 @@ from pgmpy_dp.estimators.private_base import BasePrivateEstimator
 
 __all__ = ["fit_in_place"]
 
-Model = TypeVar("Model", bound=DiscreteMarkovNetwork)
+Model = TypeVar("Model", DiscreteMarkovNetwork, DiscreteBayesianNetwork)
 
 
 def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = None, **whose: Any) -> Model:
-    """Learn pgmpy's `DiscreteMarkovNetwork`, or a model derived from it, in place from private data.
+    """Learn pgmpy's `DiscreteMarkovNetwork` or `DiscreteBayesianNetwork` in place from private data.
 
-    What ``MarkovNetwork.fit`` does, for pgmpy's own class, which has no ``fit`` in pgmpy 1.1.2.
+    What ``MarkovNetwork.fit`` does, for pgmpy's own classes: the one has no ``fit`` in pgmpy 1.1.2, and that of the
+    other takes estimators of pgmpy alone.
 
     Parameters
     ----------
-    model : pgmpy.models.DiscreteMarkovNetwork
-        An estimator of a given graph's parameters learns those of this graph. One that finds the edges gives the model
-        the graph of its own ``model_``, over all variables of the schema.
+    model : pgmpy.models.DiscreteMarkovNetwork or DiscreteBayesianNetwork
+        Or one derived from them. An estimator of a given graph's parameters learns those of this graph. One that finds
+        the edges gives a Markov network the graph of its own ``model_``, over all variables of the schema.
     data : dataframe or PrivateTable
         The records; see the estimator.
     estimator : instance of an estimator of this package
@@ -39,9 +40,10 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
 
     Returns
     -------
-    DiscreteMarkovNetwork
-        The same object, with the edges of the estimator's ``model_`` and copies of its factors. pgmpy's own class has
-        no attribute for a guarantee: ``model.graph["privacy"]`` has it. If the fit fails the model is left as it was.
+    DiscreteMarkovNetwork or DiscreteBayesianNetwork
+        The same object: a Markov network with the edges of the estimator's ``model_`` and copies of its factors, a
+        Bayesian network with its own edges and new CPDs. pgmpy's own classes have no attribute for a guarantee:
+        ``model.graph["privacy"]`` has it. If the fit fails the model is left as it was.
 
     Raises
     ------
@@ -68,10 +70,10 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
     >>> [factor.variables for factor in model.get_factors()], str(model.graph["privacy"].guarantee)
     ([['rain', 'wet']], '1-DP')
     """
-    if not isinstance(model, DiscreteMarkovNetwork):
+    if not isinstance(model, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
         raise TypeError(
             f"model is a {type(model).__name__}, which has no factors; pass a DiscreteMarkovNetwork of pgmpy or of "
-            "this package, such as DiscreteMarkovNetwork(graph.edges)"
+            "this package, such as DiscreteMarkovNetwork(graph.edges), or a DiscreteBayesianNetwork"
         )
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(
@@ -81,6 +83,11 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
         estimator.fit(model, data, sample_weight=sample_weight, **whose)
         _assign(model, estimator)
         return model
+    if isinstance(model, DiscreteBayesianNetwork):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}, which finds an undirected graph, and the model is directed; "
+            "use an estimator of a given graph's parameters, or estimator.fit(data).model_.to_bayesian_network()"
+        )
     if not isinstance(estimator, BaseGraphEstimator) or not estimator._learns_parameters():
         raise TypeError(
             f"estimator is a {type(estimator).__name__} that learns no parameters of a Markov network; use its fit(X), "
@@ -114,6 +121,10 @@ def _require_room(model: nx.Graph, estimator: Any, variables: Any) -> None:
 
 def _assign(model: Any, estimator: Any) -> None:
     """Give the model what was learned; nothing here can fail halfway."""
+    if isinstance(model, DiscreteBayesianNetwork):
+        copies = [cpd.copy() for cpd in estimator.parameters_]
+        model.cpds, model.graph["privacy"] = copies, estimator.privacy_
+        return
     learned: Any = getattr(estimator, "model_", None)
     factors = estimator.parameters_ if learned is None else learned.factors
     copies = [factor.copy() for factor in factors]

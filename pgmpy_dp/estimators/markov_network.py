@@ -203,22 +203,35 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         self.check_model()
         return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
 
-    def to_bayesian_network(self) -> DiscreteBayesianNetwork:
-        """The same distribution as a Bayesian network with CPDs, for what pgmpy does with those alone.
+    def to_bayesian_network(self, structure: nx.DiGraph | Iterable | None = None) -> DiscreteBayesianNetwork:
+        """A Bayesian network with CPDs, for what pgmpy does with those alone.
+
+        Parameters
+        ----------
+        structure : directed graph, or iterable of edges (parent, child), optional
+            The network's own: then each variable's CPD is what this model says of it given its parents. By default the
+            network has the distribution of this model.
 
         Returns
         -------
         pgmpy.models.DiscreteBayesianNetwork
-            On the graph of the junction tree (this graph with the edges that make it chordal), edges from its root
-            outwards: their direction has no causal meaning. Where a variable's parents never are together, its CPD is
-            uniform. Under the guarantee of this model; `privacy` does not go with it.
+            By default on the graph of the junction tree (this graph with the edges that make it chordal), edges from
+            its root outwards: their direction has no causal meaning. On a given structure it is the nearest to this
+            model of all with that structure; variables that no edge has are independent of all others. Where a
+            variable's parents never are together, its CPD is uniform. Under the guarantee of this model; `privacy`
+            does not go with it.
 
         Raises
         ------
+        TypeError
+            For a structure that is neither.
         ValueError
-            If the factors do not make a model of the graph, see ``check_model``.
+            If the factors do not make a model of the graph, see ``check_model``, and for a structure with directed
+            cycles or with variables that are not in the model.
         InferenceUnavailable
-            Under loopy inference.
+            Under loopy inference, but for a structure with each variable and its parents in one factor.
+        InferenceTooLarge
+            If the table of a variable and its parents is too large.
 
         Examples
         --------
@@ -228,9 +241,30 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         >>> network = model.to_bayesian_network()
         >>> sorted(network.nodes), len(network.edges), network.check_model()
         (['rain', 'wet'], 1, True)
+        >>> model.to_bayesian_network([("wet", "rain")]).get_cpds("rain").get_values().round(2).tolist()
+        [[0.86, 0.33], [0.14, 0.67]]
         """
         self.check_model()
-        return to_pgmpy_bayesian_network(self.to_log_linear(), self.states)
+        directed = None if structure is None else self._as_structure(structure)
+        return to_pgmpy_bayesian_network(self.to_log_linear(), self.states, directed)
+
+    def _as_structure(self, structure: Any) -> nx.DiGraph:
+        """A directed graph over this model's variables, in their order."""
+        what = f"structure is a {type(structure).__name__}"
+        if isinstance(structure, nx.Graph) and (not structure.is_directed() or structure.is_multigraph()):
+            raise TypeError(f"{what}; pass a directed graph, whose edges go from parents to children")
+        directed = nx.DiGraph()
+        directed.add_nodes_from(self.nodes)
+        try:
+            directed.add_edges_from(structure.edges if isinstance(structure, nx.Graph) else structure)
+        except (TypeError, ValueError, nx.NetworkXError):
+            raise TypeError(f"{what}; pass a directed graph, or a list of pairs (parent, child)") from None
+        named = [*directed, *(structure if isinstance(structure, nx.Graph) else ())]
+        if unknown := [name for name in dict.fromkeys(named) if name not in self]:
+            raise ValueError(f"structure has the variables {unknown}, which are not in the model; remove them")
+        if not nx.is_directed_acyclic_graph(directed):
+            raise ValueError("structure has directed cycles, of which there is no Bayesian network; take out an edge")
+        return directed
 
     def copy(self) -> MarkovNetwork:
         """Independent copy with factors, latents, schema and the privacy record; pgmpy's own drops all but factors.

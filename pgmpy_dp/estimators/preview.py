@@ -13,7 +13,12 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, checked_model_graph, progress_bar
+from pgmpy_dp.estimators.collective.collective_base import (
+    BaseMarginalsEstimator,
+    checked_model_graph,
+    progress_bar,
+    tables_of,
+)
 from pgmpy_dp.estimators.collective.collective_map import CollectiveMAP
 from pgmpy_dp.estimators.display import as_text
 from pgmpy_dp.models.cliques import Cliques
@@ -297,6 +302,7 @@ def _graph_and_tables(schema: Schema, cliques: Any, learner: BaseMarginalsEstima
     scopes = learner.cliques
     if isinstance(cliques, nx.Graph):
         graph = checked_model_graph(cliques)
+        scopes = tables_of(cliques) if scopes is None else scopes
     else:
         if isinstance(cliques, str) or not isinstance(cliques, Iterable):
             raise TypeError(

@@ -101,15 +101,21 @@ class PrivateFit:
             learned = self._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
         self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
-        said = few_records(learned.get("n_records_", 0.0), learned.get("n_records_sd_", 0.0))
-        if said is not None:
-            with handed_over(release):  # warnings may be errors
-                warnings.warn(said, FewRecordsWarning, stacklevel=3)
-        said = large_delta(privacy.delta, learned.get("n_records_", release.n_records or 0.0))
-        if said is not None:
-            with handed_over(release):
-                warnings.warn(said, LargeDeltaWarning, stacklevel=3)
+        with handed_over(release):  # warnings may be errors
+            for category, said in self._doubts(release, privacy, learned).items():
+                if said is not None:
+                    warnings.warn(said, category, stacklevel=3)
         return self
+
+    def _doubts(
+        self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
+    ) -> dict[type[Warning], str | None]:
+        """What there is to warn of, from released and public numbers alone."""
+        n_records = learned.get("n_records_", release.n_records or 0.0)
+        return {
+            FewRecordsWarning: few_records(learned.get("n_records_", 0.0), learned.get("n_records_sd_", 0.0)),
+            LargeDeltaWarning: large_delta(privacy.delta, n_records),
+        }
 
     @abstractmethod
     def _learned(self, *release_and_privacy: Any, **context: Any) -> Mapping[str, Any]:

@@ -71,7 +71,7 @@ def report_page(
     return render(
         "report.html",
         title="A model learned from private records" if network.privacy else "A model",
-        lead=f"{len(network)} variables, {len(edges)} edges. Everything here follows from the released model alone.",
+        lead=f"{len(network)} variables, {_edges(len(edges))}. Everything here follows from the released model alone.",
         guarantee=guarantee_words(network.privacy),
         size=size_words(network),
         intervals_words=interval_words(posterior, level),
@@ -89,6 +89,10 @@ def report_page(
         trust=when_not_to_trust(posterior),
         citation=CITATION,
     )
+
+
+def _edges(count: int) -> str:
+    return f"{count} edges" if count else "no edge, so that each is independent of the others"
 
 
 def _unsure(network: MarkovNetwork) -> tuple[list[dict[str, Any]], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -14,6 +15,7 @@ from pgmpy.models import DiscreteBayesianNetwork
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, Schema, VariableElimination, preview
 from pgmpy_dp.estimators import (
+    CollectiveEM,
     CollectiveMAP,
     EdgeVoting,
     NaiveMLE,
@@ -22,8 +24,10 @@ from pgmpy_dp.estimators import (
     PrivateGaussianMixture,
     PrivateIsing,
     PrivatePairwise,
+    PrivateSGD,
     StableStructure,
 )
+from pgmpy_dp.estimators.collective.collective_base import tables_of
 from pgmpy_dp.models.communities.planted_graphs import planted_labels, sample_block_model
 from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.inference.exact_or_loopy import InferenceUnavailable
@@ -88,17 +92,90 @@ STATES = {name: [0, 1] for name in "abcd"}
 DATA = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (2000, 4)), columns=list("abcd"))
 
 
+def exclusive_or(n: int = 20_000) -> tuple[pd.DataFrame, np.ndarray]:
+    """Records of COLLIDER where c is 1 if a or b is, not both, but for a tenth; and P(c = 1 | a, b)."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, n))
+    c = a ^ b ^ (rng.random(n) < 0.1)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "d": c ^ (rng.random(n) < 0.2)}), np.array([[0.1, 0.9], [0.9, 0.1]])
+
+
+@pytest.mark.parametrize("learner", [CollectiveEM, CollectiveMAP, NaiveMLE, PrivateSGD])
 @pytest.mark.parametrize("kind", [DiscreteBayesianNetwork, nx.DiGraph])
-def test_of_a_bayesian_network_the_moral_graph_is_learned(kind):
-    with pytest.warns(UserWarning, match=r"moral graph, with \[\('a', 'b'\)\]"):
-        estimator = NaiveMLE(epsilon=5.0, state_names=STATES).fit(kind(COLLIDER.edges), DATA)
+def test_a_bayesian_network_is_fitted_on_its_families_and_gets_their_cpds(learner, kind):
+    data, truth = exclusive_or()
+    given = kind(COLLIDER.edges)
+    estimator = learner(epsilon=5.0, delta=1e-6, state_names=STATES, random_state=0).fit(given, data)
+    network = estimator.bayesian_network_
+    assert list(network.edges) == list(given.edges) and network.check_model()
+    assert estimator.parameters_ == network.get_cpds() and getattr(given, "cpds", []) == []
+    cpd = network.get_cpds("c")
+    assert cpd.variables == ["c", "a", "b"]
+    np.testing.assert_allclose(cpd.values[1], truth, atol=0.02)
+    np.testing.assert_allclose(network.get_cpds("d").values[1], [0.2, 0.8], atol=0.02)
+    assert {*map(frozenset, estimator.release_.scopes)} == {frozenset("abc"), frozenset("cd")}
     assert {*map(frozenset, estimator.model_.edges)} == {*map(frozenset, ["ab", "ac", "bc", "cd"])}
-    with pytest.warns(UserWarning, match="moral"):
-        families = NaiveMLE(epsilon=5.0, state_names=STATES, cliques=[("a", "b", "c"), ("c", "d")]).fit(COLLIDER, DATA)
-    assert families.release_.scopes == (("a", "b", "c"), ("c", "d"))
-    assert families.model_.to_bayesian_network().check_model()
-    chain = kind([("a", "b"), ("b", "c"), ("c", "d")])  # joins no parents: no word
-    assert NaiveMLE(epsilon=5.0, state_names=STATES).fit(chain, DATA).model_.number_of_edges() == 3
+    again = learner(state_names=STATES).fit_release(given, estimator.release_)
+    assert again.bayesian_network_.get_cpds() == network.get_cpds()
+    if learner is NaiveMLE:  # another fit with the same object forgets the first
+        assert estimator.fit(nx.Graph(["ab"]), data).bayesian_network_ is None
+
+
+def test_tables_of_a_directed_graph_are_the_families_that_no_other_has():
+    def tables(*edges, nodes=""):
+        graph = nx.DiGraph([tuple(edge) for edge in edges])
+        graph.add_nodes_from(nodes)
+        return tables_of(graph)
+
+    assert tables("ab", "bc", "cd") == [("a", "b"), ("b", "c"), ("c", "d")]
+    assert tables("ab", "ac", "bc", "cd") == [("a", "b", "c"), ("c", "d")]
+    assert tables("ab", nodes="abx") == [("a", "b"), ("x",)]
+    assert tables_of(nx.Graph(["ab"])) is None
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        graph = nx.DiGraph([(int(u), int(v)) for u, v in itertools.combinations(range(7), 2) if rng.random() < 0.4])
+        families = {frozenset((child, *graph.predecessors(child))) for child in graph}
+        assert {*map(frozenset, tables_of(graph))} == {f for f in families if not any(f < other for other in families)}
+        found = preview({name: [0, 1] for name in graph}, graph, Budget(epsilon=1.0), 1000, n_simulations=0)
+        assert len(found.table) == len(tables_of(graph))
+
+
+def test_families_that_no_table_has_are_named():
+    pairs = [*itertools.combinations("abc", 2), ("c", "d")]
+    with pytest.warns(UserWarning, match=r"families \[\('a', 'c', 'b'\)\].*in no released") as told:
+        parts = NaiveMLE(epsilon=5.0, state_names=STATES, cliques=pairs).fit(COLLIDER, DATA)
+    assert len(told) == 1 and told[0].filename == __file__
+    with pytest.warns(UserWarning, match="in no released"):
+        NaiveMLE().fit_release(COLLIDER, parts.release_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning) as failed:
+            NaiveMLE(epsilon=5.0, state_names=STATES, cliques=pairs).fit(COLLIDER, DATA)
+    assert failed.value.release.scopes == tuple(pairs)  # paid for and not lost
+
+
+def test_on_a_given_structure_the_cpds_are_the_models_conditionals():
+    graph = GRAPHS["cycle"]
+    model = make_network(graph, dict.fromkeys(graph, 2), scale=1.5)
+    for structure in ([("a", "c"), ("b", "c"), ("e", "a")], nx.DiGraph(["ac", "bc", "ea"])):
+        network = model.to_bayesian_network(structure)
+        assert network.check_model() and {*network.nodes} == {*graph}
+        joint = model.marginal(["c", "a", "b"]).values
+        np.testing.assert_allclose(network.get_cpds("c").values, joint / joint.sum(axis=0), atol=1e-12)
+        np.testing.assert_allclose(network.get_cpds("d").values, model.marginal("d").values, atol=1e-12)
+    model.inference = "loopy"
+    assert model.to_bayesian_network([("a", "b"), ("c", "d")]).check_model()
+    with pytest.raises(InferenceUnavailable, match="no table"):
+        model.to_bayesian_network([("a", "c")])
+    for structure, error, message in [
+        ([("a", "b"), ("b", "a")], ValueError, "directed cycles"),
+        ([("a", "x")], ValueError, r"variables \['x'\]"),
+        (nx.Graph(["ab"]), TypeError, "directed graph"),
+        ("ab", TypeError, r"list of pairs \(parent, child\)"),
+        (7, TypeError, "int; pass"),
+    ]:
+        with pytest.raises(error, match=message):
+            model.to_bayesian_network(structure)
 
 
 def test_directed_cycles_and_arguments_in_the_wrong_order_are_told_what_to_do():

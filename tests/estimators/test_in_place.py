@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from pgmpy.causal_discovery._base import _BaseCausalDiscovery
 from pgmpy.ci_tests import get_ci_test
+from pgmpy.factors.discrete import TabularCPD
 from pgmpy.inference import VariableElimination
 from pgmpy.metrics import _BaseSupervisedMetric, get_metrics
-from pgmpy.models import DiscreteMarkovNetwork
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from pgmpy.parameter_estimator import BaseParameterEstimator
 from skbase.lookup import all_objects
 
@@ -56,6 +57,18 @@ def test_the_users_own_object_is_learned(learner, kind):
     assert privacy == estimator.privacy_
 
 
+@pytest.mark.parametrize("learner", GIVEN, ids=lambda kind: kind.__name__)
+def test_a_bayesian_network_gets_cpds_on_its_own_edges(learner):
+    model = DiscreteBayesianNetwork(["ab", "cb"])
+    model.add_cpds(TabularCPD("a", 2, [[0.5], [0.5]]))  # of earlier: replaced, and nothing is printed
+    estimator = made(learner)
+    assert fit_in_place(model, DATA, estimator) is model and model.check_model()
+    assert list(model.edges) == [("a", "b"), ("c", "b")] and model.graph["privacy"] == estimator.privacy_
+    for own, learned in zip(model.get_cpds(), estimator.parameters_, strict=True):
+        assert own is not learned and own == learned
+    np.testing.assert_allclose(model.get_cpds("b").values[:, :, 0], [[0.9, 0.1], [0.1, 0.9]], atol=0.05)
+
+
 def test_these_are_all_learners_of_such_models():
     learners = {*list_estimators(task="parameters"), *list_estimators(task="parameters and graph")}
     assert learners | {E.PrivateNetwork, E.PrivateChowLiu} == {*GIVEN, *FINDING}
@@ -81,6 +94,8 @@ def table() -> PrivateTable:
         (given(), made(E.PrivateChowLiu, fit_parameters=False), TypeError, "learns no parameters"),
         (given(), E.PrivateGraphicalLasso(row_norm=1.0, **BUDGET), TypeError, "learns no parameters"),
         (given(DiscreteMarkovNetwork, "ab"), made(E.PrivateNetwork), ValueError, r"edges \[\('a', 'b'\)\].*finds"),
+        (DiscreteBayesianNetwork(["ab"]), made(E.PrivateNetwork), TypeError, r"model is directed; use.*given graph"),
+        (DiscreteBayesianNetwork(["ax"]), made(E.NaiveMLE, state_names=None), ValueError, r"variables \['x'\]"),
         (DiscreteMarkovNetwork(["ax"]), made(E.PrivateIsing), ValueError, r"nodes \['x'\], which the schema"),
     ],
 )

@@ -60,7 +60,8 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     epsilon, delta, rho, state_names, adjacency, n_records
     cliques : list of tuple of variables, optional
         The tables to release, each a clique of the graph; together they must cover its nodes and
-        edges. Default: one for each edge and for each isolated node.
+        edges. Default: one for each edge and for each isolated node; of a Bayesian network one for each family (a
+        variable with its parents) that is not part of another.
     noise : {"auto", "laplace", "gaussian"}
         Noise of the tables; "auto" takes what suits the budget, and the ledger if others spend from it
         (:func:`~pgmpy_dp.plans.least_noise.noise_for_ledger`).
@@ -75,10 +76,14 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
     Attributes
     ----------
-    parameters_ : list of DiscreteFactor
-        One for each maximal clique of the graph; their product sums to 1.
+    parameters_ : list of DiscreteFactor, or of TabularCPD
+        One factor for each maximal clique of the graph; their product sums to 1. Of a Bayesian network its CPDs.
     model_ : MarkovNetwork
-        The graph with these parameters, and with the edges that rules about what is impossible need.
+        The graph with factors, and with the edges that rules about what is impossible need. Of a Bayesian network the
+        moral graph, in which parents of a child are joined.
+    bayesian_network_ : DiscreteBayesianNetwork or None
+        Where `fit` was given a Bayesian network, that graph with CPDs: of all distributions with its independences the
+        nearest to `model_`'s. A rule of the schema that no family has all variables of is `model_`'s alone.
     release_, privacy_
     n_records_, n_records_sd_ : float
         The public number of records, or its estimate from the noisy tables with its standard deviation.
@@ -141,9 +146,9 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         Parameters
         ----------
         model : MarkovNetwork, any undirected graph, or a Bayesian network
-            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``. Of a Bayesian network the
-            moral graph is learned, with a warning if that joins parents; ``cliques=[families]`` measures the tables of
-            its CPDs, and ``model_.to_bayesian_network()`` has CPDs of what was learned.
+            Its nodes are columns of the data. It is not changed; see ``MarkovNetwork.fit``. Of a Bayesian network, or
+            another directed graph without directed cycles, the families are measured, and ``bayesian_network_`` is the
+            same graph with CPDs.
         data : dataframe or PrivateTable
             Anything narwhals reads. A `PrivateTable` is charged to its own ledger, which several
             fits can share.
@@ -183,13 +188,13 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             raise TypeError("data=None: pass the records as the second argument, fit(model, data), or a PrivateTable")
         budget = self._budget()
         schema, table = schema_and_table(self, data, unit, rows_per_unit)
-        cliques = self._checked_cliques(graph, schema, self.cliques)
+        cliques = self._checked_cliques(graph, schema, tables_of(model) if self.cliques is None else self.cliques)
         settings = self._settings(cliques)
         self._rehearse()
         if table is None:
             own = schema.subset(name for name in schema if name in graph)
             table = _new_table(self, data, own, budget, unit, rows_per_unit)
-        return self._take(self._run(table, settings, budget), table, graph=graph)
+        return self._take(self._run(table, settings, budget), table, graph=graph, given=model)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
         """Learn again from tables that were released before; needs no records and costs nothing.
@@ -198,9 +203,10 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
 
         Parameters
         ----------
-        model : MarkovNetwork, or any undirected graph
+        model : MarkovNetwork, any undirected graph, or a Bayesian network
             Its nodes are the variables of the release, its edges lie inside the released tables. Tables that were drawn
-            at random (the probes of `PrivateNetwork`) are left out where they need further edges.
+            at random (the probes of `PrivateNetwork`) are left out where they need further edges. What the tables do
+            not tell of a Bayesian network's families, a warning names.
         release : Release
             As in ``release_``, or read by ``Release.load``.
 
@@ -223,7 +229,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
         taken = [release.scopes[c] for c in tables_within(release, graph)]
         self._checked_cliques(graph, self._schema(release, graph), taken)
-        return self._take(release, graph=graph)
+        return self._take(release, graph=graph, given=model)
 
     def _schema(self, release: Release, graph: nx.Graph) -> Schema:
         """The model's schema: `state_names` where it is given, whose rules may differ from the release's."""
@@ -277,15 +283,14 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         coin = Cliques(("coin",), (2,), (("coin",),))
         self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
 
-    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
+    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph, given: nx.Graph) -> dict[str, Any]:
         noisy = self._noisy(release, graph)
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn_from(release, noisy, progress)
         schema = self._schema(release, graph)
         model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
         return {
-            "parameters_": model.factors,
-            "model_": model,
+            **on_given_graph(model, given, release),
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
             "converged_": fit.converged,
@@ -418,22 +423,41 @@ def _moral(model: nx.DiGraph) -> nx.Graph:
     moral = nx.Graph()
     moral.add_nodes_from(model.nodes)
     moral.add_edges_from(model.edges)
-    married = [
-        (u, v)
-        for child in model
-        for u, v in itertools.combinations(model.predecessors(child), 2)
-        if not moral.has_edge(u, v)
-    ]
-    moral.add_edges_from(married)
-    if married:
-        warnings.warn(
-            f"model is a directed graph: learned is its moral graph, with {list(dict.fromkeys(married))[:5]} joined as "
-            "parents of a child; pass cliques=[families] to measure the tables of its CPDs, and "
-            "model_.to_bayesian_network() for CPDs of what was learned",
-            UserWarning,
-            stacklevel=4,
-        )
+    moral.add_edges_from(pair for child in model for pair in itertools.combinations(model.predecessors(child), 2))
     return moral
+
+
+def tables_of(model: nx.Graph) -> list[tuple] | None:
+    """The families of a directed graph that are no part of another, in its order of nodes; None of an undirected one.
+
+    Only a family's own table tells how a child depends on its parents together: the tables of the moral graph's edges
+    know nothing of an exclusive or.
+    """
+    if not model.is_directed():
+        return None
+    position = {name: i for i, name in enumerate(model)}
+    families = {name: {name, *model.predecessors(name)} for name in model}
+    # One that has a whole family has its child, so as a parent.
+    kept = [own for name, own in families.items() if not any(own <= families[v] for v in model.successors(name))]
+    return [tuple(sorted(family, key=position.__getitem__)) for family in kept]
+
+
+def on_given_graph(learned: MarkovNetwork, given: nx.Graph, release: Release) -> dict[str, Any]:
+    """What was learned as fitted attributes: factors, and of a directed graph the CPDs on it."""
+    if not given.is_directed():
+        return {"parameters_": learned.factors, "model_": learned, "bayesian_network_": None}
+    measured = [set(scope) for scope in release.scopes]
+    untold = [family for family in tables_of(given) or () if not any(set(family) <= scope for scope in measured)]
+    if untold:
+        warnings.warn(
+            f"the families {untold[:5]} of the directed graph are in no released table: their CPDs are what the tables "
+            "of their parts tell, which is nothing of how parents act together; fit the graph on the records with "
+            "cliques=None to measure them",
+            UserWarning,
+            stacklevel=5,
+        )
+    network = learned.to_bayesian_network(given)
+    return {"parameters_": network.get_cpds(), "model_": learned, "bayesian_network_": network}
 
 
 def _check_scopes(graph: nx.Graph, scopes: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import networkx as nx
 
-from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator
+from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, on_given_graph
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy_record import Privacy, steps_taken
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
@@ -126,7 +126,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Any) -> Fit:
         raise NotImplementedError("PrivateSGD learns from no tables; see _learned")
 
-    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph) -> dict[str, Any]:
+    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph, given: nx.Graph) -> dict[str, Any]:
         schema = release.schema
         variables = tuple(graph.nodes)
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
@@ -136,8 +136,7 @@ class PrivateSGD(BaseMarginalsEstimator):
         n_steps = release.public["path"]["n_steps"]
         n_records = release.n_records if count_noise is None else release.values[1][0]
         return {
-            "parameters_": model.factors,
-            "model_": model,
+            **on_given_graph(model, given, release),
             "n_records_": max(float(n_records or 0), 1.0),
             "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
             "converged_": False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators.collective.collective_base import Progress, budget_bar
+from pgmpy_dp.estimators.few_records import NoEdgeWarning, no_edge
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.networks.network_posterior import network_posterior
 from pgmpy_dp.estimators.networks.structure_base import (
@@ -212,6 +213,13 @@ class PrivateNetwork(BaseStructureEstimator):
             "_noisy": noisy,
         }
 
+    def _doubts(
+        self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
+    ) -> dict[type[Warning], str | None]:
+        graph = learned["graph_"]
+        doubts = super()._doubts(release, privacy, learned)
+        return doubts | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges())}
+
     def _fitted(self, release: Release, noisy: NoisyMarginals, progress: Progress = None) -> tuple[Fit, NoisyMarginals]:
         """What some tables of a release say, and with a prior that they speak for also its own tables."""
         prior = given_prior(self)
@@ -405,7 +413,9 @@ def _error_when_passed_over(release: Release, measurement: int, cells: int, weig
     # Where each selection of a round has a part of the candidates, which had this one is not told.
     for k, record in enumerate(rounds):
         if k == measurement or ("parts" in here and record["round"] == here["round"]):
-            chosen = (record["misfit"] - record["offset"]) * record.get("weight", 1.0)
-            chosen += record["selection_scale"] * math.log(record["candidates"]) * record.get("heaviest", 1.0)
-            bounds.append(max(chosen, 0.0) / weight + cells * record["offset"] / release.values[first + k].size)
+            heaviest = record.get("heaviest", 1.0)
+            chosen = record["misfit"] * record.get("weight", 1.0) - record["offset"] * heaviest
+            chosen += record["selection_scale"] * math.log(record["candidates"]) * heaviest
+            noise = cells * record["offset"] / release.values[first + k].size
+            bounds.append((max(chosen, 0.0) + noise * heaviest) / weight)
     return max(bounds)

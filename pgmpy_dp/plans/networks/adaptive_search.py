@@ -39,6 +39,7 @@ from pgmpy_dp.schema import encode_label
 __all__ = ["NetworkSettings", "run"]
 
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
+_LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
 
 Refit = Callable[..., NetworkEstimate]
 
@@ -88,7 +89,7 @@ def run(
     -----
     Privacy
         *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
-        score of a set e of the weight w_e, ``w_e (norm1(n_e - round(N mu_e)) - k_e E|noise|)``, moves by at most 1 or 2
+        score of a set e of the weight w_e, ``w_e norm1(n_e - round(N mu_e)) - k_e E|noise|``, moves by at most 1 or 2
         times the largest weight, which counts as 1: given what was released before, everything in it but n_e is public,
         and it is computed in integers (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). No exact number of
         records is used: N is the public one or the mean of the noisy tables' sums. Which sets are candidates is a
@@ -248,7 +249,9 @@ class _Search:
             own_ends = np.cumsum(sizes[places])
             cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
             # The score subtracts what measuring would add in noise, so that large tables are measured only for much.
-            at = self.curator.worst_fit(some, cells, selecting, sizes[places] * noise, own)
+            # Weights do not count there: what is below its noise would be chosen for mattering less.
+            floors = sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
+            at = self.curator.worst_fit(some, cells, selecting, floors, own)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
             facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))

@@ -52,6 +52,7 @@ _VARIABLES_A_TABLE, _MANY_VARIABLES = 16, 512
 
 
 _ONE_WAY = 0.1
+_USUAL_SPREAD = 0.7  # of the largest that so many states can have: .34 to .93 on tables of the benchmarks, most near it
 _INTERACTION, _STRONGER, _OF_A_TREE, _SELECTS, _PARTS = 0.7, 3.0, 0.5, 0.2, 5
 _TREES, _WORTH = (1, 2, 4, 6), 0.95
 """Of the prediction in :meth:`NetworkShares.again`: the standard deviation of interactions and how much stronger those
@@ -193,9 +194,9 @@ class NetworkShares:
         Returns
         -------
         Fraction
-            Between 0 and all that there is for rounds.
+            Between 0 and all that there is for rounds; 0 with a workload, which single variables say nothing about.
         """
-        if self.one_way_given or not self.first_round or len(sizes) < 2:
+        if self.one_way_given or self.sets.workload or not self.first_round or len(sizes) < 2:
             return Fraction(0)
         power = 0.5 if isinstance(self.cost, ZCDP) else 1.0  # of the share: the noise falls with it
         k, p = np.asarray(sizes, dtype=float), len(sizes)
@@ -235,6 +236,17 @@ class NetworkShares:
         predicted = [min(error(m / _PARTS, trees) for trees in _TREES) for m in range(_PARTS + 1)]
         best = int(np.argmin(predicted))
         return self.rounds * Fraction(best if predicted[best] < _WORTH * predicted[0] else 0, _PARTS)
+
+    def alone(self, n_records: float, sizes: Sequence[int]) -> bool:
+        """Whether all of the budget is expected to go to single variables: foreseen, of variables as they usually are.
+
+        Parameters
+        ----------
+        n_records, sizes
+            As :meth:`again` takes them.
+        """
+        again = self.again(n_records, sizes, [_USUAL_SPREAD * (1 - 1 / k) for k in sizes])
+        return bool(again) and again == self.rounds
 
     def strength(self, n_records: float) -> float:
         """Records over the noise of a cell that a table would have if it got the whole budget."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import sklearn.base
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp import Budget, FewRecordsWarning, MarkovNetwork, PrivateTable, Schema, learn
+from pgmpy_dp import Budget, FewRecordsWarning, MarkovNetwork, NoEdgeWarning, PrivateTable, Schema, learn
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
 from pgmpy_dp.estimators.networks import private_network, structure_base
 from pgmpy_dp.models.networks import network_estimate
@@ -346,7 +347,26 @@ class TestNetwork:
             assert len(estimator.sample(5)) == 5
             bounds = estimator.errors_["error_bound"]  # nan where all goes to single variables
             assert (bounds.between(0, 1) if estimator.release_.public["rounds"] else bounds.isna()).all()
-        assert all(issubclass(warning.category, FewRecordsWarning) for warning in recwarn)
+        assert all(issubclass(warning.category, FewRecordsWarning | NoEdgeWarning) for warning in recwarn)
+
+    def test_a_graph_without_an_edge_is_said(self, tmp_path):
+        """Of released numbers alone: from a file it is said again."""
+        data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (400, 20))).rename(columns=str)
+        budget, states = {"epsilon": 1.0, "delta": 1e-9}, {name: range(5) for name in data}
+        with pytest.warns(NoEdgeWarning, match="pass workload= with"):
+            estimator = PrivateNetwork(**budget, state_names=states).fit(data)
+        assert estimator.graph_.number_of_edges() == 0
+        with pytest.warns(NoEdgeWarning):
+            PrivateNetwork().fit_release(estimator.release_)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", NoEdgeWarning)
+            asked = PrivateNetwork(**budget, state_names=states, workload=[("0", "1", "2")]).fit(data)
+            assert asked.graph_.number_of_edges()
+            with pytest.raises(NoEdgeWarning) as caught:
+                PrivateNetwork(**budget, state_names=states).fit(data)
+        assert caught.value.release.kind == "marginals"  # it was paid for
+        estimator.model_.report(tmp_path / "report.html")
+        assert "20 variables, no edge" in (tmp_path / "report.html").read_text()
 
     def test_one_variable(self):
         estimator = PrivateNetwork(epsilon=5.0, state_names={"rain": ["no", "yes"]}).fit(records())

@@ -207,6 +207,29 @@ class TestChoices:
             settings = NetworkSettings(n_rounds=4, workload={("a", "b"): 1.0, ("c", "d"): weight})
             assert run(private(), settings, Budget(rho=10.0)).scopes[4] == first
 
+    def test_floors_are_the_same_for_all_weights_however_small(self, monkeypatch):
+        """A misfit below the noise counts for no more where it matters less, and weights that vanish are no error."""
+        seen = []
+        worst_fit = tables.TableCurator.worst_fit
+
+        def watched(self, scopes, expected, share, offsets, weights):
+            seen.append((scopes, offsets, weights))
+            return worst_fit(self, scopes, expected, share, offsets, weights)
+
+        monkeypatch.setattr(tables.TableCurator, "worst_fit", watched)
+        workload = {("a", "b"): 4.0, ("c", "d"): 1.0, ("a", "d"): 1e-300}
+        run(private(), NetworkSettings(n_rounds=4, workload=workload), Budget(rho=0.01))
+        for scopes, offsets, weights in seen:
+            scores = misfit_scores(
+                [Sensitive(np.zeros(1, dtype=np.int64), Adjacency.ADD_REMOVE, 1, 1, 1) for _ in scopes],
+                [np.zeros(1)] * len(scopes),
+                offsets,
+                weights,
+            )
+            cells = [np.prod([len(STATES[name]) for name in scope]) for scope in scopes]
+            assert -scores.value / cells == pytest.approx(-scores.value[0] / cells[0], rel=0.01)
+        assert len(seen) > 1
+
     def test_rounds_grow_once_nothing_new_is_found(self):
         release = run(private(), NetworkSettings(), Budget(rho=0.005))
         shares = [record["share"] for record in release.public["rounds"]]
@@ -593,6 +616,22 @@ class TestSinglesAgain:
         for release in (self.released(20_000), self.released(30, one_way_share=0.1)):
             assert sum(len(scope) == 1 for scope in release.scopes) == len(STATES)
             assert release.public["rounds"]
+
+    def test_not_with_a_workload(self):
+        """It asks for tables of several variables, which single variables say nothing about."""
+        data = pd.DataFrame(np.random.default_rng(0).integers(9, size=(30, 6)), columns=list("abcdef"))
+        schema = Schema({name: range(9) for name in data})
+        settings = NetworkSettings(workload=[("a", "b", "c")])
+        release = run(PrivateTable(data, schema, ledger=Budget(rho=0.01)), settings, Budget(rho=0.01))
+        assert sum(len(scope) == 1 for scope in release.scopes) == 6 and release.public["rounds"]
+
+    @pytest.mark.parametrize("n", [30, 100, 1e3, 1e4, 1e6])
+    def test_a_graph_without_an_edge_is_foreseen(self, n):
+        sizes = (9,) * 8
+        shares = network_shares(
+            Schema({name: range(9) for name in "abcdefgh"}), Adjacency.ADD_REMOVE, NetworkSettings(), Budget(rho=0.01)
+        )
+        assert shares.alone(n, sizes) == (shares.again(n, sizes, [0.7 * 8 / 9] * 8) == shares.rounds) == (n <= 1000)
 
     @pytest.mark.parametrize("budget", BUDGETS, ids=str)
     def test_share_falls_with_the_records_from_all_to_nothing(self, budget):

@@ -1,0 +1,149 @@
+"""What a learned model is good for: prediction, counting queries, tables of pairs and triples, and likelihood together.
+
+::
+
+    python -m benchmarks.uses --out benchmarks/results
+    python -m benchmarks.uses --tables breast --epsilons 1 --seeds 3 --modes plain workload
+
+Of each table a tenth is held out (`benchmarks.compare_tables`). Scores of a model: mean total variation of its tables
+of pairs and of 300 triples to those of the records learned from; the mean relative error of 500 counting queries of
+three or four conditions, each of which a random record fulfils (of what is rarer than 1 %, the error is divided by
+1 %); how often gradient boosting that learned from as many synthetic records ranks a held-out record with a state of
+the table's target above one without (AUC); the mean log-likelihood of a held-out record; edges of the graph. All are of
+the same fits, and each fit is a line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import describe_machine, single_thread
+
+if __name__ == "__main__":
+    single_thread(pinned=False)  # before numpy is imported
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from pgmpy import config
+
+from benchmarks.compare_scores import classifier_auc, model_scores, mutual_scopes
+from benchmarks.compare_tables import TABLES, Table, held_out
+from benchmarks.report import markdown_table
+from pgmpy_dp.estimators import CollectiveMAP, PrivateNetwork
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+
+DELTA = 1e-9
+QUERIES = 500
+BEFORE = ", before"
+_RARE = 0.01
+COLUMNS = ("edges", "pairs", "triples", "counts", "auc", "nats")
+MODES = ("independent", "plain", "workload")
+"""Tables of single variables alone; `learn` with its defaults; with a workload of all triples with the target."""
+
+
+def fitted(table: Table, codes: np.ndarray, mode: str, epsilon: float, seed: int) -> CollectiveMAP | PrivateNetwork:
+    """What was learned of the records in one of `MODES`."""
+    frame = pd.DataFrame(codes, columns=table.names)
+    states = {name: list(range(k)) for name, k in zip(table.names, table.cardinalities, strict=True)}
+    given: dict[str, Any] = {"state_names": states, "random_state": seed}
+    if mode == "independent":
+        graph = nx.Graph()
+        graph.add_nodes_from(table.names)
+        return CollectiveMAP(epsilon, DELTA, noise="gaussian", **given).fit(graph, frame)
+    if mode == "workload":
+        others = [name for name in table.names if name != table.target]
+        given["workload"] = [(*pair, table.target) for pair in itertools.combinations(others, 2)]
+    return PrivateNetwork(epsilon, DELTA, **given).fit(frame)
+
+
+def scores(name: str, mode: str, epsilon: float, seed: int) -> dict:
+    """One fit, and all its scores."""
+    table = TABLES[name].read()
+    unseen = held_out(table, seed)
+    known, new = table.codes[~unseen], table.codes[unseen]
+    start = time.process_time()
+    network = fitted(table, known, mode, epsilon, seed)
+    seconds = time.process_time() - start
+    model = network.model_.to_log_linear()
+    model = model.__class__(model.cliques, model.theta, memory_limit=2**32)
+    synthetic = network.model_.sample(len(known), random_state=seed)[list(table.names)].to_numpy().astype(np.int32)
+    graph = getattr(network, "graph_", nx.Graph())
+    found = {"table": name, "mode": mode, "epsilon": epsilon, "seed": seed, "edges": graph.number_of_edges()}
+    found["target_edges"] = graph.degree(table.target) if table.target in graph else 0
+    found |= model_scores(model, known, new, mutual_scopes(table.cardinalities))
+    found |= {"auc": classifier_auc(synthetic, new, table), "counts": counting_error(synthetic, known, seed)}
+    return found | {"seconds": seconds}
+
+
+def counting_error(synthetic: np.ndarray, real: np.ndarray, seed: int) -> float:
+    """Mean relative error of counts of records that meet three or four conditions."""
+    rng, errors = np.random.default_rng([seed, 5]), []
+    for query in range(QUERIES):
+        columns = rng.choice(real.shape[1], 3 + query % 2, replace=False)
+        values = real[rng.integers(len(real))][columns]
+        true, said = ((codes[:, columns] == values).all(axis=1).mean() for codes in (real, synthetic))
+        errors.append(abs(true - said) / max(true, _RARE))
+    return float(np.mean(errors))
+
+
+def report(rows: list[dict]) -> str:
+    """Means over seeds, one row for each table, epsilon and mode."""
+    frame = pd.DataFrame(rows)
+    lines = []
+    for (name, epsilon, mode), group in frame.groupby(["table", "epsilon", "mode"], sort=False):
+        means = group[list(COLUMNS)].mean()
+        cells = [f"{means['edges']:.0f}", *(f"{means[c]:.4f}" for c in ("pairs", "triples"))]
+        cells += [f"{means[c]:.3f}" for c in ("counts", "auc")] + [f"{means['nats']:.2f}"]
+        lines.append([TABLES[name].label, f"{epsilon:g}", mode, str(len(group)), *cells])
+    return markdown_table(["table", "epsilon", "how", "seeds", *COLUMNS], lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", nargs="+", default=["breast", "mushrooms", "parkinsons"], choices=list(TABLES))
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 0.3, 1.0])
+    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=MODES)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--lines", type=Path, default=Path("build/uses.jsonl"), help="one line for each fit; goes on")
+    parser.add_argument("--before", type=Path, help="lines that an earlier version wrote, for rows beside")
+    parser.add_argument("--out", type=Path, help="folder of uses.md")
+    given = parser.parse_args()
+    config.set_show_progress(False)
+    warnings.simplefilter("ignore", ReproducibleNoiseWarning)  # the records are public
+    given.lines.parent.mkdir(parents=True, exist_ok=True)
+    rows = [json.loads(line) for line in given.lines.read_text().splitlines()] if given.lines.exists() else []
+    done = {tuple(row[k] for k in ("table", "mode", "epsilon", "seed")) for row in rows}
+    for seed, name, epsilon, mode in itertools.product(range(given.seeds), given.tables, given.epsilons, given.modes):
+        if (name, mode, epsilon, seed) in done:
+            continue
+        rows.append(scores(name, mode, epsilon, seed))
+        with given.lines.open("a") as stream:
+            stream.write(json.dumps(rows[-1]) + "\n")
+        print(json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in rows[-1].items()}), flush=True)
+    if given.before:
+        earlier = [json.loads(line) for line in given.before.read_text().splitlines()]
+        rows += [row | {"mode": f"{row['mode']}{BEFORE}"} for row in earlier]
+        given.modes = [mode for own in given.modes for mode in (f"{own}{BEFORE}", own)]
+    asked = itertools.product(given.tables, given.epsilons, given.modes)
+    order = {key: k for k, key in enumerate(asked)}
+    rows = sorted(
+        (row for row in rows if (row["table"], row["epsilon"], row["mode"]) in order),
+        key=lambda row: order[row["table"], row["epsilon"], row["mode"]],
+    )
+    text = report(rows)
+    if given.out:
+        head = f"# What learned models are good for\n\n`{' '.join(['python -m benchmarks.uses', *sys.argv[1:]])}`\n\n"
+        (given.out / "uses.md").write_text(f"{head}{describe_machine()}\n\n{text}\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
