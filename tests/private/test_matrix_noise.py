@@ -28,7 +28,7 @@ from pgmpy_dp.private.noise.matrix import (
     wishart_scale,
 )
 from pgmpy_dp.private.noise.wishart import shifted_chi2_delta, smallest_degrees
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private import audit
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -174,6 +174,13 @@ class TestPlan:
 
 
 class TestDoubleWishart:
+    def test_a_release_calls_it_by_its_law(self):
+        """What was called "double_wishart" was made in floating point."""
+        noise = plan_matrix_noise("double-wishart", 3, ADD, PURE)
+        assert noise.name == noise.diagonal.distribution == "discrete_wishart"
+        assert not noise.diagonal.floating_point and Noise("double_wishart", 1.0).floating_point
+        assert plan_matrix_noise("one-sided-wishart", 3, ADD, BOTH).name == "one_sided_wishart"
+
     def test_one_column_is_the_laplace_distribution(self):
         noise = plan_matrix_noise("double-wishart", 1, ADD, PURE)
         assert noise.scale == TRACE / 2

@@ -8,12 +8,14 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, PrivateVectors
+from pgmpy_dp import Budget, PrivateTable, PrivateVectors
 from pgmpy_dp.plans.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import outside_functions
+from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
 from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import (
     UncertifiedSolution,
@@ -77,6 +79,14 @@ def test_nothing_is_counted_or_spent_on_a_refusal(ask, error, match, monkeypatch
     with pytest.raises(error, match=match):
         ask(curator)
     assert curator.left == 1 and not curator.answers
+
+
+@pytest.mark.parametrize("kind", [VectorCurator, ClusterCurator])
+def test_data_of_another_kind_are_refused_before_the_charge(kind):
+    table = PrivateTable(pd.DataFrame({"a": [0, 1]}), {"a": [0, 1]}, ledger=RHO)
+    with pytest.raises(TypeError, match="data is a PrivateTable; pass PrivateVectors"):
+        kind(table, RHO, what="", columns=())
+    assert table.ledger.entries == ()
 
 
 def test_an_epsilon_without_a_reserve_takes_no_gaussian_noise():

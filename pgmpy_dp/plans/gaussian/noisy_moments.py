@@ -199,7 +199,7 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     >>> data = PrivateVectors(np.random.default_rng(0).normal(size=(5000, 3)), ledger=Budget(epsilon=1.0))
     >>> release = run(data, CovarianceSettings(row_norm=3.0), Budget(epsilon=1.0))
     >>> release.mechanism, [value.shape for value in release.values], str(data.ledger.left)
-    ('double_wishart', [(3,), (3,), (1,)], '0-DP')
+    ('discrete_wishart', [(3,), (3,), (1,)], '0-DP')
     """
     require_data_and_budget(data, PrivateVectors, budget)
     d = len(data.columns)
@@ -227,7 +227,7 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         data,
         budget,
         what=f"second moments of {d} columns",
-        mechanism=noise.mechanism.replace("-", "_"),
+        mechanism=noise.name,
         reserve=eta,
         pure=not isinstance(cost, ZCDP),
         random_state=settings.random_state,
