@@ -13,6 +13,7 @@ __version__ = "0.2.0"
 _HOME = {
     "Budget": "pgmpy_dp.private.budget",
     "Date": "pgmpy_dp.schema",
+    "DroppedRecordsWarning": "pgmpy_dp.estimators.few_records",
     "FewRecordsWarning": "pgmpy_dp.estimators.few_records",
     "LargeDeltaWarning": "pgmpy_dp.estimators.few_records",
     "NoEdgeWarning": "pgmpy_dp.estimators.few_records",
@@ -41,6 +42,7 @@ _HOME = {
 __all__ = [
     "Budget",
     "Date",
+    "DroppedRecordsWarning",
     "FewRecordsWarning",
     "LargeDeltaWarning",
     "NoEdgeWarning",
@@ -69,7 +71,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.elimination import VariableElimination
-    from pgmpy_dp.estimators.few_records import FewRecordsWarning, LargeDeltaWarning, NoEdgeWarning
+    from pgmpy_dp.estimators.few_records import (
+        DroppedRecordsWarning,
+        FewRecordsWarning,
+        LargeDeltaWarning,
+        NoEdgeWarning,
+    )
     from pgmpy_dp.estimators.in_place import fit_in_place
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.model_score import preview_score, score_model

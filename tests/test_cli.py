@@ -100,9 +100,8 @@ def test_scores_are_paid_from_the_ledger_and_reported(folder):
     assert run(fit, code=3).stderr.count("refused") == 1
     assert len(Ledger.load("ledger.json").entries) == 3
     planned = json.loads(run("score model.npz --epsilon 0.5 --n 2000 --json").stdout)["scores"]
-    assert (
-        "single records only" in run("discover records.csv --categories job --unit diary --out d.json", code=2).stderr
-    )
+    unknown = "discover records.csv --categories job --unit nobody --epsilon 1 --delta 1e-9 --out d.json"
+    assert "nobody" in run(unknown, code=2).stderr
     one, three = (
         [table["scale"] for table in json.loads(run(f"plan {plan} --rows-per-unit {rows}").stdout)["tables"]]
         for plan in ("--schema schema.json --epsilon 1 --n 2000 --edges age-job --simulations 0 --json",)

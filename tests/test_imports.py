@@ -89,6 +89,7 @@ def test_checks_import_nothing_of_the_package():
 PLANS_KNOW = (
     *("private.curator", "private.adjacency", "private.budget", "private.guarantee", "private.ledger"),
     *("private.sensitive.Release", "private.sensitive.Noise"),
+    *("private.named_values.distinct_names", "private.named_values.scope_name"),
     *("private.data.table.PrivateTable", "private.data.table.require_table_and_budget"),
     "private.data.columns.PrivateColumns",
     *("private.data.sequences.PrivateSequences", "private.data.graph.PrivateGraph"),

@@ -84,9 +84,18 @@ class TestRoundTrips:
         schema = Schema.from_json(tmp_path / "domain.json")
         assert schema == Schema({"a": ["x", "y"], "b": [0, 1, 2]}, other={"b": 2})
 
-    @pytest.mark.parametrize("content", [{}, [], {"format": "else"}, {"format": "pgmpy_dp.schema", "version": 3}])
+    @pytest.mark.parametrize(
+        "content",
+        [
+            {},
+            [],
+            {"format": "else"},
+            {"format": "pgmpy_dp.schema", "version": 4},
+            {"format": "pgmpy_dp.schema", "version": 3},
+        ],
+    )
     def test_refuses_other_content(self, content):
-        with pytest.raises(ValueError, match=r"is not a schema|version 3 is unknown"):
+        with pytest.raises(ValueError, match=r"is not a schema|version 4 is unknown"):
             Schema.from_dict(content)
 
     @pytest.mark.parametrize("label", [object(), b"x", math.nan, math.inf, [1], {"a"}, 1j, datetime.date(2020, 1, 1)])

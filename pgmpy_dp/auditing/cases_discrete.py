@@ -47,7 +47,7 @@ def network_features(estimator: Any) -> np.ndarray:
 
 def graph_features(estimator: Any) -> np.ndarray:
     """The noisy distance, and how many edges were released."""
-    distance, edges = estimator.release_.values
+    distance, edges = (estimator.release_[name].array for name in ("distance", "edges"))
     return np.array([float(distance[0]), float(len(edges))])
 
 
@@ -58,7 +58,7 @@ def chain_features(estimator: Any) -> np.ndarray:
     for length, value in list(zip(release.public["lengths"], release.values, strict=True))[2:]:
         of_each[length] = np.asarray(value, dtype=float).ravel()
     asked = [float(np.any(value)) for value in of_each.values()]
-    first = [np.asarray(value, dtype=float).ravel() for value in release.values[:2]]
+    first = [release[name].array.astype(float).ravel() for name in ("initial", "transitions")]
     return np.concatenate([*first, *of_each.values(), asked])
 
 

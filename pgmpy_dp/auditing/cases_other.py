@@ -27,7 +27,7 @@ def _joined() -> Neighbours:
 
 def community_features(estimator: Any) -> np.ndarray:
     """Whether two vertices have one label and how strongly: what does not depend on the labels' names."""
-    labels, scores = estimator.release_.values[:2]
+    labels, scores = (estimator.release_[name].array for name in ("labels", "scores"))
     strength = np.min(np.abs(scores[:, 0].astype(float)))
     return np.array([(1.0 if labels[0] == labels[1] else -1.0) * (1.0 + strength)])
 
@@ -83,7 +83,7 @@ def _far_records(adjacency: str, n: int) -> Neighbours:
 def mixture_features(output: Any) -> np.ndarray:
     """What a mixture's release says, in as many numbers whatever was found: outcome, counts, cells far away."""
     release = getattr(output, "release_", output)
-    values = dict(zip(release.public["values"], release.values, strict=True))
+    values = dict(zip(release.names, release.values, strict=True))
     features = [float(values["status"][0])]
     for name in ("n_records", "means", "counts", "cells", "cell_counts", "agreeing_blocks"):
         value = np.asarray(values.get(name, ()), dtype=float).ravel()

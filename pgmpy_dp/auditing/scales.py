@@ -191,9 +191,13 @@ def _one_array(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _matched_counts(request: Request) -> tuple[list[float], list[float]]:
-    """A record, and the pair of one that matches and one that does not, changes all of them."""
+    """A record, and the pair of one that matches and one that does not, changes all of them.
+
+    The last count, of a text file's lines that are no record, such a line changes alone; in the place of a record, too.
+    """
     curator: Any = request.curator
     m = 1 + len(curator.schema.variables) + (curator.n_records is None)
+    m += request.mechanism.exact[0].value.size > m and str(curator.adjacency) == "replace_one"
     l1, square = SENSITIVITIES["matched_counts"][str(curator.adjacency)]
     return _additive(request, [(m * l1, m * square)], np.ones(1))
 

@@ -39,8 +39,9 @@ def check(
     """Say about how many records match the states of each column, with noise, before the budget goes to a fit.
 
     A fit leaves out in silence all records whose cells are not written as in the schema. This command counts, for each
-    column, the records whose cell has one of its states. It also counts those that match in all columns. For d columns
-    each count has noise of about (d + 2)/epsilon records. It spends its --epsilon, which adds up with what fits spend.
+    column, the records whose cell has one of its states. It also counts those that match in all columns, and lines of a
+    text file that are no record. For d columns each count has noise of about (d + 2)/epsilon records. It spends its
+    --epsilon, which adds up with what fits spend.
 
     The exit code is 1 if the states of a column match next to nothing, or if hardly any record matches in all columns.
     """
@@ -71,6 +72,7 @@ def _document(found: SchemaCheck) -> dict[str, Any]:
         "n_matching": found.n_matching,
         "n_matching_sd": found.n_matching_sd,
         "verdict": found.verdict,
+        "n_no_record": found.n_no_record,
         "columns": [
             {"variable": encode_label(name), **dict(zip(found.table.columns, values, strict=True))}
             for name, *values in found.table.itertuples()

@@ -33,7 +33,8 @@ MaxCategoriesOption = Annotated[
     int, typer.Option("--max-categories", help="The most frequent categories of a column are kept, up to so many.")
 ]
 UnitOption = Annotated[
-    str | None, typer.Option("--unit", help="Not supported: what is found protects single records.", hidden=True)
+    str | None,
+    typer.Option("--unit", help="Column of persons, who are protected; one random record of each counts."),
 ]
 
 
@@ -87,8 +88,6 @@ def discover(
     from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.ledger import Ledger
 
-    if unit is not None:
-        ask_for("--unit", unit, "discover protects single records only; keep one record of each person, or list states")
     require_writable(overwrite, (data, account.ledger), out=out)
     budget = spent.budget()
     declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
@@ -103,6 +102,7 @@ def discover(
         "max_categories": max_categories,
         "n_records": n_records,
         "other": other or None,
+        "unit": unit,
     }
     remedy = "pgmpy_dp.Release.load; where all was found, its .schema is that"
     with marked(ledger), kept(out.with_suffix(".release.npz"), remedy):

@@ -80,16 +80,17 @@ def load_schema(path: Path) -> Schema:
     A file that is no schema is not quoted: it might hold records.
     """
     from pgmpy_dp.schema import Schema
+    from pgmpy_dp.schema.stored import json_content
 
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):  # no UTF-8, no JSON, or brackets without end
+        content = json_content(path.read_bytes())
+    except ValueError:  # no UTF-8, no JSON, or brackets without end
         content = None
     if not isinstance(content, dict) or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
         ask_for("--schema", str(path), "that is not a schema; pgmpy-dp schema --help shows how to write one")
     try:
-        return Schema.from_dict(content)
-    except (ValueError, TypeError, KeyError) as error:
+        return Schema.from_text(json.dumps(content))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         ask_for("--schema", str(path), f"{error}")
 
 

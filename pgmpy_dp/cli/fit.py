@@ -285,12 +285,14 @@ def _edges(model: Any) -> str:
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
     """What a fit tells, all of it released with noise or public."""
     from pgmpy_dp.estimators import PrivateNetwork
-    from pgmpy_dp.estimators.few_records import few_records, large_delta, no_edge
+    from pgmpy_dp.estimators.few_records import dropped_records, few_records, large_delta, no_edge
     from pgmpy_dp.schema import encode_label
 
     few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")
     model, privacy = learner.model_, learner.privacy_
     large = large_delta(privacy.delta, learner.n_records_)
+    declared = learner.release_.n_records
+    dropped = dropped_records(declared or 0.0, learner.n_records_, learner.n_records_sd_)
     edges = learner.graph_.number_of_edges() if isinstance(learner, PrivateNetwork) else 1
     alone = no_edge(model.number_of_nodes(), edges, "--workload")
     document = {
@@ -303,7 +305,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
         "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
         "n_records": float(learner.n_records_),
         "n_records_sd": float(learner.n_records_sd_),
-        "warnings": [said for said in (few, large, alone) if said is not None],
+        "warnings": [said for said in (few or dropped, large, alone) if said is not None],
     }
     lines = [
         f"Learned {_edges(model)} between {model.number_of_nodes()} variables: {privacy}",

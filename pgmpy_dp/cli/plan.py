@@ -107,7 +107,9 @@ def plan(
     With --width and --min-weight or --alpha it adds theory's bounds on the number of records. They are orders of
     magnitude.
     """
+    from pgmpy_dp.estimators.privacy_record import Privacy
     from pgmpy_dp.plans.collective.fine_grids import undivided
+    from pgmpy_dp.private.adjacency import Adjacency
     from pgmpy_dp.private.budget import unit_budget
 
     budget = unit_budget(spent.budget(), given_rows(rows_per_unit))
@@ -127,6 +129,10 @@ def plan(
         "adjacency": str(adjacency),
     }
     lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
+    if public_schema.discovered is not None:
+        whole = Privacy(budget.guarantee, Adjacency.parse(str(adjacency)), "").with_schema_of(public_schema.discovered)
+        document["guarantee_with_schema"] = whole.guarantee.to_dict()
+        lines.append(f"with what discover cost, which the schema says: {whole.words}")
     if graph is not None or structure == option.Structure.INDEPENDENT:
         scopes = [(name,) for name in public_schema.variables] if graph is None else graph
         with progress(quiet):

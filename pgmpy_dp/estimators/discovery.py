@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
@@ -60,28 +59,40 @@ class Discovery:
     privacy_: Privacy
 
     @classmethod
-    def of(cls, release: Release, privacy: Privacy | None = None) -> Discovery:
-        """Read a release that was kept; TypeError or ValueError for one of another kind."""
+    def of(cls, release: Release, privacy: Privacy | None = None, ledger: str | None = None) -> Discovery:
+        """Read a release that was kept; TypeError or ValueError for one of another kind.
+
+        Parameters
+        ----------
+        release : Release
+        privacy : Privacy, optional
+            Default: what the release says.
+        ledger : str, optional
+            The `Ledger.id` of the ledger that paid for it, if that is known.
+        """
         require_release(release)
         if release.kind != "discovery":
             raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'discovery'")
-        values, noise = list(release.values), list(release.noise)
+        found = [release[name] for name in release.names]
         n, n_sd = float(release.n_records or 0), 0.0
         if release.n_records is None:
-            first, values, noise = noise[0], values[1:], noise[1:]
-            assert first is not None
-            n, n_sd = float(release.values[0][0]), math.sqrt(first.variance)
+            count, *found = found
+            assert count.noise is not None
+            n, n_sd = float(count.array[0]), math.sqrt(count.noise.variance)
         counted = [
             (decode_label(name), [decode_label(s) for s in labels]) for name, labels in release.public["counted"]
         ]
         counts = {
-            name: pd.Series(array, index=pd.Index(labels, dtype=object, name=name, tupleize_cols=False), name="records")
-            for (name, labels), array in zip(counted, values, strict=True)
+            name: pd.Series(
+                value.array, index=pd.Index(labels, dtype=object, name=name, tupleize_cols=False), name="records"
+            )
+            for (name, labels), value in zip(counted, found, strict=True)
         }
-        sds = [math.sqrt(item.variance) for item in noise if item is not None]
+        sds = [math.sqrt(value.noise.variance) for value in found if value.noise is not None]
         threshold = release.public["threshold"]
+        schema = release.schema.discovered_under({**(release.schema.discovered or {}), "ledger": ledger})
         return cls(
-            *(release.schema, counts, sds[0] if sds else math.nan, math.nan if threshold is None else float(threshold)),
+            *(schema, counts, sds[0] if sds else math.nan, math.nan if threshold is None else float(threshold)),
             *(n, n_sd, release, Privacy.of(release) if privacy is None else privacy),
         )
 
@@ -107,8 +118,7 @@ class Discovery:
         ----------
         path : str or Path
         """
-        content = {**self.schema.to_dict(), "discovered": self.privacy_.to_dict()}
-        write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+        write_atomically(path, self.schema.to_text().encode())
 
     def __str__(self) -> str:
         records = f"about {max(self.n_records, 0.0):,.0f} (sd {self.n_records_sd:,.0f})"
@@ -209,9 +219,11 @@ def discover(
         The public number of records, where there is one; "replace_one" needs it.
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
-    unit : None
-        Not supported: what is found protects single records. The probability with which a rare category is given away
-        would be more than m times as large for persons with m records.
+    unit : hashable, optional
+        Column of `df` that says whose record it is: then persons are protected, each with all of its records, as by
+        `unit` of a fit, which this schema is for. One record of each person counts, drawn at random, with the noise and
+        the threshold of single records: what is found is what many *persons* have. Records without a person are
+        dropped; `n_records` is the public number of persons.
 
     Returns
     -------
@@ -251,11 +263,6 @@ def discover(
     >>> found.schema["job"], found.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
-    if unit is not None:
-        raise ValueError(
-            f"unit={unit!r} was passed, but discover protects single records only: a person with several could give a "
-            "rare category away; pass one record of each person, or list the states of the columns"
-        )
     if isinstance(df, PrivateData):
         raise TypeError(
             f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
@@ -280,10 +287,12 @@ def discover(
         adjacency=adjacency or str(own or Adjacency.ADD_REMOVE),
         ledger=budget if ledger is None else ledger,
         n_records=n_records,
+        unit=unit,
+        random_state=random_state,
     )
     release = plan.run(data, settings, budget)
     with handed_over(release):
-        found = Discovery.of(release, Privacy.of(release, data.ledger.entries))
+        found = Discovery.of(release, Privacy.of(release, data.ledger.entries), data.ledger.id)
         if found.few or found.poor:
             warnings.warn(_few(found), FewRecordsWarning, stacklevel=2)
         return found

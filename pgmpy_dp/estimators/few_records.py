@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["FEW", "FewRecordsWarning", "LargeDeltaWarning", "NoEdgeWarning", "few_records", "large_delta", "no_edge"]
+__all__ = [
+    "FEW",
+    "DroppedRecordsWarning",
+    "FewRecordsWarning",
+    "LargeDeltaWarning",
+    "NoEdgeWarning",
+    "dropped_records",
+    "few_records",
+    "large_delta",
+    "no_edge",
+]
 
 FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
@@ -11,7 +21,7 @@ FEW = 5.0
 class FewRecordsWarning(UserWarning):
     """What was learned is noise: the estimated number of records is within a few standard deviations of 0.
 
-    It depends on the release alone, as everything that is learned does. Where the number is public nothing is said.
+    It depends on the release alone, as everything that is learned does.
 
     Parameters
     ----------
@@ -27,6 +37,32 @@ class FewRecordsWarning(UserWarning):
     ...     fitted = learn(data, Budget(rho=0.5), {"sex": ["F", "M"], "ill": ["no", "yes"]})
     >>> [warning.category.__name__ for warning in caught]
     ['FewRecordsWarning']
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class DroppedRecordsWarning(UserWarning):
+    """Many records are outside the schema, of a number that is public: what is learned is not of all.
+
+    The released tables say so. Where the number of records is not public, `pgmpy_dp.check_schema` tells.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, learn
+    >>> data = pd.DataFrame({"sex": ["F", "M"] * 500, "ill": ["yes", "no", "no", None] * 250})
+    >>> schema = {"sex": ["F", "M"], "ill": ["no", "yes"]}
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     fitted = learn(data, Budget(rho=0.5), schema, n_records=1000)
+    >>> [warning.category.__name__ for warning in caught], 740 < fitted.n_records_ < 760
+    (['DroppedRecordsWarning'], True)
     """
 
     def __init__(self, message: str) -> None:
@@ -125,6 +161,32 @@ def large_delta(delta: float, n_records: float) -> str | None:
     return (
         f"delta={delta:g} is above 1/n, for about {n_records:,.0f} records: a release with this guarantee may give "
         f"away some record outright; use one far below {1.0 / n_records:.1g}, for example 1e-9, which costs little"
+    )
+
+
+def dropped_records(n_records: float, inside: float, sd: float) -> str | None:
+    """What to say where clearly fewer records are inside the schema than there are; else None.
+
+    Parameters
+    ----------
+    n_records, inside, sd : float
+        The number of records and of those inside, and the standard deviation of the difference.
+
+    Examples
+    --------
+    >>> dropped_records(1000.0, 995.0, 2.0), dropped_records(1000.0, 900.0, 40.0)
+    (None, None)
+    >>> dropped_records(1000.0, 750.0, 20.0)[:61]
+    'about 250 of 1,000 records (25%) have a cell that is no state'
+    """
+    if not n_records - inside > max(FEW * sd, n_records / 100.0):
+        return None
+    lost = n_records - max(inside, 0.0)
+    return (
+        f"about {lost:,.0f} of {n_records:,.0f} records ({lost / n_records:.0%}) have a cell that is no state of its "
+        "column, and are left out; what is learned is of the others alone, who differ where cells are missing for a "
+        'reason. Keep them by a state for missing cells: Number(..., missing="state"), and Schema(..., other={column: '
+        "state}) for texts"
     )
 
 

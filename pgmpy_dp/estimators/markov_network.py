@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import itertools
-import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,7 +21,7 @@ from pgmpy_dp.estimators.conversion import (
 )
 from pgmpy_dp.estimators.decoded_columns import as_column, states_of, values_of
 from pgmpy_dp.estimators.display import as_table, states_text
-from pgmpy_dp.estimators.model_file import FORMAT, VERSION, VERSION_WITH_PRIOR, own_schema, read_model_file
+from pgmpy_dp.estimators.model_file import FORMAT, VERSION, ModelFile, own_schema, read_model_file, reading_model
 from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.models.decoding import EVERYTHING, Values
 from pgmpy_dp.models.evidence import likelihood, range_of
@@ -34,6 +32,7 @@ from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.inference.sampling import SamplingMethod, check_method
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.structural_zeros import obeying
+from pgmpy_dp.private.array_file import array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.data.frame import encode, n_rows
 from pgmpy_dp.schema import Number, Schema, encode_label
@@ -807,7 +806,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         """
         header = {
             "format": FORMAT,
-            "version": VERSION if self.privacy is None or self.privacy.prior is None else VERSION_WITH_PRIOR,
+            "version": VERSION,
             "nodes": [encode_label(name) for name in self.nodes],
             "edges": [[encode_label(u), encode_label(v)] for u, v in self.edges],
             "latents": [encode_label(name) for name in sorted(self.latents, key=repr)],
@@ -831,9 +830,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
 
             header["posterior"], parts = posterior_to_parts(self.posterior)
             arrays |= parts
-        content = io.BytesIO()
-        np.savez_compressed(content, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
-        write_atomically(os.fspath(path), content.getvalue())
+        write_atomically(os.fspath(path), array_file(header, arrays))
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> MarkovNetwork:
@@ -850,9 +847,14 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         Raises
         ------
         ValueError
-            If the file is not a saved model, or is from a later version.
+            If the file is not a saved model, is damaged, or is from a later version.
         """
         found = read_model_file(path)
+        with reading_model(path):
+            return cls._from_file(found)
+
+    @classmethod
+    def _from_file(cls, found: ModelFile) -> MarkovNetwork:
         model = cls(latents=found.latents, inference=inference_from_dict(found.inference))
         model.add_nodes_from(found.nodes)
         model.add_edges_from(found.edges)

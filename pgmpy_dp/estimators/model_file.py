@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.private.array_file import read_array_file
 from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.schema.stored import read_from
 
-__all__ = ["FORMAT", "VERSION", "VERSION_WITH_PRIOR", "ModelFile", "own_schema", "read_model_file"]
+__all__ = ["FORMAT", "VERSION", "ModelFile", "own_schema", "read_model_file", "reading_model"]
 
 FORMAT = "pgmpy_dp.MarkovNetwork"
-VERSION = 2
-VERSION_WITH_PRIOR = 3
-"""Of models with a prior that has a guarantee of its own, which readers of version 2 would leave out."""
-_READABLE = (1, 2, 3)
+VERSION = 4
+_READABLE = {1: False, 2: False, 3: False, VERSION: True}  # and whether there is a digest
 
 
 @dataclass(frozen=True)
@@ -69,41 +70,53 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
     Raises
     ------
     ValueError
-        If the file is not a saved model, or is from a later version.
+        If the file is not a saved model, is damaged, or is from a later version.
     """
-    with np.load(path, allow_pickle=False) as content:
-        header = json.loads(content["header"].tobytes()) if "header" in content.files else {}
-        if header.get("format") != FORMAT:
-            raise ValueError(f"{os.fspath(path)!r} is not a saved MarkovNetwork; pass a file that save() wrote")
-        if header.get("version") not in _READABLE:
-            raise ValueError(
-                f"{os.fspath(path)!r} has version {header.get('version')!r}, this package reads {_READABLE}; "
-                "update pgmpy_dp"
-            )
-        factors = [content[f"factor_{k}"] for k in range(len(header["scopes"]))]
-        arrays = {name: content[name] for name in content.files if name.startswith("posterior_")}
-    within = {}
-    for entry in header.get("within", ()):
-        ((name, declared),) = Schema.from_dict(entry["values"]).items()
-        within[name] = Values.from_dict(declared, entry)
-    # Files from before loopy inference, and before rules, have no such entries; those of version 1 have no schema.
-    return ModelFile(
-        nodes=[decode_label(name) for name in header["nodes"]],
-        latents=[decode_label(name) for name in header["latents"]],
-        edges=[(decode_label(u), decode_label(v)) for u, v in header["edges"]],
-        states={
-            decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
-            for entry in header["states"]
-        },
-        scopes=[[decode_label(name) for name in scope] for scope in header["scopes"]],
-        factors=factors,
-        inference=header.get("inference", "exact"),
-        privacy=None if header["privacy"] is None else Privacy.from_dict(header["privacy"]),
-        schema=None if header.get("schema") is None else Schema.from_dict(header["schema"]),
-        within=within,
-        posterior=header.get("posterior"),
-        posterior_arrays=arrays,
-    )
+    content = Path(path).read_bytes()
+    with reading_model(path):
+        header, arrays = read_array_file(content, FORMAT, _READABLE)
+        factors = [arrays.pop(f"factor_{k}") for k in range(len(header["scopes"]))]
+        if header.get("posterior") is None:
+            arrays = {}
+        if not all(array.dtype.kind in "iuf" and np.isfinite(array).all() for array in (*factors, *arrays.values())):
+            raise ValueError("it has numbers that are not finite")
+        if any((factor < 0).any() for factor in factors):
+            raise ValueError("it has a factor with negative entries")
+        within = {}
+        for entry in header.get("within", ()):
+            ((name, declared),) = Schema.from_dict(entry["values"]).items()
+            within[name] = Values.from_dict(declared, entry)
+        # Files of before loopy inference, and of before rules, have no such entries; those of version 1 have no schema.
+        found = ModelFile(
+            nodes=[decode_label(name) for name in header["nodes"]],
+            latents=[decode_label(name) for name in header["latents"]],
+            edges=[(decode_label(u), decode_label(v)) for u, v in header["edges"]],
+            states={
+                decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
+                for entry in header["states"]
+            },
+            scopes=[[decode_label(name) for name in scope] for scope in header["scopes"]],
+            factors=factors,
+            inference=header.get("inference", "exact"),
+            privacy=None if header["privacy"] is None else Privacy.from_dict(header["privacy"]),
+            schema=None if header.get("schema") is None else Schema.from_dict(header["schema"]),
+            within=within,
+            posterior=header.get("posterior"),
+            posterior_arrays=arrays,
+        )
+        sizes = {name: len(states) for name, states in found.states.items()}
+        if not set(found.latents) | {name for edge in found.edges for name in edge} <= set(found.nodes):
+            raise ValueError("it has an edge of a variable that it lacks")
+        if any(
+            factor.shape != tuple(sizes[n] for n in scope) for scope, factor in zip(found.scopes, factors, strict=True)
+        ):
+            raise ValueError("it has a factor of another shape than its variables")
+        return found
+
+
+def reading_model(path: str | os.PathLike) -> AbstractContextManager[None]:
+    """What is wrong with a model's file is a ValueError that names it."""
+    return read_from(path, "a saved MarkovNetwork", "pass a file that save() wrote")
 
 
 def own_schema(schema: Schema | None, nodes: Iterable[Hashable], states: Mapping[Hashable, Sequence]) -> Schema | None:

@@ -94,15 +94,13 @@ class ModelScore:
         parts = list(release.public["released"])
         if "means" not in parts:
             raise ValueError("release was interrupted before there was a score; release.values has what there was")
-        values = dict(zip(parts, release.values, strict=True))
-        noise = dict(zip(parts, release.noise, strict=True))
-        n, n_noise = float(values["count"][0]), noise["count"]
+        n, n_noise = float(release["count"].array[0]), release["count"].noise
         sampling = np.array(release.public["sampling"])
         scopes = [tuple(decode_label(name) for name in scope) for scope in release.public["tables"]]
         assert n_noise is not None
 
         def row(part: str, place: int, tables: int, expected: float) -> tuple[int, float, float, float, float]:
-            found, own = float(values[part][place]), noise[part]
+            found, own = float(release[part].array[place]), release[part].noise
             assert own is not None
             lower, upper = ratio_interval(found, n, own.distribution, (own.scale, n_noise.scale), level)
             estimate = min(max(found / n, 0.0), 1.0) if n > 0 else math.nan

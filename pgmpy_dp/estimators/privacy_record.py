@@ -27,7 +27,8 @@ class Privacy:
     Attributes
     ----------
     guarantee : PureDP, ZCDP or ApproxDP
-        Of the release that was learned from. Everything computed from it has the same guarantee.
+        Of the release that was learned from, together with that in which its schema was found, if it was. Everything
+        computed from them has the same guarantee.
     adjacency : Adjacency
         Which datasets count as neighbours; the guarantee says nothing without it.
     mechanism : str
@@ -42,6 +43,8 @@ class Privacy:
     prior : Privacy, optional
         Of an earlier release that what was learned rests on too, through a prior model. It is not part of `guarantee`,
         which is of this release: see `total`.
+    schema : Privacy, optional
+        Of the release in which parts of the schema were found. It is part of `guarantee`.
     asked : ApproxDP or other guarantee, optional
         The budget that was passed, where it is another guarantee than `guarantee`, which implies it: (epsilon, delta)
         is spent as the zCDP that converts to it. None where it is the same, or the release does not say.
@@ -63,6 +66,7 @@ class Privacy:
     unit: Hashable = None
     prior: Privacy | None = None
     asked: Guarantee | None = None
+    schema: Privacy | None = None
 
     @property
     def total(self) -> Guarantee | None:
@@ -85,12 +89,22 @@ class Privacy:
         """The record of a release."""
         settings = release.public.get("settings")
         prior = settings.get("prior") if isinstance(settings, Mapping) else None
-        return cls(
+        own = cls(
             *(release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries)),
             release.unit,
             None if prior is None else cls.from_dict(prior),
             asked=_asked(release),
         )
+        return own.with_schema_of(release.public.get("schema", {}).get("discovered"))
+
+    def with_schema_of(self, found: Mapping[str, Any] | None) -> Privacy:
+        """The same, and what it cost to find parts of the schema, as the schema says (`Schema.discovered`)."""
+        if found is None:
+            return self
+        schema = Privacy.from_dict({"entries": [], **found})
+        guarantee, asked = _together(self, schema)
+        reproducible = self.reproducible or schema.reproducible
+        return replace(self, guarantee=guarantee, asked=asked, schema=schema, reproducible=reproducible)
 
     @property
     def words(self) -> str:
@@ -120,6 +134,7 @@ class Privacy:
             "unit": encode_label(self.unit),
             **({} if self.prior is None else {"prior": self.prior.to_dict()}),
             "asked": None if self.asked is None else self.asked.to_dict(),
+            **({} if self.schema is None else {"schema": self.schema.to_dict()}),
         }
 
     @classmethod
@@ -134,12 +149,15 @@ class Privacy:
             decode_label(content.get("unit")),
             None if content.get("prior") is None else cls.from_dict(content["prior"]),
             None if content.get("asked") is None else guarantee_from_dict(content["asked"]),
+            None if content.get("schema") is None else cls.from_dict(content["schema"]),
         )
 
     def __str__(self) -> str:
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
         text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism})"
         text += " with reproducible noise: NOT PRIVATE" if self.reproducible else ""
+        if self.schema is not None:
+            text += f", its schema included, which was found under {self.schema.words}"
         if self.prior is None:
             return text
         total = self.total
@@ -175,6 +193,22 @@ def composed(first: Guarantee, second: Guarantee) -> Guarantee:
     (delta, *_) = [g.delta for g in (first, second) if isinstance(g, ApproxDP)]
     parts = [_approximate(g, delta) for g in (first, second)]
     return ApproxDP(_sum(*(epsilon for epsilon, _ in parts)), _sum(*(spent for _, spent in parts)))
+
+
+def _together(first: Privacy, second: Privacy) -> tuple[Guarantee, Guarantee | None]:
+    """What two releases have together, and in the words of their budgets where these have a delta."""
+    total = composed(first.guarantee, second.guarantee)
+    said = [privacy.asked or privacy.guarantee for privacy in (first, second)]
+    if not any(isinstance(one, ApproxDP) for one in said) or any(isinstance(one, ZCDP | ReservedZCDP) for one in said):
+        return total, None
+    plain = composed(*said)
+    assert isinstance(plain, ApproxDP)
+    if isinstance(total, ZCDP | ReservedZCDP):
+        converting = math.nextafter(plain.delta - getattr(total, "eta", 0.0), 0.0)
+        tight = ApproxDP(zcdp_to_approx(total.rho, converting), plain.delta) if converting > 0 else plain
+        if tight.epsilon <= plain.epsilon and total.implies(tight):
+            return total, tight
+    return plain, None
 
 
 def _approximate(guarantee: Guarantee, delta: float) -> tuple[float, float]:

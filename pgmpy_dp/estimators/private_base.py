@@ -12,7 +12,14 @@ from typing import Any, ClassVar, Self
 
 from skbase.base import BaseEstimator
 
-from pgmpy_dp.estimators.few_records import FewRecordsWarning, LargeDeltaWarning, few_records, large_delta
+from pgmpy_dp.estimators.few_records import (
+    DroppedRecordsWarning,
+    FewRecordsWarning,
+    LargeDeltaWarning,
+    dropped_records,
+    few_records,
+    large_delta,
+)
 from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
@@ -92,8 +99,8 @@ class PrivateFit:
         """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
 
         What an earlier fit has set and this one does not is gone too. If learning fails the exception has the release.
-        A `FewRecordsWarning` says where the released number of records is next to nothing, a `LargeDeltaWarning` where
-        delta is above one over it.
+        A `FewRecordsWarning` says where the released number of records is next to nothing, a `DroppedRecordsWarning`
+        where it is clearly below the public number, a `LargeDeltaWarning` where delta is above one over it.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
         privacy = privacy.resting_on(self._prior_privacy())  # of the release's own prior, or of another one
@@ -111,10 +118,12 @@ class PrivateFit:
         self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
     ) -> dict[type[Warning], str | None]:
         """What there is to warn of, from released and public numbers alone."""
-        n_records = learned.get("n_records_", release.n_records or 0.0)
+        n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
+        few, dropped = few_records(n, sd), dropped_records(release.n_records or 0.0, n, sd)
         return {
-            FewRecordsWarning: few_records(learned.get("n_records_", 0.0), learned.get("n_records_sd_", 0.0)),
-            LargeDeltaWarning: large_delta(privacy.delta, n_records),
+            FewRecordsWarning: few,
+            DroppedRecordsWarning: dropped if few is None else None,
+            LargeDeltaWarning: large_delta(privacy.delta, n),
         }
 
     @abstractmethod

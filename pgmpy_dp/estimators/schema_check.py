@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pgmpy_dp.estimators.collective.collective_base import given_table
-from pgmpy_dp.estimators.few_records import FEW
+from pgmpy_dp.estimators.few_records import FEW, dropped_records
 from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.plans import matched_counts
 from pgmpy_dp.private.budget import Budget, require_budget
@@ -53,6 +53,10 @@ class SchemaCheck:
         Of these records, as in the table.
     release_ : Release
     privacy_ : Privacy
+    n_no_record : float or None
+        Of text files the estimated number of lines that are no record, since they have another number of fields than
+        the first line: the halves of a record with a line break in it, say. Its standard deviation is that of the other
+        counts. None for other data, and where units are protected: such a line names none.
     """
 
     table: pd.DataFrame
@@ -63,6 +67,7 @@ class SchemaCheck:
     verdict: str
     release_: Release
     privacy_: Privacy
+    n_no_record: float | None = None
 
     @classmethod
     def of(cls, release: Release, privacy: Privacy | None = None) -> SchemaCheck:
@@ -70,17 +75,18 @@ class SchemaCheck:
         require_release(release)
         if release.kind != "schema_check":
             raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'schema_check'")
-        counts, (noise,) = release.values[0].astype(float), release.noise
+        counts, noise = release["matched"].array.astype(float), release["matched"].noise
         assert noise is not None
         sd = math.sqrt(noise.variance)
         n, n_sd = (counts[0], sd) if release.n_records is None else (float(release.n_records), 0.0)
         matching, *columns = counts[1:] if release.n_records is None else counts
+        broken = columns.pop() if len(columns) > len(release.schema) else None
         rows = [(matched, sd, _share(matched, n), _verdict(matched, sd, n, n_sd)) for matched in columns]
         names = pd.Index(list(release.schema.variables), name="variable", tupleize_cols=False)
         table = pd.DataFrame(rows, index=names, columns=["matched", "sd", "share", "verdict"])
         return cls(
             *(table, n, n_sd, matching, sd, _verdict(matching, sd, n, n_sd)),
-            *(release, Privacy.of(release) if privacy is None else privacy),
+            *(release, Privacy.of(release) if privacy is None else privacy, broken),
         )
 
     @property
@@ -90,8 +96,16 @@ class SchemaCheck:
 
     @property
     def failed(self) -> bool:
-        """Whether a fit would have next to nothing to learn from, or the states of a variable match next to nothing."""
-        return self.n_records < FEW * self.n_records_sd or self.verdict == _NOTHING or bool(self.poor)
+        """Whether a fit would have next to nothing to learn from, or the states of a variable match next to nothing.
+
+        Also whether more lines are no record than are one.
+        """
+        lost = (self.n_no_record or 0.0) > max(self.n_records, FEW * self.n_matching_sd)
+        return bool(self.n_records < FEW * self.n_records_sd or self.verdict == _NOTHING or self.poor or lost)
+
+    @property
+    def _sd_of_difference(self) -> float:
+        return math.hypot(self.n_records_sd, self.n_matching_sd)
 
     def __str__(self) -> str:
         lines = [
@@ -104,6 +118,12 @@ class SchemaCheck:
         share = _percent(self.n_matching, self.n_records)
         whole = f"about {_count(self.n_matching)} ({share}, sd {self.n_matching_sd:,.0f})"
         lines.append(f"Inside the schema, so that a fit counts them: {whole}")
+        if self.n_no_record is not None:
+            few = self.n_no_record < max(3 * self.n_matching_sd, self.n_records / 100)
+            advice = (
+                "" if few else ": with another number of fields than the first line; are there line breaks in cells?"
+            )
+            lines.append(f"Lines that are no record: about {_count(self.n_no_record)}{advice}")
         other, width = self.release_.schema.other, max(len(str(name)) for name in self.table.index)
         for name, row in self.table.iterrows():
             of = f"{_count(row.matched):>9} of {_count(self.n_records)} ({_percent(row.matched, self.n_records)})"
@@ -113,6 +133,10 @@ class SchemaCheck:
             lines.append(f"  {name!s:<{width}}  about {of}, sd {row.sd:,.0f}: {words}")
         if self.verdict == _NOTHING and not self.poor and self.n_records >= FEW * self.n_records_sd:
             lines.append("Each column matches some records, but hardly any record matches in all columns")
+        elif (said := dropped_records(self.n_records, self.n_matching, self._sd_of_difference)) is not None:
+            columns = [name for name, row in self.table.iterrows() if row.verdict not in (_ALL, _NOISE)]
+            kept = [said_how for name in columns if (said_how := _keeps_all(self.release_.schema, name))]
+            lines.append(f"A fit leaves records out: {said}" + "".join(f"\n  {how}" for how in kept))
         return "\n".join(lines)
 
 
@@ -191,6 +215,17 @@ def _verdict(matched: float, sd: float, n: float, n_sd: float) -> str:
     if matched + 3 * sd < n / 2:
         return _LITTLE
     return _PART if n - matched > max(3 * math.hypot(sd, n_sd), n / 100) else _ALL
+
+
+def _keeps_all(schema: Schema, name: Hashable) -> str | None:
+    """What keeps records whose cell is none of a variable's states; None if there is such a thing already."""
+    if name in schema.other:
+        return None
+    number = schema.numbers.get(name)
+    if number is None:
+        return f"{name}: a state for all other cells, Schema({{{name!r}: [..., 'other']}}, other={{{name!r}: 'other'}})"
+    lacking = [f'{what}="state"' for what in ("missing", "outside") if getattr(number, what) == "drop"]
+    return f"{name}: {type(number).__name__}(..., {', '.join(lacking)})" if lacking else None
 
 
 def _share(matched: float, n: float) -> float:

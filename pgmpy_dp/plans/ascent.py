@@ -149,10 +149,10 @@ def parameter_integers(parameters: np.ndarray) -> np.ndarray:
     return np.rint(np.ldexp(parameters, _PARAMETER_BITS)).astype(np.int64)
 
 
-def released_parameters(release: Release, kind: str) -> list[np.ndarray]:
-    """The parameters of a release of this kind; ValueError for another kind."""
+def released_parameters(release: Release, kind: str, *names: str) -> list[np.ndarray]:
+    """The parameters of these names of a release of this kind; ValueError for another kind."""
     require_kind(release, kind)
-    return [value * float(release.public["parameter_unit"]) for value in release.values]
+    return [release[name].array * float(release.public["parameter_unit"]) for name in names]
 
 
 def largest_stable_rate(momentum: float, curvature: float) -> float:

@@ -27,6 +27,7 @@ from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import distinct_names, scope_name
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import MISSING, Number, Schema, encode_label, match_key
 
@@ -219,7 +220,7 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
             found |= {name: (list(cuts[name].cells), cells[name]) for name in cuts}
         schema = _schema(settings, {name: found[name][0] for name in settings.categories}, cuts)
         public = {
-            "schema": schema.to_dict(),
+            "found": schema.to_dict(),
             "counted": [[encode_label(name), [encode_label(s) for s in found[name][0]]] for name in found],
             "threshold": None if plan.histogram is None else plan.histogram.threshold,
             "settings": {
@@ -227,7 +228,9 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
                 **{"max_categories": settings.max_categories, "max_length": settings.max_length},
             },
         }
-        return curator.release("discovery", public, [*values, *(counts for _, counts in found.values())])
+        names = distinct_names([*(["n_records"] if values else []), *(scope_name([name]) for name in found)])
+        values += [counts for _, counts in found.values()]
+        return curator.release("discovery", public, dict(zip(names, values, strict=True)))
 
 
 class _Shares:

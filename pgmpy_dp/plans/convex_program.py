@@ -100,6 +100,7 @@ def release(
             "distance": program.distance,
             "budget": budget.guarantee.to_dict(),
         },
+        curator.called("solution"),
     )
 
 
@@ -107,5 +108,5 @@ def released_solution(release: Release) -> np.ndarray:
     """The noisy optimum, shape (m,), of a release of a program; ValueError for another kind. Post-processing."""
     if "grid_exponent" not in release.public:
         raise ValueError(f"release has kind {release.kind!r}; pass one of a convex program")
-    integers: Any = release.values[0]
+    integers: Any = release["solution"].array
     return np.ldexp(integers.astype(float), int(release.public["grid_exponent"]))

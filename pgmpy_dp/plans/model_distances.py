@@ -175,8 +175,9 @@ def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget
         }
         means = [[mean.name, sorted(mean.weights.items())] for mean in model.means]
         facts = {"settings": public, "tables": encoded_graph(model.scopes), "means": means, **found}
-        return curator.release("model_score", facts)
+        return curator.release("model_score", facts, curator.called(*names))
 
+    names = ["count", "means", *(["each"] if settings.each else []), *(["worst"] if settings.worst else [])]
     shares, scopes, tables = settings.shares, list(model.scopes), list(model.tables)
     with curator.keeping(released):
         if model.merged is not None:

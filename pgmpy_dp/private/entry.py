@@ -57,7 +57,10 @@ class Entry:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Entry:
-        """Entry from its :meth:`to_dict` form."""
+        """Entry from its :meth:`to_dict` form; ValueError for another."""
+        texts, flag, columns = (stored["what"], stored["mechanism"]), stored["reproducible"], stored["columns"]
+        if not (all(isinstance(t, str) for t in texts) and isinstance(flag, bool) and isinstance(columns, list)):
+            raise ValueError(f"the entry {stored!r} has a part of another type than entries have")
         return cls(
             what=stored["what"],
             columns=tuple(decode_label(name) for name in stored["columns"]),

@@ -22,8 +22,9 @@ and without a reserve can follow in any order; or, where the first charge needs 
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn
 
 from pgmpy_dp.checks import checked_number
@@ -127,12 +128,15 @@ class Filter:
         Part of delta that converts zCDP costs, in [0, delta]; None until it is fixed.
     entries : tuple of Entry
         Oldest first.
+    id : str
+        A random name, by which what was charged here says who paid for it.
     """
 
     budget: Budget
     adjacency: Adjacency | None = None
     conversion_delta: float | None = None
     entries: tuple[Entry, ...] = ()
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def __post_init__(self) -> None:
         require_budget(self.budget)
@@ -240,7 +244,8 @@ class Filter:
     def charged(self, entry: Entry) -> Filter:
         """This and one more entry; the errors of :meth:`check`."""
         conversion_delta = self.check(entry.cost, entry.adjacency, entry.unit)
-        return Filter(self.budget, entry.adjacency, conversion_delta, (*self.entries, entry))
+        entries = (*self.entries, entry)
+        return replace(self, adjacency=entry.adjacency, conversion_delta=conversion_delta, entries=entries)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, read back by :meth:`from_dict`."""
@@ -248,6 +253,7 @@ class Filter:
             "budget": self.budget.guarantee.to_dict(),
             "adjacency": self.adjacency,
             "conversion_delta": self.conversion_delta,
+            "id": self.id,
             "entries": [entry.to_dict() for entry in self.entries],
         }
 
@@ -260,7 +266,9 @@ class Filter:
         Sums only grow. So entries that each could be paid at all fit one after the other if the last one fits.
         """
         budget = Budget.of(guarantee_from_dict(stored["budget"]))
-        empty = cls(budget, stored["adjacency"], stored["conversion_delta"])
+        empty = cls(budget, stored["adjacency"], stored["conversion_delta"], id=stored["id"])
+        if not isinstance(empty.id, str):
+            raise ValueError(f"its id {empty.id!r} is no text")
         entries = tuple(map(Entry.from_dict, stored["entries"]))
         if not entries:
             return empty

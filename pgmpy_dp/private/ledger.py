@@ -148,6 +148,11 @@ class Ledger:
         return None if self._file is None else self._file.path
 
     @property
+    def id(self) -> str:
+        """A random name, which its file and its copies keep: a schema that was paid for here says it."""
+        return self._filter.id
+
+    @property
     def budget(self) -> Budget:
         """What may be spent in total."""
         return self._filter.budget

@@ -7,6 +7,10 @@ no noise, or a charge whose noise may never have been drawn. That wastes budget 
 The lock is the operating system's (``flock`` on POSIX) on a file of its own beside the ledger, ``<path>.lock``, which
 stays there. It ends with the process that holds it, however that ends. It works between processes of one machine; on
 network file systems it is as good as their locks are.
+
+A charge writes the whole file anew and moves it into place, with a digest of its content. Appending a line would be
+quicker. But then the end of a file that a crash cut, or that a copy lost, could not be told from a whole file, and what
+it lacks would be spent again. Here such a file, or one in which a digit is another, is refused.
 """
 
 from __future__ import annotations
@@ -16,20 +20,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.filter import Filter
+from pgmpy_dp.schema.stored import DIGEST, content_digest, json_content, read_from, sealed, unsealed
 
 __all__ = ["LedgerFile", "agreed", "read_ledger", "write_ledger"]
 
 _POLL = 0.01  # seconds between two attempts to take a lock
 
 
+_FORMAT, _VERSION = "pgmpy_dp.ledger", 2
+_REMEDY = "pass a file written by Ledger.save or Ledger.open, or put the last good copy back"
+
+
 def write_ledger(path: Path, content: Filter) -> bytes:
     """Write a ledger to a JSON file, whole or not at all, and return what was written; OSError where that fails."""
-    stored: dict[str, Any] = {"format": "pgmpy_dp.ledger", "version": 1, **content.to_dict()}
+    stored = sealed({"format": _FORMAT, "version": _VERSION, **content.to_dict()})
     text = (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode()
     write_atomically(path, text)
     return text
@@ -47,25 +55,22 @@ def read_ledger(path: Path, text: bytes | None = None) -> Filter:
     Raises
     ------
     ValueError
-        If it is not a ledger, or if its entries overspend its budget.
+        If it is not a ledger, if it was damaged or edited, or if its entries overspend its budget.
     OSError
         If it cannot be read.
     """
     text = path.read_bytes() if text is None else text
-    try:
-        content = json.loads(text.decode())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{str(path)!r} is not a ledger of version 1 ({error}); pass a file written by Ledger.save or Ledger.open"
-        ) from error
-    if not isinstance(content, dict) or content.get("format") != "pgmpy_dp.ledger" or content.get("version") != 1:
-        raise ValueError(
-            f"{str(path)!r} is not a ledger of version 1; pass a file written by Ledger.save or Ledger.open"
-        )
-    try:
-        return Filter.from_dict(content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{str(path)!r} is damaged, or its entries overspend its budget: {error}") from error
+    with read_from(path, "a ledger", _REMEDY):
+        stored = json_content(text)
+        if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
+            raise ValueError("it says nothing of a ledger")
+        if stored.get("version") == 1 and not {DIGEST, "id"} & set(stored):
+            # Of before there were digests. It gets a name of what never changes in it, and keeps that once charged.
+            fixed = {"budget": stored["budget"], "entries": stored["entries"][:1]}
+            return Filter.from_dict({**stored, "id": content_digest(fixed)[:32]})
+        if stored.get("version") != _VERSION:
+            raise ValueError(f"its version is {stored.get('version')!r}, this package reads 1 and {_VERSION}")
+        return Filter.from_dict(unsealed(stored))
 
 
 class LedgerFile:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +14,24 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
+from pgmpy_dp.private.earlier_releases import from_version_1
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
-from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.private.named_values import Question
+from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.schema.stored import read_from
 
-__all__ = ["Noise", "Release", "Sensitive"]
+__all__ = ["Noise", "Release", "Sensitive", "Value"]
+
+_FORMAT, _VERSION = "pgmpy_dp.release", 2
+_BOUNDARY = frozenset(
+    {
+        *("schema", "scopes", "n_records", "n_units", "n_users", "unit", "rows_per_unit"),
+        *("vouched_for", "interrupted"),
+    }
+)
+"""What a guarantee is about: a plan's fact of such a name is not among the public ones."""
 
 _DISTRIBUTIONS = ("discrete_laplace", "discrete_gaussian")
 _EXACT_MATRIX_DISTRIBUTIONS = ("discrete_wishart",)
@@ -107,6 +119,31 @@ class Noise:
 
 
 @dataclass(frozen=True, eq=False)
+class Value:
+    """One array of a release.
+
+    Attributes
+    ----------
+    name : str
+    array : ndarray of int64
+        Read-only.
+    noise : Noise or None
+        None where it is not a statistic plus noise, but was computed from such.
+    operator : str or None
+        Of a curator, which released it; None where a plan computed it from what was released, and in releases of
+        before 0.3.
+    arguments : mapping
+        Public ones, as the operator was asked; see :func:`~pgmpy_dp.private.named_values.told`.
+    """
+
+    name: str
+    array: np.ndarray
+    noise: Noise | None
+    operator: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, eq=False)
 class Release:
     """What one mechanism let out: public, frozen, and enough to learn from without the records.
 
@@ -115,17 +152,30 @@ class Release:
     kind : str
         What `values` are; "marginals" for noisy contingency tables.
     values : tuple of ndarray of int64
-        Read-only. For marginals, table c has shape ``(cardinality(v) for v in scopes[c])``.
+        Of any shapes, read-only. For marginals, table c has shape ``(cardinality(v) for v in scopes[c])``.
     noise : tuple of Noise or None
         One per value; None where the value is not a statistic plus noise, but was computed from such.
     public : mapping
-        JSON-able public facts. For marginals: ``schema``, ``scopes``, ``n_records`` and ``settings``.
+        JSON-able facts that the boundary states: ``schema``, ``scopes``, ``n_records``, ``unit``.
     adjacency : Adjacency
     guarantee : Guarantee
         Of this release alone.
     mechanism : str
     reproducible : bool
         True when the noise came from a seed: then nothing is protected.
+    facts : mapping
+        JSON-able facts that the plan states: ``settings``, and what its values mean.
+    questions : sequence of (Question or None)
+        What was asked for each value; None where the plan computed it. Default: nothing is known.
+    names : sequence of str
+        Of the values, each another; of a table its variables. Default: "value 0", "value 1", ...
+
+    Attributes
+    ----------
+    public : mapping
+        The facts of both: those of the boundary are its own, whatever the plan says.
+    facts : mapping
+        The plan's alone.
 
     Notes
     -----
@@ -140,8 +190,10 @@ class Release:
     >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
     >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
     >>> release = NaiveMLE(epsilon=1.0, state_names=states).fit(nx.Graph([("rain", "wet")]), data).release_
-    >>> release.scopes, release.values[0].shape, str(release.guarantee)
-    ((('rain', 'wet'),), (2, 2), '1-DP')
+    >>> release.names, release["rain, wet"].array.shape, str(release.guarantee)
+    (('rain, wet',), (2, 2), '1-DP')
+    >>> release["rain, wet"].operator, release["rain, wet"].noise.scale
+    ('tables', 1.0)
     """
 
     kind: str
@@ -152,22 +204,42 @@ class Release:
     guarantee: Guarantee
     mechanism: str
     reproducible: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    questions: tuple[Question | None, ...] = ()
+    names: tuple[str, ...] = ()
     _header: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        values = tuple(_read_only(value) for value in self.values)
-        noise = tuple(self.noise)
-        if len(noise) != len(values):
-            raise ValueError(f"noise has {len(noise)} entries for {len(values)} values; pass one per value")
+        values, noise = tuple(_read_only(value) for value in self.values), tuple(self.noise)
+        names = tuple(self.names) or tuple(f"value {k}" for k in range(len(values)))
+        asked = tuple(self.questions) or (None,) * len(values)
+        for name, entries in (("noise", noise), ("names", names), ("questions", asked)):
+            if len(entries) != len(values):
+                raise ValueError(f"{name} has {len(entries)} entries for {len(values)} values; pass one per value")
+        if len(set(names)) != len(names):
+            raise ValueError(f"names={names!r} has one twice; pass another for each value")
+        object.__setattr__(self, "names", names)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "questions", asked)
         object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
+        different = list(dict.fromkeys(id(question) for question in asked if question is not None))
+        by_id = {id(question): question.to_dict() for question in asked if question is not None}
         header = {
-            "format": "pgmpy_dp.release",
-            "version": 1,
+            "format": _FORMAT,
+            "version": _VERSION,
             "kind": self.kind,
-            "noise": [None if item is None else [item.distribution, float(item.scale)] for item in noise],
+            "values": [
+                {
+                    "name": name,
+                    "noise": None if own is None else [own.distribution, float(own.scale)],
+                    "asked": None if question is None else different.index(id(question)),
+                }
+                for name, own, question in zip(names, noise, asked, strict=True)
+            ],
+            "asked": [by_id[one] for one in different],
             "public": dict(self.public),
+            "facts": dict(self.facts),
             "adjacency": str(self.adjacency),
             "guarantee": self.guarantee.to_dict(),
             "mechanism": self.mechanism,
@@ -175,17 +247,53 @@ class Release:
         }
         text = json.dumps(header, sort_keys=True)
         object.__setattr__(self, "_header", text)
-        object.__setattr__(self, "public", MappingProxyType(json.loads(text)["public"]))
+        said = json.loads(text)
+        plain = {name: fact for name, fact in said["facts"].items() if name not in _BOUNDARY}
+        object.__setattr__(self, "facts", MappingProxyType(said["facts"]))
+        object.__setattr__(self, "public", MappingProxyType(plain | said["public"]))
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of this name; KeyError for another."""
+        try:
+            place = self._places[name]
+        except (KeyError, TypeError):
+            raise KeyError(f"{name!r} is no value of this release, which has {list(self.names)}") from None
+        question = self.questions[place]
+        asked = () if question is None else (question.operator, MappingProxyType(dict(question.arguments)))
+        return Value(name, self.values[place], self.noise[place], *asked)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
 
     @cached_property
     def schema(self) -> Schema:
-        """Schema of the records; ValueError for a kind of release without one."""
-        return Schema.from_dict(self._public("schema"))
+        """Schema of the records, or the one that was found; ValueError for a kind of release without one.
+
+        The latter says what this release cost (`Schema.discovered`).
+        """
+        if self.kind != "discovery":
+            return Schema.from_dict(self._said("schema"))
+        asked = self.facts["settings"]["budget"]
+        found = self.facts["found"] if "found" in self.facts else self._said("schema")
+        return Schema.from_dict(found).discovered_under(
+            {
+                "guarantee": self.guarantee.to_dict(),
+                "asked": None if asked == self.guarantee.to_dict() else asked,
+                "adjacency": str(self.adjacency),
+                "mechanism": self.mechanism,
+                "reproducible": self.reproducible,
+                "unit": encode_label(self.unit),
+            }
+        )
 
     @cached_property
     def scopes(self) -> tuple[tuple, ...]:
         """Variables of each table, in the order of its axes; ValueError for a kind of release without tables."""
-        return tuple(tuple(decode_label(name) for name in scope) for scope in self._public("scopes"))
+        return tuple(tuple(decode_label(name) for name in scope) for scope in self._said("scopes"))
 
     @property
     def n_records(self) -> int | None:
@@ -202,7 +310,39 @@ class Release:
         """What is protected: None is one record; else the column whose values are, each with all its rows."""
         return decode_label(json.loads(self._header)["public"].get("unit"))
 
-    def _public(self, key: str) -> Any:
+    def part(self, kind: str, names: Mapping[str, str], facts: Mapping[str, Any]) -> Release:
+        """Some values under other names, as a release of another kind with the same guarantee.
+
+        It is of a part of the records, whose number is not public.
+
+        Parameters
+        ----------
+        kind : str
+        names : mapping of str to str
+            From the name of a value to the one that it gets.
+        facts : mapping
+            Of the part.
+
+        Returns
+        -------
+        Release
+        """
+        places = [self._places[name] for name in names]
+        return Release(
+            kind,
+            tuple(self.values[k] for k in places),
+            tuple(self.noise[k] for k in places),
+            json.loads(self._header)["public"] | {"n_records": None},
+            self.adjacency,
+            self.guarantee,
+            self.mechanism,
+            self.reproducible,
+            facts,
+            tuple(self.questions[k] for k in places),
+            tuple(names.values()),
+        )
+
+    def _said(self, key: str) -> Any:
         # From the header, an immutable text; `public` is a copy of it for reading.
         public = json.loads(self._header)["public"]
         if key not in public:
@@ -227,7 +367,7 @@ class Release:
         )
 
     def __reduce__(self) -> tuple:
-        return (_restore, (self._header, self.values))
+        return (_restore, (json.loads(self._header), self.values))
 
     def save(self, path: str | Path) -> None:
         """Write everything to one ``.npz`` file (arrays and a JSON header, no pickle), whole or not at all.
@@ -236,10 +376,8 @@ class Release:
         ----------
         path : str or Path
         """
-        stream = io.BytesIO()
-        arrays: dict[str, Any] = {f"value_{k}": value for k, value in enumerate(self.values)}
-        np.savez_compressed(stream, header=np.frombuffer(self._header.encode(), dtype=np.uint8), **arrays)
-        write_atomically(path, stream.getvalue())
+        arrays = {f"value_{k}": value for k, value in enumerate(self.values)}
+        write_atomically(path, array_file(json.loads(self._header), arrays))
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
@@ -256,32 +394,42 @@ class Release:
         Raises
         ------
         ValueError
-            If the file is not a release.
+            If the file is not a release, or is damaged.
         """
-        try:
-            with np.load(Path(path), allow_pickle=False) as stored:
-                header = stored["header"].tobytes().decode()
-                values = tuple(stored[f"value_{k}"] for k in range(len(stored.files) - 1))
+        content = Path(path).read_bytes()
+        with read_from(path, "a release", "pass a file of Release.save"):
+            header, arrays = read_array_file(content, _FORMAT, {1: False, _VERSION: True})
+            values = [arrays.pop(f"value_{k}") for k in range(len(arrays))]
+            if any(value.dtype != np.int64 for value in values):
+                raise ValueError("it has a value that is not made of integers")
             return _restore(header, values)
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:  # whatever numpy, zip and JSON find wrong with a file of another kind
-            raise ValueError(f"{str(path)!r} is not a release; pass a file of Release.save") from error
 
 
-def _restore(header: str, values: Iterable[np.ndarray]) -> Release:
-    content = json.loads(header)
-    if not isinstance(content, dict) or content.get("format") != "pgmpy_dp.release" or content.get("version") != 1:
-        raise ValueError("its header is not that of a release of version 1")
+def _restore(header: Mapping[str, Any], values: Sequence[np.ndarray]) -> Release:
+    if header["version"] == 1:
+        header = from_version_1(header, len(values))
+    listed = header["values"]
+    noise = [None if item["noise"] is None else Noise(*item["noise"]) for item in listed]
+    asked = [Question.from_dict(question) for question in header["asked"]]
+    questions = [None if item["asked"] is None else asked[item["asked"]] for item in listed]
+    texts = [header["kind"], header["mechanism"], *(item["name"] for item in listed)]
+    if not all(isinstance(text, str) for text in texts) or type(header["reproducible"]) is not bool:
+        raise ValueError("its header has a part of another type than a release has")
+    count = header["public"].get("n_records")
+    if count is not None and type(count) is not int:
+        raise ValueError(f"its number of records is {count!r}")
     return Release(
-        kind=content["kind"],
+        kind=header["kind"],
         values=tuple(values),
-        noise=tuple(None if item is None else Noise(*item) for item in content["noise"]),
-        public=content["public"],
-        adjacency=content["adjacency"],
-        guarantee=guarantee_from_dict(content["guarantee"]),
-        mechanism=content["mechanism"],
-        reproducible=content["reproducible"],
+        noise=tuple(noise),
+        public=header["public"],
+        adjacency=header["adjacency"],
+        guarantee=guarantee_from_dict(header["guarantee"]),
+        mechanism=header["mechanism"],
+        reproducible=header["reproducible"],
+        facts=header["facts"],
+        questions=tuple(questions),
+        names=tuple(item["name"] for item in listed),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.model_score import ModelScore
+from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.estimators.scored_model import model_digest
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
@@ -146,7 +147,7 @@ _WHAT = {"pairs": "pairs of variables", "triples": "triples of variables", "vari
 def _measured(network: MarkovNetwork, release: Release | None) -> tuple[list[dict[str, Any]], str]:
     if release is None:
         return [], ""
-    if network.privacy is None or release.guarantee != network.privacy.guarantee:
+    if network.privacy is None or Privacy.of(release).guarantee != network.privacy.guarantee:
         raise ValueError(f"release is under {release.guarantee}, the model under {network.privacy}; pass its own")
     if release.kind != "marginals":
         raise ValueError(f"release is of kind {release.kind!r}; pass one of noisy tables")

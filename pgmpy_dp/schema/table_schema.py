@@ -22,6 +22,7 @@ from pgmpy_dp.schema.labels import decode_label, encode_label
 from pgmpy_dp.schema.number import OUTSIDE, Date, Number
 from pgmpy_dp.schema.reading import Reading
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
+from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 
 __all__ = ["Schema"]
 
@@ -104,6 +105,9 @@ class Schema(Mapping):
         What the rules forbid: positions of states that cannot be together.
     cardinalities : mapping of name to int
         Discrete variables only.
+    discovered : mapping or None
+        Of a schema with parts that were found in private records: what that cost, under which unit, and the ledger that
+        paid. Files, and everything that is learned with the schema, keep it. It has no part in whether two are equal.
 
     Raises
     ------
@@ -122,7 +126,18 @@ class Schema(Mapping):
     [{'sex': frozenset({1}), 'pregnant': frozenset({1})}]
     """
 
-    __slots__ = ("_identity", "_numbers", "_other", "_readings", "_rules", "_said", "_states", "_variables", "_zeros")
+    __slots__ = (
+        "_discovered",
+        "_identity",
+        "_numbers",
+        "_other",
+        "_readings",
+        "_rules",
+        "_said",
+        "_states",
+        "_variables",
+        "_zeros",
+    )
 
     def __init__(
         self,
@@ -162,6 +177,7 @@ class Schema(Mapping):
         self._readings, self._said = self._checked_readings(missing, strip, casefold, recode)
         self._rules, self._zeros = self._checked_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
+        self._discovered: str | None = None
         self._identity = json.dumps(self.to_dict())
 
     def _checked_other(self, other: Mapping | None) -> dict:
@@ -475,7 +491,8 @@ class Schema(Mapping):
             for name, given in self._said["recode"].items()
         }
         texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
-        return Schema(content, other=other, texts=texts, impossible=rules, **{**self._said, "recode": recode})
+        made = Schema(content, other=other, texts=texts, impossible=rules, **{**self._said, "recode": recode})
+        return made.discovered_under(self.discovered)
 
     def _left(self, name: Hashable, states: Sequence) -> Callable[[Any], bool]:
         """Whether what a cell was read as is among other states of a variable, or missing."""
@@ -580,13 +597,47 @@ class Schema(Mapping):
             else given
             for option, given in self._said.items()
         }
-        return Schema(
+        made = Schema(
             {name: self[name] for name in names},
             other={n: self._other[n] for n in names if n in self._other},
             texts=[name for name in names if name in self._states],
             impossible=[str(rule) for rule in self._rules if rule.names <= set(names)],
             **said,
         )
+        return made.discovered_under(self.discovered)
+
+    @property
+    def discovered(self) -> Mapping[str, Any] | None:
+        """What it cost to find parts of this schema in private records; None of one that was written down."""
+        return None if self._discovered is None else MappingProxyType(json.loads(self._discovered))
+
+    def discovered_under(self, facts: Mapping[str, Any] | None) -> Schema:
+        """The same schema, which says what it cost; :func:`~pgmpy_dp.discover` makes such.
+
+        Parameters
+        ----------
+        facts : mapping, optional
+            JSON-able. None: nothing.
+
+        Returns
+        -------
+        Schema
+        """
+        made = object.__new__(Schema)
+        for name in Schema.__slots__:
+            setattr(made, name, getattr(self, name))
+        made._discovered = None if facts is None else json.dumps(dict(facts), sort_keys=True)
+        return made
+
+    def as_public(self) -> Schema:
+        """The same schema as a public fact: for records of other people than those whom it was found in.
+
+        Returns
+        -------
+        Schema
+            Without `discovered`. What is learned with it promises nothing to the people whom it was found in.
+        """
+        return self.discovered_under(None)
 
     def require_discrete(self, names: Iterable[Hashable] | None = None, argument: str = "state_names") -> None:
         """Refuse numeric variables.
@@ -635,7 +686,8 @@ class Schema(Mapping):
 
     def __repr__(self) -> str:
         rules = f", impossible={_short(list(self.impossible))}" if self._rules else ""
-        return f"Schema({len(self)} variables: {_short(self._variables)}{rules})"
+        found = "" if self._discovered is None else ", discovered"
+        return f"Schema({len(self)} variables: {_short(self._variables)}{rules}{found})"
 
     def _repr_html_(self) -> str:
         rows = []
@@ -673,8 +725,10 @@ class Schema(Mapping):
             if (said := _encoded(given)) not in (False, [], {"pairs": []})
         }
         rules = {"impossible": list(self.impossible)} if self._rules else {}
-        version = 2 if reading or rules or self._numbers else 1
-        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules}
+        found = {} if self.discovered is None else {"discovered": dict(self.discovered)}
+        # Readers of before 0.3 would leave out what it cost: they refuse version 3.
+        version = 3 if found else 2 if reading or rules or self._numbers else 1
+        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules, **found}
 
     @classmethod
     def from_dict(cls, content: Mapping) -> Schema:
@@ -698,13 +752,19 @@ class Schema(Mapping):
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
             return cls(states, other=content.get("other"), texts=states, impossible=content.get("impossible", ()))
+        version = content.get("version") if isinstance(content, Mapping) else None
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
             raise ValueError(
                 f"{_short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
                 "'domain' of {name: [states]}"
             )
-        if content.get("version") not in (1, 2):
-            raise ValueError(f"schema version {content.get('version')!r} is unknown; this release reads 1 and 2")
+        if type(version) is not int or version not in (1, 2, 3):
+            raise ValueError(f"schema version {version!r} is unknown; this release reads 1, 2 and 3")
+        unknown = content.keys() - {"format", "version", "variables", "discovered", "impossible", *_READING}
+        if unknown and version == 3:
+            raise ValueError(f"the schema has {sorted(unknown)}, which this release does not know; update pgmpy_dp")
+        if not isinstance(content.get("variables"), list):
+            raise ValueError(f"{_short(content)} is not a schema: it has no list of variables")
         variables: dict[Hashable, Any] = {}
         other: dict[Hashable, Any] = {}
         for entry in content["variables"]:
@@ -720,16 +780,30 @@ class Schema(Mapping):
                 other[name] = decode_label(entry["other"])
         texts = [name for name in variables if not isinstance(variables[name], Number)]
         reading = {option: _decoded(content[option]) for option in _READING if option in content}
-        return cls(variables, other=other, texts=texts, impossible=content.get("impossible", ()), **reading)
+        made = cls(variables, other=other, texts=texts, impossible=content.get("impossible", ()), **reading)
+        found = content.get("discovered")
+        if found is not None and not isinstance(found, Mapping):
+            raise ValueError(f"what it says of its discovery is {_short(found)}, and not what discover writes")
+        return made.discovered_under(found)
 
     def to_json(self, path: str | Path) -> None:
-        """Write the schema to a JSON file, losslessly.
+        """Write the schema to a JSON file, losslessly, with a digest that shows damage.
 
         Parameters
         ----------
         path : str or Path
         """
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        Path(path).write_text(self.to_text(), encoding="utf-8")
+
+    def to_text(self) -> str:
+        """What :meth:`to_json` writes.
+
+        Returns
+        -------
+        str
+        """
+        content = sealed({**self.to_dict(), "version": 3})
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, path: str | Path) -> Schema:
@@ -746,9 +820,39 @@ class Schema(Mapping):
         Raises
         ------
         ValueError
-            If the file holds no schema.
+            If the file holds no schema, or was damaged or edited since :meth:`to_json` wrote it. One that people write
+            needs no ``"digest"``: whoever has edited a file takes that line away.
         """
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        content = Path(path).read_bytes()
+        with read_from(path, "a schema", "pass a file of Schema.to_json, or one with a 'domain' of {name: [states]}"):
+            return cls.from_text(content)
+
+    @classmethod
+    def from_text(cls, text: bytes | str) -> Schema:
+        """Schema from the content of such a file, as :meth:`to_text` gives it.
+
+        Parameters
+        ----------
+        text : bytes or str
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            For other content; a TypeError or KeyError for some of it.
+        """
+        stored = json_content(text)
+        if isinstance(stored, dict) and DIGEST in stored:
+            try:
+                stored = unsealed(stored)
+            except ValueError as error:
+                raise ValueError(f"{error}; if you edited it, take its line 'digest' away") from None
+            if stored.get("version") != 3:
+                raise ValueError(f"schemas of version {stored.get('version')!r} have no digest, and it has one")
+        return cls.from_dict(stored)
 
     @classmethod
     def coerce(cls, value: Schema | Mapping | None, argument: str = "state_names") -> Schema:

@@ -18,6 +18,7 @@ from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Number
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_tables import ODD_CELLS, object_frame
+from tests.auditing.replay_units import N_UNITS, PERSON, unit_pairs
 
 __all__ = ["column_cases", "column_pairs"]
 
@@ -79,31 +80,38 @@ def column_cases() -> list[ReplayCase]:
         ("categories", {"job": "categories"}, {"max_length": 3, "other": "nurse"}, BUDGET),
         *(("numbers", numbers, {"bins": 4}, budget) for budget in (Budget(epsilon=1.0), Budget(rho=0.1), BUDGET)),
     ]
-    return [
-        ReplayCase(
-            f"discover, {name}, {adjacency}, {budget}",
-            partial(_found, variables=variables, options=options, budget=budget, adjacency=adjacency, name=name),
-            partial(column_pairs, adjacency=adjacency),
-            4 + len(_ODD) if name == "both" else 8,
-        )
-        for (name, variables, options, budget), adjacency in itertools.product(variants, ("add_remove", "replace_one"))
-    ]
+    cases = []
+    for (name, variables, options, budget), adjacency in itertools.product(variants, ("add_remove", "replace_one")):
+        fixed = {"variables": variables, "options": options, "budget": budget, "adjacency": adjacency, "name": name}
+        pairs, corpus = partial(column_pairs, adjacency=adjacency), 4 + len(_ODD) if name == "both" else 8
+        cases.append(ReplayCase(f"discover, {name}, {adjacency}, {budget}", partial(_found, **fixed), pairs, corpus))
+        if name != "categories":
+            persons = partial(unit_pairs, pairs=pairs, most=3, corpus=corpus)
+            find = partial(_found, **fixed, unit=PERSON)
+            cases.append(ReplayCase(f"persons, discover, {name}, {adjacency}, {budget}", find, persons, corpus + 2))
+    return cases
 
 
 def _found(
-    data: pd.DataFrame, *, variables: dict, options: dict, budget: Budget, adjacency: str, name: str
+    data: pd.DataFrame,
+    *,
+    variables: dict,
+    options: dict,
+    budget: Budget,
+    adjacency: str,
+    name: str,
+    unit: str | None = None,
 ) -> tuple[Any, ...]:
-    n_records = len(data) if adjacency == "replace_one" else None
+    n_records = (len(data) if unit is None else N_UNITS) if adjacency == "replace_one" else None
     ledger = Ledger(budget, adjacency=adjacency)
-    asked = {"ledger": ledger, "n_records": n_records, **options}
+    asked = {"ledger": ledger, "n_records": n_records, "unit": unit, **options}
     if name != "in a file":
         found = discover(data, variables, budget, **asked)
     else:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "records.csv"
-            lines = [
-                ",".join(str(cell).replace("\n", " ") for cell in row) for row in (NAMES, *data.to_numpy().tolist())
-            ]
+            rows = (list(data.columns), *data.to_numpy().tolist())
+            lines = [",".join(str(cell).replace("\n", " ") for cell in row) for row in rows]
             path.write_bytes("\n".join(lines).encode("utf-8", "replace"))
             found = discover(path, variables, budget, **asked)
     return (

@@ -18,7 +18,7 @@ from tests.auditing.replay_parities import parity_cases
 from tests.auditing.replay_tables import check_cases, object_frame, score_cases, table_cases
 from tests.auditing.replay_votes import vote_cases
 
-__all__ = ["ODD_UNITS", "PERSON", "as_persons", "of_persons", "unit_cases", "unit_pairs"]
+__all__ = ["N_UNITS", "ODD_UNITS", "PERSON", "as_persons", "of_persons", "unit_cases", "unit_pairs"]
 
 PERSON = "person"
 

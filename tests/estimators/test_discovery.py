@@ -106,7 +106,7 @@ class TestWhatIsFound:
         text = str(found)
         assert "Records: about" in text and "others are 'other'" in text and "as declared, 2 states" in text
         assert "under add_remove" in text and repr(found).startswith("Discovery(Schema(6 variables")
-        assert "astronaut" not in text + json.dumps(found.release_.public["schema"])
+        assert "astronaut" not in text + json.dumps(found.release_.facts["found"])
 
     def test_a_release_and_a_file_are_enough(self, found, tmp_path):
         found.release_.save(tmp_path / "found.npz")
@@ -306,6 +306,62 @@ def test_text_files_and_frames_agree(tmp_path):
     assert made.schema["job"] == ("baker", "nurse", "other") and math.isfinite(made.threshold)
 
 
-def test_persons_are_not_supported_and_nothing_is_read():
-    with pytest.raises(ValueError, match="single records only"):
-        discover("no such file", {"a": "categories"}, Budget(epsilon=1.0, delta=1e-6), unit="person")
+class TestPersons:
+    BUDGET = Budget(epsilon=1.0, delta=1e-7)
+
+    def stays(self, n: int = 3_000) -> pd.DataFrame:
+        """Two rows a person, and one who has 400 with a rare category."""
+        who = [*np.repeat(np.arange(n), 2).tolist(), *["many"] * 400]
+        wards = ["north", "south"] * n + ["secret"] * 400
+        return pd.DataFrame({"patient": who, "ward": wards, "sex": ["F", "F", "M", "M"] * (n // 2) + ["F"] * 400})
+
+    def test_a_person_with_many_rows_gives_nothing_away(self):
+        """Who protects records lists a category of one person."""
+        variables = {"ward": "categories"}
+        assert "secret" in discover(self.stays(), variables, self.BUDGET).schema["ward"]
+        found = discover(self.stays(), variables, self.BUDGET, unit="patient")
+        assert found.schema["ward"] == ("north", "south", "other")
+        # False alarms below 1e-9: the noise has a standard deviation of about 10.
+        assert abs(found.n_records - 3_001) < 7 * found.n_records_sd < 300
+        assert abs(found.counts["ward"].sum() - 3_000) < 300
+        assert found.privacy_.unit == found.schema.discovered["unit"] == "patient"
+        assert "all rows of one 'patient'" in str(found)
+
+    def test_the_steward_s_whole_way(self, tmp_path):
+        """Discover, look, check, fit: one unit, one ledger."""
+        ledger = Ledger.open(tmp_path / "ledger.json", Budget(epsilon=2.0, delta=1e-6))
+        stays, own = self.stays(), {"unit": "patient", "rows_per_unit": "shares"}
+        variables = {"ward": "categories", "sex": ["F", "M"]}
+        found = discover(stays, variables, self.BUDGET, unit="patient", ledger=ledger)
+        found.to_json(tmp_path / "schema.json")
+        schema = Schema.from_json(tmp_path / "schema.json")
+        table = PrivateTable(stays, schema, ledger=Ledger.open(tmp_path / "ledger.json"), **own)
+        check = check_schema(table, Budget(rho=1e-3))
+        assert check.privacy_.schema.unit == "patient"
+        fitted = PrivateNetwork(rho=1e-3).fit(table)
+        assert str(fitted.privacy_).startswith(f"{fitted.privacy_.guarantee} under add_remove")
+        assert "of all rows of one 'patient'" not in str(fitted.privacy_).split("under")[0]
+        assert {entry.unit for entry in ledger.entries} == {"patient"} and len(ledger.entries) == 3
+        with pytest.raises(ValueError, match="discovered under unit='patient', and unit=None"):
+            PrivateTable(stays, schema, ledger=ledger)
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+    def test_every_reader_draws_the_same(self, kind, tmp_path):
+        stays = self.stays(400).astype(str)
+        stays.to_csv(tmp_path / "stays.csv", index=False)
+        stays.to_parquet(tmp_path / "stays.parquet")
+        data = stays if kind == "frame" else tmp_path / f"stays.{kind}"
+        found = discover(data, {"ward": "categories"}, self.BUDGET, unit="patient", random_state=0)
+        plain = discover(stays, {"ward": "categories"}, self.BUDGET, unit="patient", random_state=0)
+        assert found.release_ == plain.release_
+
+    def test_the_number_of_persons_is_public_where_one_is_replaced(self):
+        found = discover(
+            self.stays(), {"ward": "categories"}, self.BUDGET, unit="patient", adjacency="replace_one", n_records=3_001
+        )
+        assert found.n_records == 3_001 and found.release_.public["unit"] == "patient"
+
+    def test_bad_arguments(self):
+        for unit, told in (("ward", "leave it out of the variables"), ("nobody", "nobody")):
+            with pytest.raises(ValueError, match=told):
+                discover(self.stays(6), {"ward": "categories"}, self.BUDGET, unit=unit)

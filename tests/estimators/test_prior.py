@@ -141,7 +141,7 @@ class TestRefused:
             Prior.of(tmp_path / "table.npz")
 
     def test_releases_without_tables_and_impossible_models(self, last, release):
-        chain = Release(**{**vars_of(release), "kind": "chain"})
+        chain = release.part("chain", {name: name for name in release.names}, release.facts)
         with pytest.raises(ValueError, match="prior is a release of kind 'chain'"):
             Prior.of(chain)
         nothing = MarkovNetwork([("rain", "wet")])
@@ -150,11 +150,6 @@ class TestRefused:
         )
         with pytest.raises(ValueError, match="every record the probability 0"):
             Prior.of(nothing)
-
-
-def vars_of(release):
-    names = ("kind", "values", "noise", "public", "adjacency", "guarantee", "mechanism", "reproducible")
-    return {name: getattr(release, name) for name in names}
 
 
 class TestPrivacy:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pgmpy_dp
-from pgmpy_dp import Budget, FewRecordsWarning, PrivateTable, Release, check_schema
+from pgmpy_dp import Budget, DroppedRecordsWarning, FewRecordsWarning, PrivateTable, Release, check_schema
 from pgmpy_dp.estimators import (
     CollectiveMAP,
     NaiveMLE,
@@ -95,6 +95,72 @@ class TestVerdicts:
         verdicts, found = self.verdicts(frame().iloc[:0], n_records=n_records)
         assert set(verdicts.values()) == {"too noisy"}
         assert str(found)
+
+
+class TestWhatIsLeftOut:
+    def test_lines_that_are_no_record(self, tmp_path):
+        """One in ten records has a line break in a column that nobody asks of: two lines that are no record."""
+        path, remark = tmp_path / "records.csv", np.where(np.arange(N) % 10 == 0, "two\nlines", "one line")
+        frame().assign(remark=remark)[["sex", "remark", "age"]].to_csv(path, index=False)
+        found = check_schema(path, BUDGET, STATES)
+        assert found.n_records == found.n_matching == 0.9 * N and found.n_no_record == 0.2 * N
+        assert "no record: about 4,000: with another number of fields" in str(found) and not found.failed
+        assert check_schema(frame(), BUDGET, STATES).n_no_record is None
+        frame().to_csv(path, index=False)
+        found = check_schema(path, BUDGET, STATES)
+        assert found.n_no_record == 0 and "no record: about 0\n" in str(found)
+        again = SchemaCheck.of(found.release_)
+        assert str(again) == str(found)
+        path.write_text("sex,age\n" + "F;30\n" * 500)
+        assert check_schema(path, BUDGET, STATES).n_no_record == 500 and check_schema(path, BUDGET, STATES).failed
+
+    def test_records_left_out_are_told_with_what_keeps_them(self):
+        age = pgmpy_dp.Number(0, 120, cuts=[45], missing="drop", outside="drop")
+        sick = np.where(np.arange(N) % 4 == 0, None, "yes")
+        told = str(check_schema(frame(sick=sick), BUDGET, {"sex": ["F", "M"], "sick": ["yes", "no"], "age": age}))
+        assert "A fit leaves records out: about 5,000 of 20,000 records (25%)" in told
+        assert told.endswith(
+            "sick: a state for all other cells, Schema({'sick': [..., 'other']}, other={'sick': 'other'})"
+        )
+        gone = np.where(np.arange(N) % 4 == 0, None, 30)
+        told = str(check_schema(frame(age=gone), BUDGET, {"sex": ["F", "M"], "age": age}))
+        assert told.endswith('age: Number(..., missing="state", outside="state")')
+        assert "leaves records out" not in str(check_schema(frame(), BUDGET, STATES))
+        few = check_schema(frame(sick=sick), Budget(epsilon=1e-3), {"sick": ["yes", "no"]}, random_state=0)
+        assert "leaves records out" not in str(few)  # the noise could be all of it
+
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize("name", ["NaiveMLE", "CollectiveMAP", "CollectiveEM", "PrivateChowLiu", "PrivateNetwork"])
+    def test_a_public_number_with_records_left_out_is_warned_of_and_not_believed(self, name, adjacency):
+        """What is missing was spread over all cells: .3 for a tenth."""
+        rng = np.random.default_rng(0)
+        a = rng.random(N) < 0.1
+        b = np.where(rng.random(N) < 0.5, "?", np.where(a ^ (rng.random(N) < 0.1), "1", "0"))
+        data = pd.DataFrame({"a": np.where(a, "1", "0"), "b": b})
+        kind = getattr(pgmpy_dp.estimators, name)
+        made = kind(
+            epsilon=1.0,
+            state_names={"a": ["0", "1"], "b": ["0", "1"]},
+            adjacency=adjacency,
+            n_records=N,
+            random_state=0,
+        )
+        given = () if name in ("PrivateChowLiu", "PrivateNetwork") else (nx.Graph(["ab"]),)
+        with pytest.warns(
+            DroppedRecordsWarning, match=r"about (9,9|10,0).. of 20,000 records \(50%\).*missing=\"state\""
+        ) as told:
+            fitted = made.fit(*given, data)
+        assert sum(w.category is DroppedRecordsWarning for w in told) == 1
+        true = a[b != "?"].mean()
+        assert fitted.n_records_ == pytest.approx((b != "?").sum(), abs=8 * fitted.n_records_sd_)
+        assert fitted.model_.marginal(["a"]).values[1] == pytest.approx(true, abs=0.01)
+        with pytest.warns(DroppedRecordsWarning):
+            again = kind().fit_release(*given, fitted.release_)
+        np.testing.assert_allclose(again.model_.marginal(["a"]).values[1], true, atol=0.01)
+        whole = data.assign(b=np.where(b == "?", "0", b))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DroppedRecordsWarning)
+            assert made.fit(*given, whole).n_records_ == N
 
 
 class TestCheckSchema:

@@ -28,7 +28,8 @@ def observe(case, raw, caplog, capfd, public=None, **options) -> tuple:
     told = {(item.category.__name__, str(item.message)) for item in caught}
     if (few := few_records(getattr(fitted, "n_records_", 0.0), getattr(fitted, "n_records_sd_", 0.0))) is not None:
         told.remove(("FewRecordsWarning", few))
-    told -= {item for item in told if item[0] == "LargeDeltaWarning"}  # of the released number too
+    # Of the released number too.
+    told -= {item for item in told if item[0] in ("LargeDeltaWarning", "DroppedRecordsWarning")}
     told = sorted(told)
     return error, shown, told, [record.getMessage() for record in caplog.records], capfd.readouterr()
 

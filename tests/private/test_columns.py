@@ -31,6 +31,7 @@ from pgmpy_dp.private.curator.column_curator import (
 from pgmpy_dp.private.data.columns import (
     PrivateColumns,
     column_marks,
+    drawn_counts,
     in_their_order,
     mark_key,
     mark_label,
@@ -38,9 +39,12 @@ from pgmpy_dp.private.data.columns import (
     number_counts,
     record_count,
 )
+from pgmpy_dp.private.data.frame import read_cells
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import stability_histogram, tail_quantile
-from pgmpy_dp.schema import match_key
+from pgmpy_dp.schema import MISSING, match_key
+from tests.auditing.replay_tables import object_frame
+from tests.auditing.replay_units import ODD_UNITS
 from tests.private.test_engines import LAZY, arrow, many_rows
 from tests.strategies import OUTSIDE, labels, texts
 
@@ -312,3 +316,62 @@ class TestOperators:
         assert "nurse" not in repr(data)
         with pytest.raises(TypeError, match="cannot be copied"):
             data.__reduce_ex__(2)
+
+
+class TestUnits:
+    """Of each unit one record counts, drawn by its own records alone."""
+
+    KEY = b"a secret"
+    CELLS = (
+        *ODD_UNITS,
+        "7.0",
+        " 7 ",
+        7,
+        True,
+        2.0**53,
+        "x" * 300,
+        ("a", ("b", None)),
+        ("a",),
+        {"a": 1},
+        1 + 2j,
+        "-0.0",
+    )
+
+    def frame(self, rng, n, units):
+        cell = lambda: self.CELLS[rng.integers(len(self.CELLS))]  # noqa: E731
+        rows = [[cell(), cell(), units[rng.integers(len(units))]] for _ in range(n)]
+        return object_frame(rows, ["job", "town", "who"])
+
+    def counts(self, frame):
+        return drawn_counts([read_cells(frame, ["job", "town", "who"])], self.KEY)
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_one_unit_moves_one_count_of_each_column_whatever_the_others_hold(self, seed):
+        rng = np.random.default_rng(seed)
+        units = [*"pqrstuv", *ODD_UNITS]
+        frame = self.frame(rng, 120, units)
+        before = self.counts(frame)
+        keys = [match_key(unit) for unit in frame["who"]]
+        for unit in dict.fromkeys(keys):
+            rest = frame[[key != unit for key in keys]]
+            more = 0 if unit == MISSING else 1  # without an identifier records are nobody's
+            for whole, part in zip(before, self.counts(rest), strict=True):
+                assert not part - whole and (whole - part).total() == more
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_neither_the_order_of_rows_nor_their_parts_matter(self, seed):
+        rng = np.random.default_rng(seed)
+        frame = self.frame(rng, 80, list("pqrs"))
+        before = self.counts(frame)
+        assert before == self.counts(frame.sample(frac=1.0, random_state=seed))
+        parts = [read_cells(frame[frame["who"] == own], ["job", "town", "who"]) for own in "srqp"]
+        assert before == drawn_counts(parts, self.KEY)
+        assert sum(before[0].values()) == frame["who"].nunique()
+
+    def test_each_record_is_drawn_as_often(self):
+        """By the key: of one's own ten records nine are the same. False alarms below 1e-6."""
+        frame = object_frame([["a", 1, "p"]] * 9 + [["b", 2, "p"]], ["job", "town", "who"])
+        cells = read_cells(frame, ["job", "town", "who"])
+        drawn = [drawn_counts([cells], bytes([k, n]))[0] for k in range(100) for n in range(20)]
+        rare = sum(found[match_key("b")] for found in drawn)
+        assert abs(rare - 200) < 5 * np.sqrt(2000 * 0.1 * 0.9)

@@ -21,6 +21,7 @@ from pgmpy_dp.private.accounting import approx_to_zcdp, zcdp_to_approx
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Entry, Ledger
+from pgmpy_dp.schema.stored import sealed
 
 
 def charge(ledger: Ledger, cost, adjacency="add_remove", **changes) -> Entry:
@@ -552,17 +553,49 @@ class TestFiles:
         charge(ledger, PureDP(0.6))
         ledger.save(path)
         content = json.loads(path.read_text())
-        path.write_text(json.dumps({**content, "entries": content["entries"] * 2}))
-        with pytest.raises(ValueError, match=r"is damaged, or its entries overspend its budget: refused: 0.6-DP"):
+        path.write_text(json.dumps(sealed({**content, "entries": content["entries"] * 2})))
+        with pytest.raises(ValueError, match=r"is not a ledger, or is damaged: refused: 0.6-DP"):
             Ledger.load(path)
         for other in ({}, [], {"format": "pgmpy_dp.ledger", "version": 9}):
             path.write_text(json.dumps(other))
-            with pytest.raises(ValueError, match="is not a ledger of version 1"):
+            with pytest.raises(ValueError, match="is not a ledger"):
                 Ledger.load(path)
         del content["entries"]
         path.write_text(json.dumps(content))
         with pytest.raises(ValueError, match="is damaged"):
             Ledger.load(path)
+
+    def test_no_digit_of_a_file_can_be_another(self, tmp_path):
+        """Also not one of its version, for files of version 1 have no digest."""
+        ledger, path = Ledger(Budget(epsilon=1.0, delta=1e-6)), tmp_path / "ledger.json"
+        charge(ledger, ZCDP(0.01))
+        charge(ledger, PureDP(0.125))
+        ledger.save(path)
+        text, tried = path.read_text(), 0
+        for place, digit in ((k, sign) for k, sign in enumerate(text) if sign.isdigit()):
+            for other in {"0", "1", str((int(digit) + 1) % 10), str((int(digit) - 1) % 10)} - {digit}:
+                path.write_text(text[:place] + other + text[place + 1 :])
+                tried += 1
+                with pytest.raises(ValueError, match="is damaged"):
+                    Ledger.load(path)
+        assert tried > 250
+
+    def test_a_digest_is_of_version_2_alone(self, tmp_path):
+        ledger, path = Ledger(Budget(epsilon=1.0)), tmp_path / "ledger.json"
+        charge(ledger, PureDP(0.5))
+        ledger.save(path)
+        content = json.loads(path.read_text())
+        for changed in ({"version": 1}, {"digest": None}, {"digest": "0" * 64}, {"budget": {"epsilon": 1}}):
+            path.write_text(json.dumps(content | changed))
+            with pytest.raises(ValueError, match="is damaged"):
+                Ledger.load(path)
+
+    def test_names_are_kept_and_differ(self, tmp_path):
+        first, second = Ledger(Budget(epsilon=1.0)), Ledger(Budget(epsilon=1.0))
+        assert first.id != second.id
+        charge(first, PureDP(0.5))
+        first.save(tmp_path / "ledger.json")
+        assert Ledger.load(tmp_path / "ledger.json").id == first.id == Ledger.open(tmp_path / "ledger.json").id
 
 
 class TestText:

@@ -22,6 +22,7 @@ from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.schema.stored import sealed
 from tests.private.processes import everything, forked
 
 ONE = Budget(epsilon=1.0)
@@ -142,7 +143,7 @@ class TestOpening:
     @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b'{"format": "pgmpy_dp.ledger"}'])
     def test_what_is_no_ledger(self, path, content):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"ledger.json' is not a ledger of version 1"):
+        with pytest.raises(ValueError, match=r"ledger.json' is not a ledger"):
             Ledger.open(path, ONE)
         assert path.read_bytes() == content
 
@@ -221,17 +222,24 @@ class TestCharging:
         assert path.stat().st_mode & 0o777 == 0o640
 
 
+def edit_and_seal(path, old, new):
+    """As someone does it who wants to."""
+    path.write_text(json.dumps(sealed(json.loads(path.read_text().replace(old, new)))))
+
+
 class TestEditedInBetween:
     @pytest.mark.parametrize(
         ("edit", "message"),
         [
-            (lambda path: path.write_text("{"), "is not a ledger of version 1"),
-            (lambda path: path.write_bytes(path.read_bytes()[:-40]), "is not a ledger of version 1"),
+            (lambda path: path.write_text("{"), "is not a ledger"),
+            (lambda path: path.write_bytes(path.read_bytes()[:-40]), "is not a ledger"),
             (lambda path: path.unlink(), "is gone, and with it what was spent"),
-            (lambda path: path.write_text(path.read_text().replace('"epsilon": 0.1', '"epsilon": 5')), "overspend"),
+            (lambda path: path.write_text(path.read_text().replace('"epsilon": 0.1', '"epsilon": 5')), "is damaged"),
             (lambda path: path.write_text(path.read_text().replace('"pure"', '"zcdp"')), "is damaged"),
-            (lambda path: path.write_text(path.read_text().replace('"what": "w"', '"what": "v"')), "was edited"),
-            (lambda path: path.write_text(path.read_text().replace('"epsilon": 1.0', '"epsilon": 9.0')), "was edited"),
+            (lambda path: edit_and_seal(path, '"epsilon": 0.1', '"epsilon": 5'), "refused: 5-DP"),
+            (lambda path: edit_and_seal(path, '"pure"', '"zcdp"'), "is damaged"),
+            (lambda path: edit_and_seal(path, '"what": "w"', '"what": "v"'), "was edited"),
+            (lambda path: edit_and_seal(path, '"epsilon": 1.0', '"epsilon": 9.0'), "was edited"),
             (lambda path: (path.unlink(), Ledger(ONE).save(path.with_name("new")), path.with_name("new").rename(path)),
              "an older copy"),
         ],

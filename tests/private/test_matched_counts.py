@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
+from pgmpy_dp.auditing import replay
 from pgmpy_dp.plans import matched_counts
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import pushdown
@@ -86,8 +88,8 @@ class TestReaders:
         (tmp_path / "records.csv").write_text("\n".join(lines), encoding="utf-8")
         table = PrivateTable(tmp_path / "records.csv", schema, ledger=Budget(epsilon=1.0))
         table._records._source.keeps_codes = keeps_codes
-        # Lines of another number of fields are no records, whatever they hold.
-        assert matched_records(table).value.tolist() == by_hand(rows, schema)
+        # Lines of another number of fields are no records, whatever they hold; there are two.
+        assert matched_records(table).value.tolist() == [*by_hand(rows, schema), 2]
 
     def test_intervals(self):
         rows = [{"age": a, "sex": s} for a in (24, 25.0, "30", "old", None, "[25,45)") for s in ("F", "f", None)]
@@ -151,6 +153,70 @@ class TestSensitivity:
         assert max(added) == 1.0
         # A column with an other-state never keeps a record out; one that matches nowhere is out by another column.
         assert max(replaced) == 1.0
+
+
+class TestLines:
+    """Lines of a text file that are no record: counted, and only they."""
+
+    HEAD = "x,y,text"
+    LINES = ("a,0,t", "b,?,t", "?,1,t", 'a,0,"u, v"', "a,0", 'a,0,"half', "a,0,t,1", "", "   ")
+    SCHEMA = Schema({"x": ["a", "b"], "y": [0, 1]})
+
+    @pytest.fixture
+    def table(self, tmp_path):
+        def made(lines, name="records.csv", **options) -> PrivateTable:
+            path = tmp_path / name
+            path.write_text("\n".join([self.HEAD, *lines]) + "\n")
+            return PrivateTable(path, self.SCHEMA, ledger=Budget(epsilon=1.0), **options)
+
+        return made
+
+    def test_what_is_no_record(self, table, tmp_path):
+        wanted = [5, 3, 4, 4, 3]  # a half of a quoted field has as many fields as it should, here
+        assert matched_records(table(self.LINES)).value.tolist() == wanted
+        assert matched_records(table(self.LINES, n_records=9)).value.tolist() == wanted[1:]
+        packed = tmp_path / "packed.csv.gz"
+        packed.write_bytes(gzip.compress((tmp_path / "records.csv").read_bytes()))
+        both = PrivateTable([tmp_path / "records.csv", packed], self.SCHEMA, ledger=Budget(epsilon=1.0))
+        assert matched_records(both).value.tolist() == [2 * count for count in wanted]
+        owned = table(self.LINES, unit="text")
+        assert matched_records(owned).value.shape == (4,)  # a line that is no record is nobody's
+
+    def test_exhaustive_neighbours(self, table):
+        attained = {}
+        for adjacency, n in (("add_remove", None), ("add_remove", 4), ("replace_one", 4)):
+            moved = []
+            for rows in itertools.combinations_with_replacement(self.LINES[::2], 2):
+                sides = [(rows, (*rows, line)) for line in self.LINES]
+                if adjacency == "replace_one":
+                    sides = [((*rows, one), (*rows, two)) for one, two in itertools.combinations(self.LINES, 2)]
+                for one, other in sides:
+                    options = {"adjacency": adjacency, "n_records": n}
+                    first, second = (matched_records(table(lines, **options)) for lines in (one, other))
+                    change = np.abs(first.value - second.value)
+                    assert change.sum() <= first.l1 and np.sqrt((change**2).sum()) <= first.l2 and change.max() <= 1
+                    moved.append(change.sum() / first.l1)
+            attained[adjacency, n] = max(moved)
+        assert set(attained.values()) == {1.0}
+
+    def test_scales(self, table):
+        for (adjacency, n), m in {("add_remove", None): 4, ("add_remove", 9): 3, ("replace_one", 9): 4}.items():
+            lines = table(self.LINES, adjacency=adjacency, n_records=n)
+            release = matched_counts.run(lines, matched_counts.CheckSettings(), Budget(epsilon=1.0))
+            assert release.noise[0].scale == m and release.values[0].shape == (5 if n is None else 4,)
+
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    def test_replay(self, table, adjacency):
+        rows, number = self.LINES[:3], itertools.count()
+        for one, other in itertools.permutations(self.LINES, 2):
+            first = (*rows, one) if adjacency == "replace_one" else rows
+            n = len(first) if adjacency == "replace_one" else None
+
+            def fit(lines, n=n):
+                asked = table(lines, f"{next(number)}.csv", adjacency=adjacency, n_records=n)
+                return matched_counts.run(asked, matched_counts.CheckSettings(), Budget(epsilon=1.0))
+
+            assert replay(fit, first, (*rows, other)).holds
 
 
 class TestOperator:

@@ -8,10 +8,14 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from pgmpy_dp import Budget, Number, PrivateTable
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.named_values import Question, told
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
@@ -23,13 +27,14 @@ def release(**changes) -> Release:
     fields = {
         "kind": "marginals",
         "values": (np.array([[1, -2, 3], [4, 5, 2**60 + 1]]), np.array([7, 8])),
+        "names": ("both", "a"),
         "noise": (Noise("discrete_laplace", 1 / 3), Noise("discrete_laplace", 2.5)),
         "public": {
             "schema": SCHEMA.to_dict(),
             "scopes": [[encode_label(v) for v in scope] for scope in SCOPES],
             "n_records": 12,
-            "settings": {"weights": (1.0, 2.0)},
         },
+        "facts": {"settings": {"weights": (1.0, 2.0)}},
         "adjacency": Adjacency.REPLACE_ONE,
         "guarantee": PureDP(0.1),
         "mechanism": "discrete_laplace",
@@ -78,7 +83,7 @@ class TestRelease:
         [
             {},
             {"guarantee": ZCDP(0.25), "reproducible": True},
-            {"guarantee": ApproxDP(1, 1e-9), "values": (), "noise": ()},
+            {"guarantee": ApproxDP(1, 1e-9), "values": (), "noise": (), "names": ()},
             {"values": (np.zeros((0, 2)), np.array(5)), "adjacency": "edge"},
         ],
     )
@@ -112,6 +117,8 @@ class TestRelease:
         assert release() == release() and len({release(), release()}) == 1
         for changes in (
             {"values": (np.array([[1, -2, 3], [4, 5, 2**60]]), np.array([7, 8]))},
+            {"names": ("both", "b")},
+            {"facts": {"settings": {"weights": (2.0, 1.0)}}},
             {"noise": (Noise("discrete_laplace", 1 / 3), Noise("discrete_laplace", 2.25))},
             {"adjacency": "add_remove"},
             {"guarantee": PureDP(0.2)},
@@ -129,7 +136,9 @@ class TestRelease:
         public["scopes"].append(["b"])
         assert subject.values[0][0, 0] == 0 and subject.n_records == 1 and subject.scopes == (("a",),)
         with pytest.raises(ValueError, match="read-only"):
-            subject.values[0][0, 0] = 1
+            subject["both"].array[0, 0] = 1
+        with pytest.raises(TypeError):
+            subject["both"].arguments["scopes"] = ()
         with pytest.raises(AttributeError):
             subject.guarantee = PureDP(0)
         with pytest.raises(TypeError):
@@ -164,7 +173,7 @@ class TestRelease:
         ):
             with path.open("wb") as stream:
                 write(stream)
-            with pytest.raises(ValueError, match=r"is not a release; pass a file of Release\.save"):
+            with pytest.raises(ValueError, match=r"is not a release, or is damaged: .*; pass a file of Release\.save"):
                 Release.load(path)
         with pytest.raises(FileNotFoundError):
             Release.load(tmp_path / "absent")
@@ -173,3 +182,54 @@ class TestRelease:
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.1e-3, 1 / 900, 1.4e-3, 2e-3, 2.1e-3, 0.1])
 def test_the_variance_of_hardly_any_noise_is_a_number(scale):
     assert 0 <= Noise("discrete_laplace", scale).variance < 0.001
+
+
+class TestNames:
+    def test_each_value_has_its_noise_and_what_was_asked(self):
+        question = Question("tables", {"scopes": [["a"]]}, "1/2", "discrete_laplace")
+        subject = release(questions=(question, None))
+        both, single = subject["both"], subject["a"]
+        assert (both.noise, both.operator, dict(both.arguments)) == (subject.noise[0], "tables", {"scopes": [["a"]]})
+        assert both.array is subject.values[0] and single.operator is None and not single.arguments
+        assert "both" in subject and "x" not in subject
+        with pytest.raises(KeyError, match=r"'x' is no value of this release, which has \['both', 'a'\]"):
+            subject["x"]
+
+    def test_no_two_have_one(self):
+        with pytest.raises(ValueError, match="has one twice"):
+            release(names=("a", "a"))
+        with pytest.raises(ValueError, match="names has 1 entries for 2 values"):
+            release(names=("a",))
+
+    def test_a_table_that_was_asked_twice_has_two(self):
+        curator = self.curator()
+        curator.tables([("a",), ("b",)], 0.25)
+        curator.tables([("b",)], 0.5, weights=None)
+        made = curator.release("marginals", {})
+        assert made.names == ("a", "b", "b (2)")
+        assert made["b"].arguments["scopes"] == [["a"], ["b"]] and made["b (2)"].arguments["scopes"] == [["b"]]
+        assert made["b"].noise.scale == 4 * made["b (2)"].noise.scale
+
+    def test_a_plan_s_facts_replace_none_of_the_boundary_s(self):
+        curator = self.curator()
+        curator.tables([("a",)], 1)
+        facts = {"unit": "who", "schema": {}, "n_records": 7, "scopes": [], "interrupted": True, "mine": 1}
+        made = curator.release("marginals", facts)
+        assert made.unit is None and made.n_records is None and made.scopes == (("a",),)
+        assert list(made.schema) == ["a", "b"]
+        assert "unit" not in made.public and "interrupted" not in made.public and made.public["mine"] == 1
+        assert dict(made.facts) == facts
+
+    def curator(self):
+        table = PrivateTable(
+            pd.DataFrame({"a": [0, 1], "b": [1, 1]}), {"a": [0, 1], "b": [0, 1]}, ledger=Budget(epsilon=1)
+        )
+        return TableCurator(table, Budget(epsilon=1), what="tables")
+
+    def test_arguments_are_told_as_they_were(self):
+        point = np.array([1.5, np.nan])
+        said = told({"point": point, "of": {3: "x"}, "number": Number(0, 1), "f": told, "wide": np.zeros(30_000)})
+        point[0] = 7
+        assert said["point"] == [1.5, "nan"] and said["of"] == [[3, "x"]] and said["number"] == Number(0, 1).to_dict()
+        assert said["f"] == "told" and said["wide"]["shape"] == [30_000]
+        assert set(told({"long": list(range(9_999))})["long"]) == {"sha256"}

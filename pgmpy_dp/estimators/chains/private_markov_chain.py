@@ -403,8 +403,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
             with progress_bar(type(self).__name__) as progress:
                 fit = self._learn(release, progress)
             learned, converged, status = fit.chain, fit.converged, _tested(release) + fit.status
-            tables = zip(release.values[:2], release.public["units"][:2], strict=True)
-            totals = [max(float(table.sum()) / unit, 1.0) for table, unit in tables]
+            tables = zip(("initial", "transitions"), release.public["units"], strict=False)
+            totals = [max(float(release[name].array.sum()) / unit, 1.0) for name, unit in tables]
         (variable,) = release.schema.variables
         return {
             "order_": learned.order,
@@ -434,13 +434,12 @@ def _tables(release: Release) -> tuple[str, _Table, _Table, _Table | None]:
     lengths = release.public.get("lengths", [1, 2])  # releases of before there were chains of second order
     found: dict[int, list[_Table]] = {}
     kind = ""
-    for values, noise, unit, length in zip(
-        release.values, release.noise, release.public["units"], lengths, strict=True
-    ):
+    for name, unit, length in zip(release.names, release.public["units"], lengths, strict=True):
         if length:
+            value, noise = release[name].array, release[name].noise
             assert noise is not None
             kind = "gaussian" if noise.distribution == "discrete_gaussian" else "laplace"
-            found.setdefault(length, []).append(_Table(values, noise.scale, unit))
+            found.setdefault(length, []).append(_Table(value, noise.scale, unit))
     (initial,), pairs, triples = found[1], found[2][0], found.get(3, [None])[0]
     if len(found[2]) > 1:
         # The mean of two tables by their precisions has the least variance; as noise of one scale of that variance it

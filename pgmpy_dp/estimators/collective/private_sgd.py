@@ -132,13 +132,13 @@ class PrivateSGD(BaseMarginalsEstimator):
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
         learned = LogLinearModel(cliques, gradient_ascent.parameters(release), self.memory_limit)
         model = MarkovNetwork.from_log_linear(learned, graph, self._schema(release, graph), privacy)
-        count_noise = release.noise[1] if release.n_records is None else None
+        count = release["n_records"] if release.n_records is None else None
         n_steps = release.public["path"]["n_steps"]
-        n_records = release.n_records if count_noise is None else release.values[1][0]
+        n_records, noise = (release.n_records, None) if count is None else (count.array[0], count.noise)
         return {
             **on_given_graph(model, given, release),
             "n_records_": max(float(n_records or 0), 1.0),
-            "n_records_sd_": math.sqrt(count_noise.variance) if count_noise else 0.0,
+            "n_records_sd_": math.sqrt(noise.variance) if noise else 0.0,
             "converged_": False,
             "status_": steps_taken(release, n_steps, "before the first"),
             "n_iter_": n_steps,

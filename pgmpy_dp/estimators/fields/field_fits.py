@@ -112,24 +112,24 @@ def _edges(release: Release, graph: Iterable[Iterable[Hashable]] | None) -> list
     return edges
 
 
-def _count(release: Release, place: int) -> tuple[float, float]:
+def _count(release: Release) -> tuple[float, float]:
     """The number of records, at least 1, and the standard deviation of its noise."""
     if release.n_records is not None:
         return max(float(release.n_records), 1.0), 0.0
-    if place >= len(release.values):
+    if "n_records" not in release:
         return math.nan, math.nan
-    noise = release.noise[place]
-    return max(float(release.values[place][0]), 1.0), math.sqrt(noise.variance) if noise else 0.0
+    count = release["n_records"]
+    return max(float(count.array[0]), 1.0), math.sqrt(count.noise.variance) if count.noise else 0.0
 
 
 def _of_parities(
     release: Release, family: str, edges: list[tuple[int, int]] | None, sparse: bool, width: float
 ) -> FieldFit:
     p, order = len(release.schema), release.public["order"]
-    n, n_sd = _count(release, 1)
-    means = release.values[0] / n
+    n, n_sd = _count(release)
+    means = release["sums"].array / n
     subsets = released_subsets(release)
-    noise = release.noise[0] or _noise_of_all(release, p, order, subsets)
+    noise = release["sums"].noise or _noise_of_all(release, p, order, subsets)
     deviations = released_deviations(release)
     fit = match_parities(
         means,
@@ -155,7 +155,7 @@ def _noise_of_all(release: Release, p: int, order: int, subsets: Subsets) -> Noi
 
 def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, sparse: bool, width: float) -> FieldFit:
     noisy = noisy_interactions.noisy_interactions(release)
-    n, n_sd = _count(release, 2)
+    n, n_sd = _count(release)
     sizes = [len(field) for field in noisy.fields]
     fit = match_interactions(
         [field / n for field in noisy.fields],
@@ -172,13 +172,13 @@ def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, spar
 
 def _of_regressions(release: Release) -> FieldFit:
     field, disagreement = _from_weights(release, None)
-    return _fixed(release, field, disagreement, int(release.public["n_iter"]), 1)
+    return _fixed(release, field, disagreement, int(release.public["n_iter"]))
 
 
 def _of_halves(release: Release, min_edge_weight: float | None) -> FieldFit:
     parities = random_halves.parities_part(release)
-    n = max(float(parities.values[1][0]), 1.0)
-    means = np.clip(parities.values[0] / n, -1.0, 1.0)
+    n = max(float(parities["n_records"].array[0]), 1.0)
+    means = np.clip(parities["sums"].array / n, -1.0, 1.0)
     subsets = released_subsets(parities)
     regressions = random_halves.regressions_part(release)
     field, disagreement = _from_weights(regressions, dict(zip(subsets, means.tolist(), strict=True)))
@@ -187,11 +187,11 @@ def _of_halves(release: Release, min_edge_weight: float | None) -> FieldFit:
         assert isinstance(field, BinaryField)
         assert isinstance(plain, BinaryField)
         field = _with_maximal(plain, field, min_edge_weight / 2.0)
-    fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]), 1)
-    noise = parities.noise[1]
+    fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]))
+    noise = parities["n_records"].noise
     assert noise is not None  # a count is a statistic plus noise
     # Of n records half come here, with a standard deviation of sqrt(n)/2, besides the noise.
-    records = _count(release, -1) if release.n_records is not None else (2 * n, 2 * math.sqrt(noise.variance + n / 2))
+    records = _count(release) if release.n_records is not None else (2 * n, 2 * math.sqrt(noise.variance + n / 2))
     return FieldFit(field, disagreement, fit.converged, fit.status, fit.n_iter, *records)
 
 
@@ -232,10 +232,10 @@ def _of_pseudo_likelihood(release: Release, family: str) -> FieldFit:
         field = BinaryField(len(sizes), dict(zip(scopes, flat.tolist(), strict=True)))
         if family == "ising":
             field = field.to_ising()
-    return _fixed(release, field, None, sum(release.public["path"]["n_steps"]), 1)
+    return _fixed(release, field, None, sum(release.public["path"]["n_steps"]))
 
 
-def _fixed(release: Release, field: RandomField, disagreement: np.ndarray | None, n_iter: int, place: int) -> FieldFit:
+def _fixed(release: Release, field: RandomField, disagreement: np.ndarray | None, n_iter: int) -> FieldFit:
     """The fit of a method whose number of steps does not depend on the data."""
     status = steps_taken(release, n_iter, "by public and noisy numbers")
-    return FieldFit(field, disagreement, False, status, n_iter, *_count(release, place))
+    return FieldFit(field, disagreement, False, status, n_iter, *_count(release))

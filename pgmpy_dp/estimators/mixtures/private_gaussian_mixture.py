@@ -368,7 +368,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
             "status_": "; ".join([found.status, *_too_few(found)]),
             "means_": found.means,
             "weights_": found.weights,
-            "counts_": None if found.means is None else release.values[1].copy(),
+            "counts_": None if found.means is None else release["counts"].array.copy(),
             "scale_": found.scale,
             "covariances_": found.covariances,
             "n_components_": k,

@@ -24,12 +24,14 @@ from pgmpy_dp.private.curator.sequence_curator import (
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import distinct_names
 from pgmpy_dp.private.sensitive import Noise, Release
 
 __all__ = ["ORDERS", "ChainSettings", "run"]
 
 ORDERS = (1, 2, "auto")
 
+_NAMES = {1: "initial", 2: "transitions", 3: "triples", 0: "departure"}  # by length; 0 is the test of order
 _TEST = 0.05  # of the budget, with "auto"
 _PAIRS = 0.25
 _FIRST = 0.25  # of the beginnings where the order is fixed at 1
@@ -152,8 +154,8 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
     >>> frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
     >>> data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(epsilon=1.0))
     >>> release = run(data, ChainSettings(), Budget(epsilon=0.5))
-    >>> [value.shape for value in release.values], str(release.guarantee), str(data.ledger.left)
-    ([(2,), (2, 2)], '0.5-DP', '0.5-DP')
+    >>> release.names, str(release.guarantee), str(data.ledger.left)
+    (('initial', 'transitions'), '0.5-DP', '0.5-DP')
     """
     require_data_and_budget(data, PrivateSequences, budget)
     (variable,) = data.schema.variables
@@ -190,7 +192,9 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
         curator.ngram_tables(
             1, settings.weights, settings.segment_length, settings.max_segments, lengths=settings.lengths
         )
-    return curator.release("chain", {"units": units, "lengths": lengths, "test": test, "settings": asked})
+    facts = {"units": units, "lengths": lengths, "test": test, "settings": asked}
+    names = distinct_names(_NAMES[length] for length in lengths)
+    return curator.release("chain", facts, curator.called(*names))
 
 
 def _noises(settings: ChainSettings, adjacency: Adjacency, cost: PureDP | ZCDP, tests: bool) -> list[Noise]:

@@ -121,15 +121,15 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
 
     def release(found: Ascent) -> Release:
         public = {"parameter_unit": PARAMETER_UNIT, "settings": asked, "path": found.path}
-        logits = found.parameters[:k], found.parameters[k:].reshape(k, k)
-        return curator.release("chain_logits", public, [*logits, *curator.arrays])
+        logits = {"initial": found.parameters[:k], "transitions": found.parameters[k:].reshape(k, k)}
+        return curator.release("chain_logits", public, logits | curator.called("n_users"))
 
     return curator.following(steps, release)
 
 
 def parameters(release: Release) -> tuple[np.ndarray, np.ndarray]:
     """Logits of a release of this learner: of the first state, shape (K,), and of the next one, shape (K, K)."""
-    initial, transition = released_parameters(release, "chain_logits")[:2]
+    initial, transition = released_parameters(release, "chain_logits", "initial", "transitions")
     return initial, transition
 
 

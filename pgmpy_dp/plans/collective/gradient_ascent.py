@@ -146,14 +146,16 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
 
     def release(found: Ascent) -> Release:
         public = {"parameter_unit": PARAMETER_UNIT, "settings": asked, "path": found.path}
-        return curator.release("log_potentials", public, [found.parameters, *curator.arrays])
+        return curator.release(
+            "log_potentials", public, {"parameters": found.parameters, **curator.called("n_records")}
+        )
 
     return curator.following(steps, release)
 
 
 def parameters(release: Release) -> np.ndarray:
     """Log-potentials of a release of this learner, shape (n_cells,)."""
-    return released_parameters(release, "log_potentials")[0]
+    return released_parameters(release, "log_potentials", "parameters")[0]
 
 
 def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records: float, variance: float) -> float:

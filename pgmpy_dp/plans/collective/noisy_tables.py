@@ -27,10 +27,14 @@ from pgmpy_dp.private.curator.table_curator import (
 )
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import distinct_names, scope_name
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["NOISES", "MarginalSettings", "noisy_marginals", "planned_noise", "rehearse", "run"]
+__all__ = ["NOISES", "MarginalSettings", "agreed_total", "noisy_marginals", "planned_noise", "rehearse", "run"]
+
+_CONTRADICTED = 5.0
+"""So many standard deviations between a public number of records and the tables' sums are no noise."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "y"]})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y"]}, ledger=Budget(epsilon=1.0))
     >>> release = run(table, MarginalSettings([("a", "b")]), Budget(epsilon=0.5))
-    >>> release.values[0].shape, str(release.guarantee), release.noise[0].scale, str(table.ledger.left)
+    >>> release["a, b"].array.shape, str(release.guarantee), release["a, b"].noise.scale, str(table.ledger.left)
     ((2, 2), '0.5-DP', 2.0, '0.5-DP')
     """
     budget = require_table_and_budget(table, budget)
@@ -184,7 +188,7 @@ def rehearse(
     >>> schema, settings = Schema({"a": [0, 1]}), MarginalSettings([("a",)])
     >>> made_up = [np.array([60, 40])]
     >>> release = rehearse(made_up, schema, settings, Budget(epsilon=0.5), np.random.default_rng(0))
-    >>> release.noise[0].scale, release.reproducible
+    >>> release["a"].noise.scale, release.reproducible
     (2.0, True)
     """
     parsed = Adjacency.parse(adjacency)
@@ -194,13 +198,14 @@ def rehearse(
     return Release(
         kind="marginals",
         values=tuple(values),
+        names=distinct_names(map(scope_name, settings.scopes)),
         noise=tuple(noise),
         public={
             "schema": schema.to_dict(),
             "scopes": [[encode_label(name) for name in scope] for scope in settings.scopes],
             "n_records": n_records,
-            "settings": _public(settings, budget),
         },
+        facts={"settings": _public(settings, budget)},
         adjacency=parsed,
         guarantee=cost,
         mechanism=noise[0].distribution,
@@ -227,6 +232,12 @@ def noisy_marginals(
         Whether repeated tables become one.
     tables : sequence of int, optional
         Places of the tables that are taken; default: all.
+
+    Notes
+    -----
+    A public number of records counts those outside the schema too, whom no table has. Where the tables' sums contradict
+    it, the number of those inside is estimated from them: with the public one, what is missing would be spread over all
+    cells as if it were noise.
     """
     schema = release.schema
     chosen = range(len(release.values)) if tables is None else tables
@@ -242,11 +253,17 @@ def noisy_marginals(
         cliques.join([values[c] for c in chosen]),
         "laplace" if distributions == {"discrete_laplace"} else "gaussian",
         np.array([noise.scale for noise in noises]),
-        # A public count of 0 is allowed; proportions are then taken of 1, the floor of an estimated total too.
-        None if release.n_records is None else max(float(release.n_records), 1.0),
-        None if merged is None else cliques.join([merged[c] for c in chosen]),
+        merged_cells=None if merged is None else cliques.join([merged[c] for c in chosen]),
     )
+    if release.n_records is not None:
+        made = replace(made, total=agreed_total(release.n_records, made.n_records, made.n_records_sd))
     return made.merged() if merge else made
+
+
+def agreed_total(public: int, estimate: float, sd: float) -> float | None:
+    """The public number of records, or 1 if it is 0; None where the estimated number of those inside contradicts it."""
+    total = max(float(public), 1.0)
+    return total if abs(estimate - total) <= _CONTRADICTED * sd else None
 
 
 def _public(settings: MarginalSettings, budget: Budget) -> dict[str, Any]:

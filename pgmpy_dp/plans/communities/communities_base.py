@@ -164,8 +164,10 @@ def communities_release(
         "score_unit": SCORE_UNIT,
         "settings": {**settings.public(budget, "degree"), **public},
     }
-    counts = [answer.values[0] for answer in curator.answers if answer.operator == "edge_count"]
-    return curator.release("communities", facts, [labels_of(sums).astype(np.int64), fixed, *counts])
+    counts = {answer.operator: answer.values[0] for answer in curator.answers if answer.operator == "edge_count"}
+    return curator.release(
+        "communities", facts, {"labels": labels_of(sums).astype(np.int64), "scores": fixed, **counts}
+    )
 
 
 def communities(release: Release) -> Communities:
@@ -174,11 +176,11 @@ def communities(release: Release) -> Communities:
     nodes, degree = release.public["nodes"], release.public["degree"]
     n = int(release.public["n"])
     names = range(n) if nodes is None else tuple(decode_label(node) for node in nodes)
-    scores = release.values[1] * float(release.public["score_unit"])
+    scores = release["scores"].array * float(release.public["score_unit"])
     settings = release.public["settings"]
     told, chance = settings.get("agreement"), None
     if told is not None:
         halves = _BEST_HALVES * n * math.sqrt(degree or 0.0) if release.public["n_communities"] == 2 else 0.0
         best = float(settings.get("by_chance", halves))
         chance = bool(told[0] <= best + CHANCE * told[1])
-    return Communities(names, release.values[0], scores, None if degree is None else float(degree), chance)
+    return Communities(names, release["labels"].array, scores, None if degree is None else float(degree), chance)

@@ -127,7 +127,7 @@ def release(
 def released_matrix(release: Release) -> np.ndarray:
     """The noisy X of a release of the projection, shape (n, n); ValueError for another kind. Post-processing."""
     require_kind(release, "block_projection")
-    return _matrix(release.public, release.values[0], int(release.public["grid_exponent"]))
+    return _matrix(release.public, release["solution"].array, int(release.public["grid_exponent"]))
 
 
 def _matrix(public: Any, entries: np.ndarray, exponent: int) -> np.ndarray:

@@ -117,7 +117,9 @@ def run(
 
     def release(found: Descent) -> Release:
         steps = {"n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
-        return curator.release("regressions", {**public, **steps}, [found.vertices, *curator.arrays])
+        return curator.release(
+            "regressions", {**public, **steps}, {"vertices": found.vertices, **curator.called("n_records")}
+        )
 
     return curator.following(descend(curator, made, progress), release)
 
@@ -166,7 +168,7 @@ def regression_weights(release: Release) -> np.ndarray:
     The sum over steps of each step's share times its vertex: after T - 1 steps of ``1/(t+1)`` each vertex counts 1/T.
     """
     q, public = regressions_of(release).n_columns, release.public
-    return weights_of(release.values[0], q, public["radius"], public["step"])
+    return weights_of(release["vertices"].array, q, public["radius"], public["step"])
 
 
 def _used_positions(layout: RegressionLayout) -> list[int]:

@@ -99,8 +99,8 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "z"]})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y", "z"]}, ledger=Budget(rho=1.0))
     >>> release = run(table, InteractionSettings(), Budget(rho=0.5))
-    >>> [value.shape for value in release.values], str(release.guarantee), str(table.ledger.left)
-    ([(5,), (6,), (1,)], '0.5-zCDP', '0.5-zCDP')
+    >>> release.names, str(release.guarantee), str(table.ledger.left)
+    (('fields', 'pairs', 'n_records'), '0.5-zCDP', '0.5-zCDP')
     """
     budget = require_table_and_budget(table, budget)
     schema, with_count = table.schema, table.n_records is None
@@ -123,7 +123,7 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
         "graph": encoded_graph(settings.graph),
         "settings": settings.public(budget, "noise"),
     }
-    return curator.release("interactions", public)
+    return curator.release("interactions", public, curator.called("fields", "pairs", "n_records"))
 
 
 def _least(
@@ -217,16 +217,17 @@ def noisy_interactions(release: Release) -> NoisyInteractions:
     require_kind(release, "interactions")
     sizes = [release.schema.cardinality(name) for name in release.schema.variables]
     c = release.public["multipliers"]
-    flat = np.split(release.values[0].astype(float), np.cumsum(sizes)[:-1])
+    flat = np.split(release["fields"].array.astype(float), np.cumsum(sizes)[:-1])
     fields = tuple((part - part.mean()) / m for part, m in zip(flat, c, strict=True))
     pairs, start = {}, 0
     edges = released_edges(release)
     for i, j in itertools.combinations(range(len(sizes)), 2) if edges is None else _edges(edges):
         stop = start + sizes[i] * sizes[j]
-        table = release.values[1][start:stop].reshape(sizes[i], sizes[j]).astype(float)
+        table = release["pairs"].array[start:stop].reshape(sizes[i], sizes[j]).astype(float)
         table = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
         pairs[i, j], start = table / (c[i] * c[j]), stop
     unit = max(m * k for m, k in zip(c, sizes, strict=True))
-    spread = [math.sqrt(item.variance) for item in release.noise if item is not None]
-    n = release.n_records if release.n_records is not None else float(release.values[2][0])
+    noises = (release[name].noise for name in ("fields", "pairs"))
+    spread = [math.sqrt(noise.variance) for noise in noises if noise is not None]
+    n = release.n_records if release.n_records is not None else float(release["n_records"].array[0])
     return NoisyInteractions(fields, pairs, spread[0] / unit, spread[1] / unit**2, float(n))

@@ -182,7 +182,7 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "y"]})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y"]}, ledger=Budget(rho=1.0))
     >>> release = run(table, ParitySettings(), Budget(rho=0.5))
-    >>> release.values[0].shape, release.noise[0].scale, str(table.ledger.left)
+    >>> release["sums"].array.shape, release["sums"].noise.scale, str(table.ledger.left)
     ((3,), 2.0, '0.5-zCDP')
     """
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
@@ -207,7 +207,8 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     def release(found: Found) -> Release:
         values, method = found
         weights = public["weights"] if method == "noise" else None
-        return curator.release("parities", {**public, "weights": weights, "method": method}, values)
+        named = dict(zip(("sums", "n_records"), values, strict=False))
+        return curator.release("parities", {**public, "weights": weights, "method": method}, named)
 
     return curator.following(_steps(curator, plan), release)
 

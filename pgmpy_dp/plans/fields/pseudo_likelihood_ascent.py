@@ -191,9 +191,8 @@ def run(
             "n_interactions": [_interactions(plan.design), _interactions(found.design)],
         }
         flat = _log_potentials(found.design, found.theta, scopes, settings.family == "pairwise")
-        return curator.release(
-            "pseudo_likelihood", {**public, "path": path}, [parameter_integers(flat), *curator.arrays]
-        )
+        values = {"parameters": parameter_integers(flat), **curator.called("n_records")}
+        return curator.release("pseudo_likelihood", {**public, "path": path}, values)
 
     return curator.following(_ascend(curator, settings, plan, progress), release)
 
@@ -206,7 +205,7 @@ def parameters(release: Release) -> np.ndarray:
     "ising" and "binary" a table is one number, the coefficient of the product of its spins; for "pairwise" it has an
     entry for each combination of states, in C order.
     """
-    return released_parameters(release, "pseudo_likelihood")[0]
+    return released_parameters(release, "pseudo_likelihood", "parameters")[0]
 
 
 def log_potentials(design: FieldDesign, theta: np.ndarray) -> list[np.ndarray]:

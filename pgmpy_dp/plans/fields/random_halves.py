@@ -7,7 +7,7 @@ of them costs.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def run(
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=10.0))
     >>> settings = HalvesSettings(FrankWolfeSettings(1.5, "binary"), ParitySettings(2))
     >>> release = run(table, settings, Budget(rho=10.0))
-    >>> str(table.ledger.left), parities_part(release).values[0].shape
+    >>> str(table.ledger.left), parities_part(release)["sums"].array.shape
     ('0-zCDP', (3,))
     """
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
@@ -136,15 +136,17 @@ def run(
 
     def release(step: tuple[Descent, tuple[np.ndarray, ...], Found | None]) -> Release:
         found, count, parities = step
+        descent = {"vertices": found.vertices, **dict(zip(("n_records",), count, strict=False))}
         regressions = {**nodes, "n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
         if parities is None:  # interrupted: the regressions alone
-            return curator.release("regressions", {**asked, **regressions}, [found.vertices, *count])
+            return curator.release("regressions", {**asked, **regressions}, descent)
         sums, method = parities
         matrix = parity_plan.features if method == "noise" else None
         weights = None if matrix is None else list(matrix.by_size)
         moments = {**shared, "weights": weights, "method": method}
         public = {**asked, "regressions": regressions, "parities": moments}
-        return curator.release("halves", public, [found.vertices, *sums, *count])
+        of_parities = dict(zip(("sums", "half_n_records"), sums, strict=True))
+        return curator.release("halves", public, descent | of_parities)
 
     return curator.following(_steps(curator, descent_plan, parity_plan, progress), release)
 
@@ -162,12 +164,12 @@ def _steps(
 
 def regressions_part(release: Release) -> Release:
     """The path of one half, of kind "regressions", which :mod:`~pgmpy_dp.plans.fields.frank_wolfe_steps` reads."""
-    return _part(release, "regressions", [0, *range(3, len(release.values))])
+    return _part(release, "regressions", {"vertices": "vertices", "n_records": "n_records"})
 
 
 def parities_part(release: Release) -> Release:
     """The noisy sums and count of the other half, of kind "parities"."""
-    return _part(release, "parities", [1, 2])
+    return _part(release, "parities", {"sums": "sums", "half_n_records": "n_records"})
 
 
 def _plans(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> tuple[FrankWolfePlan, ParityPlan]:
@@ -181,12 +183,6 @@ def _plans(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> tup
     return descent, parity
 
 
-def _part(release: Release, kind: str, places: list[int]) -> Release:
+def _part(release: Release, kind: str, names: dict[str, str]) -> Release:
     require_kind(release, "halves")
-    return replace(
-        release,
-        kind=kind,
-        values=tuple(release.values[k] for k in places),
-        noise=tuple(release.noise[k] for k in places),
-        public=release.public[kind],
-    )
+    return release.part(kind, {name: to for name, to in names.items() if name in release}, release.facts[kind])

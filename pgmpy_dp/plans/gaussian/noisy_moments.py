@@ -198,8 +198,8 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     --------
     >>> data = PrivateVectors(np.random.default_rng(0).normal(size=(5000, 3)), ledger=Budget(epsilon=1.0))
     >>> release = run(data, CovarianceSettings(row_norm=3.0), Budget(epsilon=1.0))
-    >>> release.mechanism, [value.shape for value in release.values], str(data.ledger.left)
-    ('discrete_wishart', [(3,), (3,), (1,)], '0-DP')
+    >>> release.mechanism, release.names, str(data.ledger.left)
+    ('discrete_wishart', ('diagonal', 'off_diagonal', 'count'), '0-DP')
     """
     require_data_and_budget(data, PrivateVectors, budget)
     d = len(data.columns)
@@ -259,7 +259,8 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
         location = _location(public, extra, d)
         curator.second_moments(location, public["row_norm"], noise.mechanism, rest, eta, box)
     *others, diagonal, off_diagonal = curator.arrays
-    return curator.release("covariance", public, [diagonal, off_diagonal, *others])  # readers expect the matrix first
+    matrix = {"diagonal": diagonal, "off_diagonal": off_diagonal}
+    return curator.release("covariance", public, matrix | _named(public, others))
 
 
 def _whole(noise: MatrixNoise, data: PrivateVectors, budget: Budget, rest: Fraction) -> MatrixNoise:
@@ -324,12 +325,16 @@ def _scales(public: Any, extra: Sequence[np.ndarray], d: int) -> np.ndarray:
     return reach * typical_sizes(named["magnitudes"].reshape(d, -1), _n_records(public, named))
 
 
-def _named(public: Any, extra: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """What was asked before the second moments, as far as it is there."""
+def _asked_first(public: Any) -> list[str]:
+    """The names of what is asked before the second moments."""
     private, rescaled = public["center"] == "private", public.get("scaling") == "private"
     asked = {"sum": private, "count": public["n_records"] is None, "magnitudes": rescaled}
-    names = [name for name, was in (asked | {"second_sum": private and rescaled}).items() if was]
-    return dict(zip(names, extra, strict=False))
+    return [name for name, was in (asked | {"second_sum": private and rescaled}).items() if was]
+
+
+def _named(public: Any, extra: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """What was asked before the second moments, as far as it is there."""
+    return dict(zip(_asked_first(public), extra, strict=False))
 
 
 def typical_sizes(counts: np.ndarray, n_records: float) -> np.ndarray:
@@ -428,18 +433,19 @@ def noisy_covariance(release: Release) -> NoisyCovariance:
     public = release.public
     columns = tuple(decode_label(name) for name in public["columns"])
     d = len(columns)
-    extra = list(release.values[2:])
+    extra = [release[name].array for name in _asked_first(public)]
     n_records = _n_records(public, _named(public, extra))
     unit = (public["row_norm"] / public["grid"]) ** 2 / n_records
     covariance = np.zeros((d, d))
-    covariance[np.triu_indices(d, 1)] = release.values[1] * unit
+    covariance[np.triu_indices(d, 1)] = release["off_diagonal"].array * unit
     covariance += covariance.T
-    covariance[np.diag_indices(d)] = release.values[0] * unit
+    covariance[np.diag_indices(d)] = release["diagonal"].array * unit
     scales = _scales(public, extra, d)
     covariance *= np.outer(scales, scales)
-    sds = [math.sqrt(noise.variance) * unit for noise in release.noise[:2] if noise is not None]
+    noises = (release[name].noise for name in ("off_diagonal", "diagonal"))
+    sd, diagonal_sd = (math.sqrt(noise.variance) * unit for noise in noises if noise is not None)
     location = _location(public, extra, d)
-    return NoisyCovariance(columns, covariance, location, n_records, sds[1], sds[0], scales, public["row_norm"])
+    return NoisyCovariance(columns, covariance, location, n_records, sd, diagonal_sd, scales, public["row_norm"])
 
 
 def _start(value: Sequence[float] | None, d: int) -> np.ndarray:

@@ -116,8 +116,8 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
     >>> rows = np.random.default_rng(0).normal(size=(5000, 2))
     >>> data = PrivateVectors(rows, ledger=Budget(epsilon=1.0), n_records=5000)
     >>> release = run(data, PrecisionSettings(row_norm=3.0, penalty=0.2), Budget(epsilon=1.0))
-    >>> release.mechanism, [value.shape for value in release.values]
-    ('output_frobenius', [(2,), (1,)])
+    >>> release.mechanism, release.names
+    ('output_frobenius', ('diagonal', 'off_diagonal'))
     """
     require_data_and_budget(data, PrivateVectors, budget)
     d, given = len(data.columns), settings
@@ -147,6 +147,7 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
             "unit_of_values": plan.unit,
             "settings": settings.public(budget, "mechanism"),
         },
+        curator.called("diagonal", "off_diagonal"),
     )
 
 
@@ -184,10 +185,10 @@ def noisy_precision(release: Release) -> NoisyPrecision:
     columns = tuple(decode_label(name) for name in public["columns"])
     d, unit, tau = len(columns), public["unit_of_values"], public["max_eigenvalue"]
     precision = np.zeros((d, d))
-    precision[np.triu_indices(d, 1)] = release.values[1] * unit
+    precision[np.triu_indices(d, 1)] = release["off_diagonal"].array * unit
     precision += precision.T
-    precision[np.diag_indices(d)] = release.values[0] * unit
-    off = release.noise[1]
+    precision[np.diag_indices(d)] = release["diagonal"].array * unit
+    off = release["off_diagonal"].noise
     assert off is not None
     location = np.zeros(d) if public["center"] is None else np.array(public["center"])
     smallest = min(tau, 1.0 / (public["row_norm"] ** 2 + d * public["penalty"]))

@@ -108,7 +108,7 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
     --------
     >>> data = PrivateVectors(np.random.default_rng(0).normal(size=(5000, 9)), ledger=Budget(rho=0.1))
     >>> release = run(data, PairSettings(center=(0.0,) * 9), Budget(rho=0.1))
-    >>> release.mechanism, release.values[1].shape, str(data.ledger.left)
+    >>> release.mechanism, release["pairs 1"].array.shape, str(data.ledger.left)
     ('pair_signs', (...), '0-zCDP')
     """
     require_data_and_budget(data, PrivateVectors, budget)
@@ -143,16 +143,16 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
     }
     if box is not None:
         public |= {"lower": box.lower, "upper": box.upper}
-    kept: list[np.ndarray] = []
+    kept: dict[str, np.ndarray] = {}
     scales: list[float] = []
     with curator.keeping():
         if first.count:
-            kept.append(np.array([curator.unit_count(first.count)]))
+            kept["count"] = np.array([curator.unit_count(first.count)])
         if box is not None and first.mean:
-            kept.append(curator.clipped_sum(_middle(public), math.sqrt(d), first.mean, box))
+            kept["sum"] = curator.clipped_sum(_middle(public), math.sqrt(d), first.mean, box)
         location = _location(public, kept)
         if box is not None:
-            kept.append(curator.magnitudes(location, _reach(public, location), first.scale))
+            kept["magnitudes"] = curator.magnitudes(location, _reach(public, location), first.scale)
         allowed = ~np.eye(d, dtype=bool)
         for _ in range(settings.n_rounds):
             if not allowed.any():
@@ -163,10 +163,12 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
             np.fill_diagonal(expected, 0.0)
             partner = curator.strongest_pairs(location, expected.astype(np.int64), allowed, choice)
             pairs = sorted({(min(i, j), max(i, j)) for i, j in enumerate(partner.tolist()) if j >= 0})
-            kept += [np.array(pairs), curator.pair_signs(location, pairs, each - choice)]
+            number = 1 + len(scales)
+            kept[f"pairs {number}"] = np.array(pairs)
+            kept[f"signs {number}"] = curator.pair_signs(location, pairs, each - choice)
             scales.append(pair_signs_noise(len(pairs), data.adjacency, cost, each - choice).scale)
             public |= {"scales_of_sums": list(scales)}
-            i, j = kept[-2].T
+            i, j = kept[f"pairs {number}"].T
             allowed[i, j] = allowed[j, i] = False
     return curator.release("pairs", public, kept)
 
@@ -205,20 +207,19 @@ def noisy_pairs(release: Release) -> NoisyPairs:
     """Read a release of :func:`run`; post-processing. ValueError for another kind of release."""
     require_kind(release, "pairs")
     columns = tuple(decode_label(name) for name in release.public["columns"])
-    return _read(release.public, list(release.values), columns)
+    return _read(release.public, dict(zip(release.names, release.values, strict=True)), columns)
 
 
-def _read(public: Any, kept: Sequence[np.ndarray], columns: Sequence[Hashable]) -> NoisyPairs:
+def _read(public: Any, kept: Mapping[str, np.ndarray], columns: Sequence[Hashable]) -> NoisyPairs:
     d = len(columns)
     location, n = _location(public, kept), _n_records(public, kept)
-    first = _asked_before(public)
     scales = np.ones(d)
     if "lower" in public:
-        scales = np.array(_reach(public, location).scales) * typical_sizes(kept[first - 1].reshape(d, -1), n)
+        scales = np.array(_reach(public, location).scales) * typical_sizes(kept["magnitudes"].reshape(d, -1), n)
     correlation, sd, measured = np.eye(d), np.full((d, d), np.inf), np.zeros((d, d), dtype=bool)
     noise_sd = math.inf
-    for k, scale in enumerate(public.get("scales_of_sums", ())):
-        (i, j), sums = np.asarray(kept[first + 2 * k]).T, kept[first + 2 * k + 1]
+    for k, scale in enumerate(public.get("scales_of_sums", ()), 1):
+        (i, j), sums = np.asarray(kept[f"pairs {k}"]).T, kept[f"signs {k}"]
         # Of Laplace noise what a Gaussian would have with as heavy a tail at two and a half deviations.
         deviation = scale * (_LAPLACE_TAIL if _is_pure(public) else 1.0)
         mean = sums / n
@@ -237,24 +238,19 @@ def _is_pure(public: Mapping[str, Any]) -> bool:
     return "epsilon" in public["settings"]["budget"] and not public["settings"]["budget"].get("delta")
 
 
-def _asked_before(public: Any) -> int:
-    """How many values come before those of rounds."""
-    return (public["n_records"] is None) + (public["center"] == "private") + ("lower" in public)
-
-
-def _n_records(public: Any, kept: Sequence[np.ndarray]) -> float:
-    return max(float(kept[0][0] if public["n_records"] is None else public["n_records"]), 1.0)
+def _n_records(public: Any, kept: Mapping[str, np.ndarray]) -> float:
+    return max(float(kept["count"][0] if public["n_records"] is None else public["n_records"]), 1.0)
 
 
 def _middle(public: Any) -> np.ndarray:
     return np.array(public["lower"]) / 2.0 + np.array(public["upper"]) / 2.0
 
 
-def _location(public: Any, kept: Sequence[np.ndarray]) -> np.ndarray:
+def _location(public: Any, kept: Mapping[str, np.ndarray]) -> np.ndarray:
     if public["center"] != "private":
         return np.array(public["center"], dtype=np.float64)
     halves = np.array(public["upper"]) / 2.0 - np.array(public["lower"]) / 2.0
-    total = kept[public["n_records"] is None]
+    total = kept["sum"]
     shift = total * (public["row_norm"] / GRID / _n_records(public, kept))
     return np.clip(_middle(public) + halves * shift, public["lower"], public["upper"])
 

@@ -151,7 +151,6 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
     return curator.release(
         "mixture",
         {
-            "values": list(values),
             "n_components": len(found.means) if settings.n_components == AUTO else most,
             "groups": found.groups,
             "covariance_type": settings.covariance_type,
@@ -170,7 +169,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
                 "threshold": shares.threshold,
             },
         },
-        list(values.values()),
+        values,
     )
 
 
@@ -380,11 +379,11 @@ def mixture_estimate(release: Release) -> MixtureEstimate:
     status, scale = str(release.public["status"]), release.public["scale"]
     kind = release.public.get("covariance_type")
     columns = tuple(decode_label(name) for name in release.public["columns"])
-    if int(release.values[2][0]) != Outcome.FOUND.number:
+    if int(release["status"].array[0]) != Outcome.FOUND.number:
         return MixtureEstimate(None, None, scale, status, columns, kind, None, _cell_groups(release, None))
-    counts = np.maximum(release.values[1], 0).astype(np.float64)
+    counts = np.maximum(release["counts"].array, 0).astype(np.float64)
     weights = counts / counts.sum() if counts.any() else np.full(len(counts), 1.0 / len(counts))
-    means = release.values[0] * float(release.public["granularity"])
+    means = release["means"].array * float(release.public["granularity"])
     groups = max(len(means) + _cell_groups(release, means), int(release.public.get("groups") or 0))
     covariances, wide = np.full(len(means), float(scale) ** 2), (False,) * len(means)
     moments = _noisy_moments(release, *means.shape)
@@ -398,20 +397,18 @@ def mixture_estimate(release: Release) -> MixtureEstimate:
 
 def _noisy_moments(release: Release, k: int, d: int) -> NoisyMoments | None:
     """None of releases of earlier versions."""
-    names = list(release.public.get("values", ()))
-    if "moments" not in names:
+    if "moments" not in release:
         return None
     kind, square = str(release.public["covariance_type"] or "spherical"), float(release.public["moment_unit"]) ** 2
-    place = names.index("moments")
-    noise, sums = release.noise[place], release.values[place] * square
+    noise, sums = release["moments"].noise, release["moments"].array * square
     assert noise is not None
     if kind == "spherical":
         sums = sums[:, 0]
     elif kind != "diag":
         rows, columns = np.triu_indices(d, 1)
         matrices = np.zeros((len(sums), d, d))
-        if "products" in names:
-            matrices[:, rows, columns] = release.values[names.index("products")] * square
+        if "products" in release:
+            matrices[:, rows, columns] = release["products"].array * square
         matrices += np.swapaxes(matrices, 1, 2)
         matrices[:, np.arange(d), np.arange(d)] = sums
         sums = matrices[0] if kind == "tied" else matrices
@@ -436,10 +433,9 @@ def _wide(release: Release, moments: NoisyMoments, counts: np.ndarray, d: int) -
 
 def _cell_groups(release: Release, means: np.ndarray | None) -> int:
     """How many groups of released cells have no mean near any of their points. Post-processing."""
-    names = list(release.public.get("values", ()))
-    if "cells" not in names or release.public["separation"] is None:
+    if "cells" not in release or release.public["separation"] is None:
         return 0
-    cells = release.values[names.index("cells")] * float(release.public["granularity"])
+    cells = release["cells"].array * float(release.public["granularity"])
     if not len(cells):
         return 0
     separation, d = float(release.public["separation"]), cells.shape[1]

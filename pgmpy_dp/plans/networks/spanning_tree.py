@@ -10,6 +10,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 
+from pgmpy_dp.plans.collective.noisy_tables import agreed_total
 from pgmpy_dp.plans.networks.budget_shares import one_way_weights, select_and_measure
 from pgmpy_dp.plans.settings_base import SeededSettings, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
@@ -157,5 +158,7 @@ def _independent(curator: TableCurator, pairs: Iterable[tuple[Hashable, Hashable
     noise = [item for item in answer.noise if item is not None]
     precision = np.array([1.0 / (item.variance * len(value)) for item, value in zip(noise, answer.values, strict=True)])
     total = float(precision @ [float(value.sum()) for value in answer.values] / precision.sum())
-    n = max(total if curator.n_records is None else float(curator.n_records), 1.0)
+    if curator.n_records is not None:
+        total = agreed_total(curator.n_records, max(total, 1.0), float(precision.sum() ** -0.5)) or total
+    n = max(total, 1.0)
     return {(u, v): n * np.outer(shares[u], shares[v]) for u, v in pairs}

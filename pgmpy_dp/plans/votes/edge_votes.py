@@ -98,6 +98,7 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
             "n_blocks": n_blocks,
             "settings": {**blocks_public(learner), **settings.public(budget, "noise")},
         },
+        curator.called("votes"),
     )
 
 
@@ -109,7 +110,7 @@ def edge_frequencies(release: Release) -> np.ndarray:
     require_kind(release, "edge_votes")
     p = len(release.schema)
     shares = np.zeros((p, p))
-    shares[np.triu_indices(p, 1)] = release.values[0] / release.public["n_blocks"]
+    shares[np.triu_indices(p, 1)] = release["votes"].array / release.public["n_blocks"]
     return shares + shares.T
 
 

@@ -83,7 +83,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(epsilon=2.0, delta=1e-3))
     >>> settings = StableSettings(BlockSettings(2.5, 1.5, "chow-liu"), n_blocks=60)
     >>> release = run(table, settings, Budget(epsilon=2.0, delta=1e-3))
-    >>> release.values[1].tolist(), str(table.ledger.spent)
+    >>> release["edges"].array.tolist(), str(table.ledger.spent)
     ([[0, 1]], '(2, 0.001)-DP')
     """
     require_table_and_budget(table, budget, "Budget(epsilon=..., delta=...)")
@@ -123,6 +123,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
             "threshold": test.threshold,
             "settings": {**blocks_public(learner), "least_records": learner.least_records, **settings.public(budget)},
         },
+        curator.called("distance", "edges"),
     )
 
 
@@ -152,6 +153,6 @@ class StableGraph:
 def stable_graph(release: Release) -> StableGraph:
     """Read a release of this learner; ValueError for another kind. Post-processing."""
     require_kind(release, "stable_structure")
-    noisy, threshold = int(release.values[0][0]), int(release.public["threshold"])
-    edges = tuple((int(i), int(j)) for i, j in release.values[1]) if noisy >= threshold else None
+    noisy, threshold = int(release["distance"].array[0]), int(release.public["threshold"])
+    edges = tuple((int(i), int(j)) for i, j in release["edges"].array) if noisy >= threshold else None
     return StableGraph(release.schema, edges, noisy, threshold, int(release.public["n_blocks"]))

@@ -197,9 +197,11 @@ class ColumnCurator(Curator):
             ``proof.md``, section 3): with c = d or 2d, Gaussian noise of scale ``sqrt(c/(2 s rho))`` and a threshold T
             with ``c P(Z >= T - 1) <= eta``.
 
-            *Units.* A unit is one record. With m records of one person counts would move by up to m, and a mark of one
-            side would have a count of up to m: noise of m times the scale and ``m c P(Z >= T - m) <= eta``. It is
-            refused: a ledger of another unit takes no charge of this curator.
+            *Units.* Of a unit one record counts, which is drawn by the unit's own records and a secret key
+            (:mod:`pgmpy_dp.private.data.columns`): neighbours in a unit are neighbours in one record. All records would
+            not do: m of one person move counts by up to m, and a mark of one side has a count of up to m, which takes
+            noise of m times the scale and ``m c P(Z >= T - m) <= eta``. Nor would shares of 1/k for each of its k
+            records: it could open k cells, each with a probability of ``P(Z >= T - 1/k)``, and k has no bound.
 
             *Source.* Korolova, Kenthapadi, Mishra and Ntoulas 2009; Bun, Nissim and Stemmer 2016.
 
@@ -256,7 +258,7 @@ class ColumnCurator(Curator):
             *Guarantee.* The share s of the cost: with m tables, the number of records among them, Laplace noise of
             scale ``(1 or 2) m/(s epsilon)`` or Gaussian noise of scale ``sqrt((1 or 2) m/(2 s rho))`` in each.
 
-            *Units.* As in :meth:`stable_categories`: m records of one person would move a table m times as far.
+            *Units.* As in :meth:`stable_categories`: one record of each.
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """

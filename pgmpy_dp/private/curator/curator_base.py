@@ -26,6 +26,7 @@ from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additiv
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, part_for_each, share_of_cost
+from pgmpy_dp.private.named_values import Question, distinct_names, told
 from pgmpy_dp.private.noise.samplers import seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
@@ -56,6 +57,8 @@ class Answer:
         What the operator returned: noisy arrays, a position.
     noise : tuple of Noise or None
         One per array.
+    question : Question
+        The same for a release, as it was when it was asked.
     """
 
     operator: str
@@ -64,6 +67,7 @@ class Answer:
     mechanism: str
     values: Any
     noise: tuple[Noise | None, ...]
+    question: Question
 
 
 @dataclass(frozen=True, repr=False)
@@ -346,7 +350,7 @@ class Curator:
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
         self._answered, self._interrupted = False, False
-        self._picked: list[tuple[np.ndarray, Noise | None]] = []
+        self._picked: list[tuple[np.ndarray, Noise | None, Answer]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._answering = False, False
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -364,7 +368,13 @@ class Curator:
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """All arrays of the answers, oldest first; without those of steps, which a plan sums up as they come."""
-        return tuple(value for value, _ in self._drawn())
+        return tuple(value for value, *_ in self._drawn())
+
+    @property
+    def named(self) -> dict[str, np.ndarray]:
+        """The same by the names that a release gives them, where the plan gives none."""
+        answers = list({id(answer): answer for *_, answer in self._drawn()}.values())
+        return dict(zip(distinct_names(n for a in answers for n in self._names_of(a)), self.arrays, strict=True))
 
     @property
     def adjacency(self) -> Adjacency:
@@ -387,11 +397,15 @@ class Curator:
     def _generator(self) -> np.random.Generator:
         return _observer.generator(lambda: np.random.default_rng() if self._rng is None else self._rng)
 
+    def called(self, *names: str) -> dict[str, np.ndarray]:
+        """The same by names that the plan gives; those at the end that there are no arrays for are left out."""
+        return dict(zip(names, self.arrays, strict=False))
+
     def release(
         self,
         kind: str,
-        public: Mapping[str, Any],
-        values: Sequence[np.ndarray] | None = None,
+        facts: Mapping[str, Any],
+        values: Mapping[str, np.ndarray] | None = None,
     ) -> Release:
         """Everything that was released so far, with its noise and the guarantee.
 
@@ -400,30 +414,38 @@ class Curator:
         Parameters
         ----------
         kind : str
-        public : mapping
-            The plan's own facts.
-        values : sequence of ndarray of integers, optional
-            What the plan keeps. An array that an operator returned has its noise; any other was computed from
-            answers, and says that it has none of its own. Default: `arrays`.
+        facts : mapping
+            The plan's own. They do not replace those of the boundary.
+        values : mapping of str to ndarray of integers, optional
+            What the plan keeps, by its names. An array that an operator returned has its noise; any other was computed
+            from answers, and says that it has none of its own. Default: `named`.
         """
         drawn = self._drawn()
-        kept = [value for value, _ in drawn] if values is None else values
-        noise_of = {id(value): noise for value, noise in (*drawn, *self._picked)}  # kept here, and so are their ids
+        kept = self.named if values is None else values
+        known = {id(value): (noise, answer) for value, noise, answer in (*drawn, *self._picked)}  # kept, with their ids
+        of_each = [known.get(id(value), (None, None)) for value in kept.values()]
         return Release(
             kind=kind,
-            values=tuple(kept),
-            noise=tuple(noise_of.get(id(value)) for value in kept),
-            public={**self._public(), **public, **self._marks()},
+            values=tuple(kept.values()),
+            noise=tuple(noise for noise, _ in of_each),
+            public={**self._public(), **self._marks()},
             adjacency=self.adjacency,
             guarantee=self._guarantee,
             mechanism=self._mechanism,
             reproducible=self._rng is not None,
+            facts=facts,
+            questions=tuple(None if answer is None else answer.question for _, answer in of_each),
+            names=tuple(kept),
         )
+
+    def _names_of(self, answer: Answer) -> Sequence[str]:
+        """A name for each array of an answer."""
+        return [answer.operator] * len(answer.noise)
 
     def picked(self, array: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Some entries of an array that an operator returned, which keep its noise in a release."""
-        (noise,) = (noise for value, noise in self._drawn() if value is array)
-        self._picked.append((array[places], noise))
+        (known,) = (known for value, *known in self._drawn() if value is array)
+        self._picked.append((array[places], *known))
         return self._picked[-1][0]
 
     @contextmanager
@@ -459,9 +481,9 @@ class Curator:
         assert found is not None
         return release(found)
 
-    def _drawn(self) -> list[tuple[np.ndarray, Noise | None]]:
+    def _drawn(self) -> list[tuple[np.ndarray, Noise | None, Answer]]:
         noisy = [answer for answer in self._answers if answer.noise]
-        return [pair for answer in noisy for pair in zip(answer.values, answer.noise, strict=True)]
+        return [(*pair, answer) for answer in noisy for pair in zip(answer.values, answer.noise, strict=True)]
 
     def _public(self) -> dict[str, Any]:
         """Public facts of the data, and of what was asked."""
@@ -510,7 +532,8 @@ class Curator:
                 self._answered = True
                 if keep:
                     said = arguments if noted is None else noted
-                    self._answers.append(Answer(operator, said, share, exact.name, values, exact.noise))
+                    question = Question(operator, told(said), str(share), exact.name)
+                    self._answers.append(Answer(operator, said, share, exact.name, values, exact.noise, question))
                 return values
             finally:
                 self._answering = False

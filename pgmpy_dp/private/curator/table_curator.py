@@ -13,7 +13,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import Units, checked_share
+from pgmpy_dp.private.curator.curator_base import Answer, Units, checked_share
 from pgmpy_dp.private.curator.field_curator import FieldCurator
 from pgmpy_dp.private.curator.field_matrix_curator import FieldMatrixCurator
 from pgmpy_dp.private.curator.field_moment_curator import FieldMomentCurator
@@ -26,12 +26,14 @@ from pgmpy_dp.private.data.table import (
     PrivateTable,
     contingency_tables,
     matched_records,
+    most_matched,
     require_table_and_budget,
     share_grid,
     table_units,
 )
 from pgmpy_dp.private.data.table_distances import checked_means, distance_sensitivity, mean_distances, whole_parts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import scope_name
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
@@ -42,6 +44,7 @@ __all__ = [
     "distance_noise",
     "match_noise",
     "misfit_scale",
+    "most_matched",
     "rehearsed_tables",
     "require_scopes",
     "table_noise",
@@ -268,7 +271,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         -------
         ndarray of int64, shape (2 + n_variables,), or (1 + n_variables,) where the number of records is public
             The number of records, unless it is public; of those that match in all columns; in each column, in the order
-            of the schema. They may be negative.
+            of the schema. Of text files without units one more: the number of lines that are no record. They may be
+            negative.
 
         Raises
         ------
@@ -281,9 +285,12 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         Notes
         -----
         Privacy
-            *Sensitivity.* A record adds 0 or 1 to each of the m counts, so they move by at most m in l1 and sqrt(m) in
-            l2 norm under ``add_remove`` and ``replace_one``
-            (:func:`~pgmpy_dp.private.data.contingency.match_sensitivity`).
+            *Sensitivity.* A record adds 0 or 1 to each of the m counts of records, so they move by at most m in l1 and
+            sqrt(m) in l2 norm under ``add_remove`` and ``replace_one``
+            (:func:`~pgmpy_dp.private.data.contingency.match_sensitivity`). A line that is no record is in the last
+            count and in none of these. Added or removed it moves one count by 1, where m is at least 2. In the place of
+            a record, or a record in its place, it moves one count more: m + 1 under ``replace_one`` for text files
+            (:func:`~pgmpy_dp.private.data.table.most_matched`).
 
             *Guarantee.* The share s of the cost: Laplace noise of scale ``m/(s epsilon)`` or Gaussian noise of scale
             ``sqrt(m/(2 s rho))`` in each count.
@@ -292,7 +299,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         """
         if self._data._is_part:
             raise ValueError("a random part has no records outside the schema; ask before the table is split")
-        norms = [match_sensitivity(1 + len(self.schema) + (self.n_records is None))]
+        norms = [match_sensitivity(most_matched(self._data))]
 
         def exact(grid: int) -> list[Sensitive]:
             return [matched_records(self._data, grid)]
@@ -483,6 +490,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
             return identities, count, self._data._part
 
         return self._parted(n_parts, units)
+
+    def _names_of(self, answer: Answer) -> Sequence[str]:
+        of_tables = answer.operator == "tables"
+        return [*map(scope_name, answer.arguments["scopes"])] if of_tables else super()._names_of(answer)
 
     def _public(self) -> dict[str, Any]:
         scopes = [

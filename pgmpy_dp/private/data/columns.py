@@ -5,6 +5,17 @@ Privacy
 Everything here is about one column at a time. A record has one cell in each, and what that cell marks or is counted as
 is a function of the cell alone and of what is public: its match key, spelled as the schema says. So a record adds 1 to
 at most one count of each column, whatever the other records hold.
+
+Units with several records
+--------------------------
+Of each unit, a person say, one record is drawn, and it is the only one that anything here sees (:func:`drawn_counts`).
+The draw is a function of a secret key, of the unit's own identifier and of its own records, put in the order of their
+match keys: records whose cells have equal keys are the same to everything that follows. No other unit's records have a
+part in it, nor has the order of the file, nor where it is cut into parts, for a unit's records are all in one. Records
+without a unit are nobody's and are dropped. So for every key, data that differ in a unit, with any number of records,
+become records that differ in one: added or removed, or in the place of another (a unit with records keeps one). What is
+said of one record below is then said of one unit, under the same adjacency. The key is drawn once, and is secret so
+that nobody can arrange identifiers for certain records to be drawn; the guarantee holds whatever it is.
 """
 
 from __future__ import annotations
@@ -21,14 +32,15 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
-from pgmpy_dp.private.data.frame import column_names, key_counts, positions_of, read_cells
+from pgmpy_dp.private.data.frame import Column, column_names, key_counts, keyed_cells, positions_of, read_cells
 from pgmpy_dp.private.data.sources import open_source
+from pgmpy_dp.private.data.units import fresh_key, limited
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.schema import MISSING, Number, Schema
+from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
 
 __all__ = [
     *("PrivateColumns", "column_marks", "in_their_order", "mark_key", "mark_label", "mark_row"),
-    *("number_counts", "record_count"),
+    *("drawn_counts", "number_counts", "record_count"),
 ]
 
 _KINDS = ("missing", "number", "text")
@@ -47,8 +59,8 @@ class PrivateColumns(PrivateData):
         As for :class:`~pgmpy_dp.private.data.table.PrivateTable`.
     schema : Schema
         Names the columns, and says how their cells are spelled; what their states are is no matter here.
-    adjacency, ledger, n_records
-        As for :class:`~pgmpy_dp.private.data.table.PrivateTable`.
+    adjacency, ledger, n_records, unit, random_state
+        As for :class:`~pgmpy_dp.private.data.table.PrivateTable`. Of a unit one record counts, drawn at random.
 
     Raises
     ------
@@ -63,7 +75,7 @@ class PrivateColumns(PrivateData):
     PrivateColumns(1 columns, adjacency='add_remove', n_records=None, spent 0-DP of (1, 1e-06)-DP)
     """
 
-    __slots__ = ("_counted", "_n_records", "_schema", "_source")
+    __slots__ = ("_counted", "_key", "_n_records", "_schema", "_source", "_unit")
 
     def __init__(
         self,
@@ -73,17 +85,26 @@ class PrivateColumns(PrivateData):
         adjacency: str = Adjacency.ADD_REMOVE,
         ledger: Ledger | Budget | None = None,
         n_records: int | None = None,
+        unit: Hashable = None,
+        random_state: int | None = None,
     ) -> None:
         self._schema = schema
+        self._unit = None if unit is None else decode_label(encode_label(unit))
+        if self._unit is not None and self._unit in schema:
+            raise ValueError(f"unit={unit!r} is a column that is asked about too; leave it out of the variables")
         super().__init__(adjacency, ledger)
+        self._key = fresh_key(random_state)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         self._source = open_source(data)
         self._counted: list[Counter[tuple]] | None = None
-        if self._source is None:
-            self._counted = [key_counts([column]) for column in read_cells(data, schema.variables)]
+        names = [*schema.variables, *(() if self._unit is None else (self._unit,))]
+        if self._source is not None:
+            self._source.positions(names)  # all are there
+            self._source = self._source.opened(names)
+        elif self._unit is None:
+            self._counted = [key_counts([column]) for column in read_cells(data, names)]
         else:
-            self._source.positions(schema.variables)  # all are there
-            self._source = self._source.opened(schema.variables)
+            self._counted = drawn_counts([read_cells(data, names)], self._key)
 
     @property
     def schema(self) -> Schema:
@@ -92,19 +113,26 @@ class PrivateColumns(PrivateData):
 
     @property
     def n_records(self) -> int | None:
-        """The declared public number of records, or None."""
+        """The declared public number of records, or of units, or None."""
         return self._n_records
+
+    @property
+    def unit(self) -> Hashable | None:
+        """The column whose values are protected as a whole; None for single records."""
+        return self._unit
 
     @property
     def _names(self) -> tuple[Hashable, ...]:
         return self._schema.variables
 
     def _public(self) -> dict[str, Any]:
-        return {"n_records": self._n_records}
+        facts: dict[str, Any] = {"n_records": self._n_records}
+        return facts if self._unit is None else facts | {"unit": encode_label(self._unit), "rows_per_unit": 1}
 
     def __repr__(self) -> str:
+        unit = "" if self._unit is None else f"unit={self._unit!r}, "
         return (
-            f"PrivateColumns({len(self._names)} columns, adjacency={str(self._adjacency)!r}, "
+            f"PrivateColumns({len(self._names)} columns, {unit}adjacency={str(self._adjacency)!r}, "
             f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
         )
 
@@ -120,12 +148,47 @@ def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
     """How many cells of a column have each match key, as they are spelled in the data: **to be noised**."""
     if data._counted is None:
         assert data._source is not None
-        data._counted = data._source.key_counts(data._names)
+        if data._unit is None:
+            data._counted = data._source.key_counts(data._names)
+        else:
+            data._counted = drawn_counts(data._source.unit_cells(data._names, data._unit), data._key)
     return data._counted[data._names.index(name)]
 
 
+def drawn_counts(parts: Iterable[Sequence[Column]], key: bytes) -> list[Counter[tuple]]:
+    """How many units have each match key in each column of the record that is drawn of them: **to be noised**.
+
+    Parameters
+    ----------
+    parts : iterable of list of columns
+        Columns of cells, the last of units, in parts with whole units.
+    key : bytes
+        By which records are drawn; see the module.
+
+    Examples
+    --------
+    >>> cells = [np.array([1.0, 1.0, 2.0, 3.0]), np.array([7.0, 7.0, 8.0, np.nan])]
+    >>> [dict(found) for found in drawn_counts([cells], b"key")]
+    [{('number', 1.0): 1, ('number', 2.0): 1}]
+    """
+    found: list[Counter[tuple]] = []
+    for *columns, owner in parts:
+        keyed = keyed_cells(columns)
+        places = []
+        for position, keys in keyed:
+            rank = np.empty(len(keys), dtype=np.int64)
+            rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+            places.append(rank[position])
+        kept, _, _ = limited(places, owner, 1, key)
+        found = found or [Counter() for _ in columns]
+        for total, (_, keys), place in zip(found, keyed, kept, strict=True):
+            times = np.bincount(place, minlength=len(keys)).tolist()
+            total.update({own: number for own, number in zip(sorted(keys), times, strict=True) if number})
+    return found
+
+
 def record_count(data: PrivateColumns) -> np.ndarray:
-    """The number of records, shape (1,): exact, **to be noised**."""
+    """The number of records, or of units, shape (1,): exact, **to be noised**."""
     return np.array([sum(_counts(data, data._names[0]).values())], dtype=np.int64)
 
 

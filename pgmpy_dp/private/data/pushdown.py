@@ -44,6 +44,9 @@ class Source(ABC):
     ordered = False
     """Whether rows come in an order that is the data's own: an engine's may depend on other rows, and on the run."""
 
+    has_lines = False
+    """Whether it is made of lines, some of which may be no record."""
+
     names: list[str]
     """Its columns."""
 
@@ -64,6 +67,10 @@ class Source(ABC):
         tables = [np.zeros([cardinalities[j] for j in cover], dtype=np.int64) for cover in covers]
         add_counts(tables, self.code_batches(schema), cardinalities, covers)
         return tables
+
+    def lines_without_record(self) -> int:
+        """How many lines are no record; of sources with `has_lines` alone."""
+        raise NotImplementedError
 
     @abstractmethod
     def code_batches(self, schema: Schema) -> Iterator[list[np.ndarray]]:
@@ -181,6 +188,15 @@ class PushedRecords:
             kept = self.counts([(0,)])[0].sum()
             self._matched = np.array([tables[0].sum(), kept, *(table[:-1].sum() for table in tables)], dtype=np.int64)
         return self._matched
+
+    @property
+    def has_lines(self) -> bool:
+        """As :attr:`Source.has_lines`."""
+        return self._source.has_lines
+
+    def lines_without_record(self) -> int:
+        """As :meth:`Source.lines_without_record`."""
+        return self._source.lines_without_record()
 
     def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> PushedRecords:
         """These records in fewer states: ``maps[j][k]`` is what state k of variable j became."""

@@ -128,6 +128,8 @@ class TextSource(_Batches):
     of the first line is in :mod:`pgmpy_dp.private.data.header`.
     """
 
+    has_lines = True
+
     def __init__(self, files: Sequence[str], separator: str, written: TextFile | None = None) -> None:
         self._files = list(files)
         self._separator = separator
@@ -180,19 +182,28 @@ class TextSource(_Batches):
 
     def _columns(self, names: Sequence[Hashable], spelled: Sequence[frozenset[str]]) -> Iterator[list]:
         positions = self.positions(names)
+        for lines in self._lines():
+            fields = zip(self._fields(lines, positions), spelled, strict=True)
+            yield [_texts(part, own, self._cell) for part, own in fields]
+
+    def lines_without_record(self) -> int:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.lines_without_record`: those of another number of fields.
+
+        An empty line counts nowhere.
+        """
+        return sum(sum(map(bool, lines)) - len(self._fields(lines, [0])[0]) for lines in self._lines())
+
+    def _lines(self) -> Iterator[list[bytes]]:
+        """The lines after the first of each file, without their ends."""
         for name in self._files:
             with _told(name, _open, name) as file:
                 _told(name, file.readline)
                 while lines := _told(name, file.readlines, _BYTES_AT_ONCE):
-                    yield [
-                        _texts(part, own, self._cell)
-                        for part, own in zip(self._fields(lines, positions), spelled, strict=True)
-                    ]
+                    yield [line.rstrip(b"\r\n") for line in lines]
 
-    def _fields(self, lines: list[bytes], positions: Sequence[int]) -> list[list[bytes]]:
+    def _fields(self, stripped: list[bytes], positions: Sequence[int]) -> list[list[bytes]]:
         """Some columns of the lines that have as many fields as the first."""
         separator, width = self._separator.encode(), len(self.names)
-        stripped = [line.rstrip(b"\r\n") for line in lines]
         if not any(b'"' in line for line in stripped):
             # The same as below, in a third of the time.
             whole = [line for line in stripped if line and line.count(separator) == width - 1]

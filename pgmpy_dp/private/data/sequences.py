@@ -24,6 +24,7 @@ from pgmpy_dp.private.data.frame import keyed_cells, ranks, read_cells
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
+from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
@@ -120,6 +121,8 @@ class PrivateSequences(PrivateData):
             raise TypeError("unit=None names no column; pass the column that says whose row it is, e.g. unit='user'")
         self._unit = decode_label(encode_label(unit))
         super().__init__(adjacency, ledger)
+        paying = self._ledger if ledger is None else ledger
+        require_same_promise(self._schema, paying, self._adjacency, self._unit)
         self._n_users = checked_public_count("n_users", n_users, self._adjacency)
         self._visits = Visits(self._schema, unit, _state_column(self._schema, sequence, order), order, separator)
         self._source = open_source(data)

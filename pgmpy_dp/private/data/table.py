@@ -17,13 +17,14 @@ from pgmpy_dp.private.data.frame import encode_and_match, read_cells
 from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
+from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
 __all__ = [
-    *("PrivateTable", "contingency_tables", "matched_records", "require_table_and_budget"),
+    *("PrivateTable", "contingency_tables", "matched_records", "most_matched", "require_table_and_budget"),
     *("share_grid", "shared_codes", "table_units"),
 ]
 
@@ -103,6 +104,7 @@ class PrivateTable(PrivateData):
         super().__init__(adjacency, ledger)
         self._unit = None if unit is None else decode_label(encode_label(unit))
         self._rows_per_unit = _checked_rows(rows_per_unit, unit, self._schema)
+        require_same_promise(self._declared, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
         self._n_units = checked_public_count("n_records", n_records, self._adjacency)
         # Of units of several records only their own number is public.
         self._n_records = self._n_units if self._rows_of_unit == 1 else None
@@ -172,6 +174,11 @@ class PrivateTable(PrivateData):
         if isinstance(self._records, UnitRecords):
             return self._records.is_part
         return self._matched is None and isinstance(self._records, np.ndarray)
+
+    @property
+    def _has_lines(self) -> bool:
+        """Whether some lines of the data may be no record. One names no unit, so that with units it is nobody's."""
+        return isinstance(self._records, PushedRecords) and self._records.has_lines
 
     @property
     def _rows_of_unit(self) -> int:  # type: ignore[override]
@@ -322,14 +329,15 @@ def share_grid(table: PrivateTable, scale: float = 1.0, most: int = GRID) -> int
 
 
 def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
-    """How many records match the schema: all of them, those in all columns, and those in each column.
+    """How many records match the schema: all of them, those in all columns, those in each column; lines of no record.
 
     The value has shape (2 + n_variables,). The first entry, the number of records, is left out where it is public:
     (1 + n_variables,). A record matches in a column if its cell has one of the declared states; it matches in all if it
-    is not dropped. A cell that an other-state takes does the second and not the first.
+    is not dropped. A cell that an other-state takes does the second and not the first. Of text files without units
+    there is one entry more, the last: how many lines are no record.
 
     Each entry counts the records that meet a condition on their own cells, so
-    :func:`~pgmpy_dp.private.data.contingency.match_sensitivity` is how far they move together.
+    :func:`~pgmpy_dp.private.data.contingency.match_sensitivity` of :func:`most_matched` is how far they move together.
 
     Of records of a part, which were dropped before it was drawn, this cannot be asked.
     """
@@ -340,8 +348,21 @@ def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
         value = table._matched if isinstance(table._records, np.ndarray) else table._records.matched()
     assert value is not None  # the operator refuses parts
     value = value if table._n_records is None else value[1:]
-    norms = [grid * norm for norm in match_sensitivity(len(value))]
+    if isinstance(table._records, PushedRecords) and table._has_lines:
+        value = np.append(value, table._records.lines_without_record())
+    norms = [grid * norm for norm in match_sensitivity(most_matched(table))]
     return Sensitive(value, table._adjacency, *norms)
+
+
+def most_matched(table: PrivateTable) -> int:
+    """How many entries of :func:`matched_records` one record moves at most; from public facts.
+
+    A line is a record and in the counts of records, 1 + n_variables or one more, or it is no record and in the last
+    entry alone. So one that is added or removed moves either the former or the latter. One that is replaced by one of
+    the other kind moves both.
+    """
+    counts = 1 + len(table.schema) + (table._n_records is None)
+    return counts + (table._has_lines and table._adjacency is Adjacency.REPLACE_ONE)
 
 
 def shared_codes(table: PrivateTable, grid: int = GRID) -> tuple[np.ndarray, np.ndarray | None]:

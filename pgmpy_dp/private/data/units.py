@@ -37,7 +37,7 @@ from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells, un
 from pgmpy_dp.private.data.pushdown import merged_codes
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["UnitRecords", "fixed_key", "fresh_key", "memory_parts"]
+__all__ = ["UnitRecords", "fixed_key", "fresh_key", "limited", "memory_parts"]
 
 _MISSING = match_key(None)
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -175,7 +175,7 @@ class UnitRecords:
         schema, most = self._schema, self._most
         parts, n_units = [], 0
         for columns, owner in read(schema):
-            found, whose, weights = _limited(columns, owner, most, self._key)
+            found, whose, weights = limited(columns, owner, most, self._key)
             parts.append((found, whose + n_units, weights))
             n_units += int(whose.max(initial=-1)) + 1
         number = len(schema) + len(undeclared(schema))
@@ -198,7 +198,7 @@ class UnitRecords:
         return _Rows(result, owner[keep], shares, n_units, (sizes, matched))
 
 
-def _limited(
+def limited(
     columns: Sequence[np.ndarray], cells: Column, most: int | None, key: bytes
 ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """The records that count, whose each is (0, 1, ...), and for how much, from those of some whole units."""

@@ -150,7 +150,7 @@ class TestAccounting:
         data = vectors(rows, adjacency, public=adjacency == "replace_one")
         release = run(data, MixtureSettings(3, 8.0, scale, n_steps=4, random_state=0), BUDGET)
         assert release.public["status"] == "found"
-        noise = dict(zip(release.public["values"], release.noise, strict=True))
+        noise = dict(zip(release.names, release.noise, strict=True))
         rho = 2 * 3 / (2 * noise["cell_counts"].scale ** 2)
         rho += 4 * (1.25 * 4 if adjacency == "add_remove" else 4) / (2 * noise["counts"].scale ** 2)
         if adjacency == "add_remove":

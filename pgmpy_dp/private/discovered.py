@@ -1,0 +1,70 @@
+"""Whether what a discovered schema cost may be added to what is learned with it: the same unit, the same ledger.
+
+A schema that was found in private records is a release of its own. What is learned with it depends on the records
+twice. The two costs add up if they protect the same thing, and a ledger's budget is kept only if that ledger paid for
+both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
+from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.schema import Schema, decode_label
+
+__all__ = ["require_same_promise"]
+
+_OTHERS = "if these are records of other people than those whom it was found in, pass schema.as_public()"
+
+
+def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adjacency, unit: Hashable) -> None:
+    """Raise a ValueError if a schema was discovered under another unit or adjacency, or if this ledger did not pay.
+
+    Parameters
+    ----------
+    schema : Schema
+    ledger : Ledger or Budget
+        As it was passed with the records. A Budget, of which a ledger is made that nobody else charges, promises
+        nothing of the two together: what is learned says the sum.
+    adjacency : Adjacency
+    unit : hashable
+        What is protected; None is a record.
+    """
+    facts = schema.discovered
+    if facts is None:
+        return
+    guarantee, own, whose = _read(facts)
+    if whose != unit:
+        raise ValueError(
+            f"schema was discovered under unit={whose!r}, and unit={unit!r} was passed (None is a record): what "
+            f"protects one does not protect the other. Discover with unit={unit!r}, or pass unit={whose!r}; {_OTHERS}"
+        )
+    if own != adjacency:
+        raise ValueError(
+            f"schema was discovered under adjacency={str(own)!r}, and adjacency={str(adjacency)!r} was passed: their "
+            f"costs do not add up. Use one for both; {_OTHERS}"
+        )
+    if not isinstance(ledger, Ledger):
+        return
+    known = facts.get("ledger")
+    paid = any(
+        (entry.cost, entry.mechanism, entry.unit) == (guarantee, facts["mechanism"], unit) for entry in ledger.entries
+    )
+    if not paid or (known is not None and known != ledger.id):
+        raise ValueError(
+            f"schema was discovered at a cost of {guarantee}, which this ledger did not pay: its budget would not be "
+            f"that of everything that is known of the records. Pass the ledger of discover; {_OTHERS}"
+        )
+
+
+def _read(facts: Mapping[str, Any]) -> tuple[Guarantee, Adjacency, Hashable]:
+    try:
+        return guarantee_from_dict(facts["guarantee"]), Adjacency.parse(facts["adjacency"]), decode_label(facts["unit"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"schema says of its discovery what discover does not write ({error!r}); read it again"
+        ) from None
