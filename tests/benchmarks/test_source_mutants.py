@@ -75,5 +75,5 @@ class TestPlaces:
 def test_a_mutant_is_noticed_and_a_harmless_change_is_not():
     (mutant,) = [mutant for mutant in SOURCE_MUTANTS if mutant.what == "a threshold without its last vote"]
     with source_mutants.copied() as copy:
-        assert "test_distance_test.py::" in caught_by(mutant, copy)
+        assert caught_by(mutant, copy).startswith("tests/private/test_distance_test.py::")
         assert caught_by(dataclasses.replace(mutant, new=mutant.old), copy) == ""
