@@ -12,7 +12,9 @@ import numpy as np
 
 __all__ = [
     "checked_integer",
+    "checked_level",
     "checked_number",
+    "checked_weight",
     "checked_within",
     "exact_fraction",
     "missing_package",
@@ -74,6 +76,25 @@ def _real(name: str, value: object, ending: str) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # every real number has an order
+
+
+def checked_weight(name: str, value: object) -> float:
+    """`value` as a positive float among others, in bounds within which sums and products of weights stay exact enough.
+
+    Without them a sum is infinite, or a weight counts as nothing, where records are already paid for.
+    """
+    weight = checked_number(name, value, positive=True)
+    if not 1e-9 <= weight <= 1e9:
+        raise ValueError(f"{name}={value!r} is out of range; weights count beside each other, pass 1e-09 to 1e+09")
+    return weight
+
+
+def checked_level(level: object) -> float:
+    """The level of an interval as a float in (0, 1); TypeError or ValueError naming it otherwise."""
+    number = _real("level", level, ", not a number; pass one between 0 and 1, for example 0.9")
+    if not 0 < number < 1:
+        raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
+    return number
 
 
 def checked_integer(name: str, value: object, least: int) -> int:

@@ -18,10 +18,9 @@ from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
-from pgmpy import config
-from pgmpy.base import UndirectedGraph
-from pgmpy.models import DiscreteMarkovNetwork
-from pgmpy.parameter_estimator import BaseParameterEstimator
+from pgmpy import config, parameter_estimator
+from pgmpy.base import DAG, UndirectedGraph
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from tqdm.auto import tqdm
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
@@ -49,7 +48,7 @@ Progress = Callable[[], None] | None
 
 
 @dataclass(repr=False, eq=False)
-class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
+class BaseMarginalsEstimator(PrivateFit, parameter_estimator.DiscreteParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
     Abstract: a subclass says in `_learn` how the parameters follow from the tables. One that learns from another
@@ -98,7 +97,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supported_model_types": (DiscreteMarkovNetwork, UndirectedGraph, nx.Graph),
+        "supported_model_types": (DiscreteMarkovNetwork, UndirectedGraph, nx.Graph, DAG, DiscreteBayesianNetwork),
         "supports_weighted_data": False,
         "task": "parameters",
         "model_kind": "undirected",
@@ -123,6 +122,11 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     memory_limit: int = DEFAULT_MEMORY_LIMIT
     random_state: int | None = None
     inference: Inference = "exact"
+
+    def __post_init__(self) -> None:
+        # Of pgmpy's base only what it is counts (`DiscreteBayesianNetwork.fit` takes no other estimators). Its
+        # constructor would set states again, and its way to start a fit reads them from the records.
+        super(parameter_estimator.DiscreteParameterEstimator, self).__init__()
 
     @abstractmethod
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:

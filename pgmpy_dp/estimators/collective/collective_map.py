@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.estimators.prior import given_prior
@@ -161,6 +162,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         ['rain', 'estimate', 'lower', 'upper']
         """
         self.check_is_fitted()
+        checked_integer("n_draws", n_draws, 1)
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
         noisy = self._noisy(self.release_, self.model_)
