@@ -143,10 +143,9 @@ _ROWS = [
     # -- what a curator keeps of its budget
     (
         "debit after count",
-        "curator_base:Curator._answer",
-        "share, eta = self._debit(share, eta)\nexact = mechanism(self.unit_cost if of_units else self.cost, share)",
-        "exact = mechanism(self.unit_cost if of_units else self.cost, Fraction(share))\n"
-        "share, eta = self._debit(share, eta)",
+        "curator_base:Curator._answer_now",
+        "self._debit(share, eta)\nexact = mechanism(self._unit_cost if of_units else self._cost, share)",
+        "exact = mechanism(self._unit_cost if of_units else self._cost, share)\nself._debit(share, eta)",
         _CURATOR,
     ),
     ("share not debited", "curator_base:Curator._debit", "self._left -= share", "pass", _CURATOR),
@@ -182,21 +181,22 @@ _ROWS = [
     (
         "answers without the lock",
         "curator_base:Curator._turn",
-        "with self._lock:\n    self._require_open()",
+        "with self._turns.taken():\n    self._require_open()",
         "if True:\n    self._require_open()",
         _CURATOR,
     ),
+    ("changes in the middle of a change", "turns:Turns", "if self._taken:", "if False:", "test_from_outside.py"),
     (
-        "answers in the middle of an answer",
-        "curator_base:Curator._require_open",
-        "if self._answering and",
-        "if False and",
-        _CURATOR,
+        "subclasses from elsewhere",
+        "own_types:is_own",
+        "getattr(module, kind.__qualname__, None) is kind",
+        "module is not None",
+        "test_from_outside.py",
     ),
     (
         "answers in a fork",
         "curator_base:Curator._require_open",
-        "if self._process != os.getpid():",
+        "if self._turns.process != os.getpid():",
         "if False:",
         _CURATOR,
     ),
@@ -211,8 +211,8 @@ _ROWS = [
     (
         "parts cost what the cheapest one used",
         "curator_base:Curator._reclaim",
-        "self._left = min(part._left for part in parts)",
-        "self._left = max(part._left for part in parts)",
+        "min([part._left for part in parts])",
+        "max([part._left for part in parts])",
         _CURATOR,
     ),
     ("parts stay open", "curator_base:Curator._reclaim", "part._closed = True", "pass", _CURATOR),
@@ -226,8 +226,8 @@ _ROWS = [
     (
         "half of the noise of all steps",
         "schedule:SampledCurator.__init__",
-        "math.nextafter(self.schedule.multiplier * self.bound, math.inf)",
-        "math.nextafter(self.schedule.multiplier * self.bound / 2, math.inf)",
+        "math.nextafter(self._schedule.multiplier * self._bound, math.inf)",
+        "math.nextafter(self._schedule.multiplier * self._bound / 2, math.inf)",
         "test_schedule.py",
     ),
     (

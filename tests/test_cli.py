@@ -292,7 +292,7 @@ def test_a_prior_is_a_file_of_an_earlier_fit(folder):
         ('--workload "age,job=-1"', "a positive weight"),
         ("--max-order 2 --structure chow-liu", "--max-order is '2': it is for a graph that learn is to find"),
         ("--workload age,job --edges age-job", "it is for a graph that learn is to find"),
-        ("--max-order 1", "max_order=1 is too small"),
+        ("--max-order 1", "max_order=1 is out of range"),
     ],
 )
 def test_what_a_search_may_be_told(folder, how, message):

@@ -260,8 +260,8 @@ def test_arguments_of_posteriors_are_named():
                 estimator.posterior(wrong)
     posterior = mapped.posterior(20)
     for ask, told in (
-        (lambda: posterior.interval(["a"], level=None), "level=None is a NoneType, not a number"),
-        (lambda: posterior.interval(["a"], level=2), "level=2 must be between 0 and 1"),
+        (lambda: posterior.interval(["a"], level=None), "level=None is a NoneType; pass a number between 0 and 1"),
+        (lambda: posterior.interval(["a"], level=2), "level=2 is out of range; pass a number between 0 and 1"),
         (lambda: posterior.interval(5), "variables=5 is a int"),
         (lambda: posterior.interval(["a"], 5), "evidence=5 is a int"),
         (lambda: posterior.models("1"), "n='1' is a str"),

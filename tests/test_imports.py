@@ -100,7 +100,7 @@ PLANS_KNOW = (
 
 
 def test_plans_ask_curators_and_see_answers_alone():
-    allowed = ("schema", "checks", "models", "solvers", "plans", MATHEMATICS, *PLANS_KNOW)
+    allowed = ("schema", "checks", "learning", "models", "solvers", "plans", MATHEMATICS, *PLANS_KNOW)
     assert not offenders(part("plans"), lambda i: own(i, *allowed))
     assert not offenders(
         [m for m in MODULES if m not in part("private", "plans", "estimators", "auditing")],
@@ -119,9 +119,13 @@ def test_the_boundary_takes_nothing_from_outside():
     assert not offenders(part("private"), lambda i: own(i, "schema", "checks", "private"))
 
 
+def test_what_methods_share_asks_nobody_and_knows_no_method():
+    assert not offenders(part("learning"), lambda i: own(i, "schema", "checks", "learning", "private.budget"))
+
+
 def test_auditing_sees_what_a_stranger_sees():
     assert not offenders(
-        part("auditing"), lambda i: own(i, "schema", "checks", "private", "auditing", "estimators", "plans")
+        part("auditing"), lambda i: own(i, "schema", "checks", "learning", "private", "auditing", "estimators", "plans")
     )
 
 

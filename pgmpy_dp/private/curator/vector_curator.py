@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number
+from pgmpy_dp.checks import checked_number, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import checked_share
@@ -424,12 +424,11 @@ class VectorCurator(SolutionCurator):
         d, data = len(self._data.columns), self._data
         point, norm = checked_point("center", center, d), checked_norm("row_norm", row_norm)
         box = None if box is None else checked_box(box, d)
+        share, eta = checked_share(share), exact_fraction(eta)  # of which the noise is made, and which are debited
         if mechanism == "auto" or bool(eta) != (mechanism in WITH_ETA):
             raise ValueError(f"mechanism={mechanism!r} with eta={float(eta)!r}: name one; {WITH_ETA} alone need an eta")
         single = data.unit is None
-        plan = moments_noise(
-            mechanism, d, self.adjacency, part_of(self.cost, 1, eta), checked_share(share), single_records=single
-        )
+        plan = moments_noise(mechanism, d, self.adjacency, part_of(self.cost, 1, eta), share, single_records=single)
         diagonal, off_diagonal = self._answer(
             "second_moments",
             {"center": point, "row_norm": norm, "mechanism": mechanism, **_boxed(box)},
