@@ -30,13 +30,14 @@ from pgmpy_dp.models.inference.belief_propagation import LOG_ZERO
 from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence, conditioned
 from pgmpy_dp.models.inference.exact_or_loopy import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.models.inference.row_conditionals import row_conditionals
 from pgmpy_dp.models.inference.sampling import SamplingMethod, check_method
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.array_file import array_file
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.data.frame import encode, n_rows
-from pgmpy_dp.schema import Number, Schema, encode_label
+from pgmpy_dp.private.data.frame import column_names, encode, n_rows, read_keys
+from pgmpy_dp.schema import MISSING, Number, Schema, encode_label
 
 if TYPE_CHECKING:
     from pgmpy_dp.estimators.model_score import ModelScore
@@ -755,6 +756,58 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         if normalize:
             return float(values.mean()) if len(values) else 0.0
         return float(values.sum())
+
+    def predict_proba(self, X: Any, target: Hashable) -> pd.DataFrame:
+        """P(target | the other columns) for each of many *public* records, or such as the model's user may see.
+
+        Exact, also under loopy inference if all other variables are known. Columns that `X` lacks are summed over, and
+        so are missing cells, where missing is no state of the variable.
+
+        Parameters
+        ----------
+        X : dataframe
+            Columns named as nodes, read as records are; others, and that of the target, are ignored.
+        target : node
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each record (with the index of `X`, if it is one of pandas), a column for each state of the
+            target; nan where none of them is possible with what is known.
+
+        Raises
+        ------
+        ValueError
+            If the target is no node, or a cell is no state of its variable.
+
+        Examples
+        --------
+        >>> from pgmpy_dp.models.cliques import Cliques
+        >>> joint = LogLinearModel(Cliques(("wet", "rain"), (2, 2), (("wet", "rain"),)), np.log([6.0, 1, 1, 2]))
+        >>> states = {"wet": ["no", "yes"], "rain": ["no", "yes"]}
+        >>> model = MarkovNetwork.from_log_linear(joint, nx.Graph([("wet", "rain")]), states)
+        >>> model.predict_proba(pd.DataFrame({"wet": ["yes", None]}), "rain").round(3).to_numpy()
+        array([[0.333, 0.667],
+               [0.7  , 0.3  ]])
+        """
+        if target not in self:
+            raise ValueError(f"target={target!r} is not a variable of the model; pass one of {list(self.nodes)}")
+        schema, model = self._readable(), self.to_log_linear()
+        there = set(column_names(X))
+        names = [name for name in self.nodes if name != target and (name in there or str(name) in there)]
+        codes = np.full((n_rows(X), len(self)), -1)
+        for name, (positions, keys) in zip(names, read_keys(X, names), strict=True):
+            code = schema.coder(name)
+            found = np.array([code(key) for key in keys], dtype=np.int64)
+            if wrong := [key[-1] for key, k in zip(keys, found.tolist(), strict=True) if k < 0 and key != MISSING]:
+                raise ValueError(
+                    f"X has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
+                    f"{states_text(schema.states[name])}, or leave the cell empty where it is not known"
+                )
+            codes[:, model.cliques.position[name]] = found[positions]
+        table = row_conditionals(model, codes, model.cliques.position[target])
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame(table, index=index, columns=pd.Index(self.states[target], tupleize_cols=False))
 
     # -- pages -------------------------------------------------------------------------------
 
