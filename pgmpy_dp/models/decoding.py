@@ -80,6 +80,14 @@ class Values:
         weights = np.where(totals > 0, weights, sizes)
         return weights / np.bincount(self.state, weights)[self.state]
 
+    def drawn(
+        self, codes: np.ndarray, uniform: np.ndarray, inside: Range = EVERYTHING
+    ) -> tuple[Number | Sequence, np.ndarray]:
+        """`declared` and its numbers, or its states and which of them; see :meth:`numbers` and :meth:`refined`."""
+        if isinstance(self.declared, Number):
+            return self.declared, self.numbers(codes, uniform, inside)
+        return self.finer, self.refined(codes, uniform)
+
     def refined(self, codes: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """States of `declared` for the model's states: where their cumulative weights pass a number from [0, 1).
 
