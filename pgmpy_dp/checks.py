@@ -12,7 +12,9 @@ import numpy as np
 
 __all__ = [
     "checked_integer",
+    "checked_level",
     "checked_number",
+    "checked_weight",
     "checked_within",
     "exact_fraction",
     "missing_package",
@@ -29,22 +31,31 @@ _INSTALL = {
 }
 
 
-def checked_number(name: str, value: object, *, positive: bool, below_one: bool = False) -> float:
-    """`value` as a float, if it is finite, not negative (not zero if `positive`) and below 1 if `below_one`.
+def checked_number(
+    name: str,
+    value: object,
+    *,
+    positive: bool,
+    below_one: bool = False,
+    most: float = math.inf,
+    infinite: bool = False,
+) -> float:
+    """`value` as a float: finite, not negative (nor zero if `positive`), at most `most`, below 1 if `below_one`.
 
     Raises
     ------
     TypeError
         For booleans, text and anything else that is not a real number.
     ValueError
-        For NaN, infinities and numbers outside the range.
+        For NaN, infinities (but inf where `infinite`) and numbers outside the range.
     """
-    remedy = f"pass {'a positive' if positive else 'a non-negative'} finite number{' below 1' if below_one else ''}"
-    number = _real(name, value, f", not a number; {remedy}")
-    too_large = below_one and number >= 1
-    if not math.isfinite(number) or number < 0 or (positive and number == 0) or too_large:
-        raise ValueError(f"{name}={value!r} is out of range; {remedy}")
-    return number
+    limit = " below 1" if below_one else "" if math.isinf(most) else f" of at most {most:g}"
+    what = f"a {'positive' if positive else 'non-negative'} {'' if infinite else 'finite '}number{limit}"
+    checked = _real(name, value, what)
+    inside = (checked > 0 if positive else checked >= 0) and checked <= most and not (below_one and checked >= 1)
+    if not inside or (math.isinf(checked) and not infinite):
+        raise ValueError(f"{name}={value!r} is out of range; pass {what}")
+    return checked
 
 
 def checked_within(
@@ -59,36 +70,59 @@ def checked_within(
     ValueError
         If it is outside the range, NaN, or infinite where `finite`.
     """
-    number = _real(name, value, "; pass a number")
-    if not above < number <= most or (finite and math.isinf(number)):
-        limit = "" if math.isinf(most) else f" and at most {most:g}"
-        raise ValueError(f"{name}={value!r} is out of range; pass a {'finite ' * finite}number above {above:g}{limit}")
-    return number
+    limit = "" if math.isinf(most) else f" and at most {most:g}"
+    what = f"a {'finite ' * finite}number above {above:g}{limit}"
+    checked = _real(name, value, what)
+    if not above < checked <= most or (finite and math.isinf(checked)):
+        raise ValueError(f"{name}={value!r} is out of range; pass {what}")
+    return checked
 
 
-def _real(name: str, value: object, ending: str) -> float:
-    """`value` as a float, infinite beyond what one holds; a TypeError that ends so for anything but a real number."""
+def _real(name: str, value: object, what: str) -> float:
+    """`value` as a float, infinite beyond what one holds; a TypeError for anything but a real number."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}{ending}")
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass {what}")
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # every real number has an order
 
 
-def checked_integer(name: str, value: object, least: int) -> int:
-    """`value` as an int of at least `least`; TypeError or ValueError naming the argument otherwise."""
+def checked_weight(name: str, value: object) -> float:
+    """`value` as a positive float among others, in bounds within which sums and products of weights stay exact enough.
+
+    Without them a sum is infinite, or a weight counts as nothing, where records are already paid for.
+    """
+    weight = checked_number(name, value, positive=True)
+    if not 1e-9 <= weight <= 1e9:
+        raise ValueError(f"{name}={value!r} is out of range; weights count beside each other, pass 1e-09 to 1e+09")
+    return weight
+
+
+def checked_level(level: object) -> float:
+    """The level of an interval as a float in (0, 1); TypeError or ValueError naming it otherwise."""
+    what = "a number between 0 and 1, for example 0.9"
+    number = _real("level", level, what)
+    if not 0 < number < 1:
+        raise ValueError(f"level={level!r} is out of range; pass {what}")
+    return number
+
+
+def checked_integer(name: str, value: object, least: int, most: int | None = None) -> int:
+    """`value` as an int from `least` to `most`; TypeError or ValueError naming the argument otherwise."""
+    what = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a whole number of at least {least}")
-    if value < least:
-        raise ValueError(f"{name}={value!r} is too small; pass a whole number of at least {least}")
-    return int(value)
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass {what}")
+    checked = int(value)
+    if checked < least or (most is not None and checked > most):
+        raise ValueError(f"{name}={value!r} is out of range; pass {what}")
+    return checked
 
 
 def require_choice(name: str, value: object, allowed: Sequence[str]) -> None:
     """Raise a ValueError that names the argument if the value is not one of some texts."""
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r} is not supported; use one of {tuple(allowed)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name}={value!r} is not supported; pass one of {tuple(allowed)}")
 
 
 def require_given(name: str, value: object, what: str) -> None:

@@ -33,6 +33,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 __all__ = ["all_cases", "changes", "digest", "hashes"]
 
@@ -107,7 +108,8 @@ def _parts(value: Any, depth: int) -> Iterator[bytes]:
 def hashes(fit: Callable[[], Any]) -> dict[str, str]:
     """The parts of one fit, each as a hash; what it raised, if it did."""
     found: dict[str, str] = {}
-    with warnings.catch_warnings():
+    # Sums over several threads are taken in another order.
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         try:
             fitted = fit()

@@ -292,7 +292,7 @@ def test_a_prior_is_a_file_of_an_earlier_fit(folder):
         ('--workload "age,job=-1"', "a positive weight"),
         ("--max-order 2 --structure chow-liu", "--max-order is '2': it is for a graph that learn is to find"),
         ("--workload age,job --edges age-job", "it is for a graph that learn is to find"),
-        ("--max-order 1", "max_order=1 is too small"),
+        ("--max-order 1", "max_order=1 is out of range"),
     ],
 )
 def test_what_a_search_may_be_told(folder, how, message):
@@ -438,7 +438,7 @@ def test_what_is_impossible(folder):
     ("arguments", "told"),
     [
         ("--epsilon 0", "epsilon=0.0"),
-        ("", "no budget was given"),
+        ("", "--epsilon is missing"),
         ("--epsilon 1 --ledger new.json", "--ledger is 'new.json': it is new; pass what everything may spend"),
         ("--epsilon 1 --budget-epsilon 3", "pass its file too"),
         ("--epsilon 1 --adjacency replace_one", "n_records=None"),
@@ -544,7 +544,7 @@ def test_discover_ends_with_1_where_it_found_nothing(folder):
     [
         ("--categories job --epsilon 1", "has no delta"),
         ("--categories job", "no budget was given"),
-        ("--epsilon 1", "--categories is None: say which columns"),
+        ("--epsilon 1", "--categories is missing: say which columns"),
         ("--categories job,job --epsilon 1 --delta 1e-6", "job was described before"),
         ("--number age=0 --epsilon 1", "write lower and upper bound"),
         ("--number age=a:b --epsilon 1", "write numbers with decimal points"),

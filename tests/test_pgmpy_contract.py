@@ -38,6 +38,13 @@ def test_parameter_estimators_are_scikit_base_estimators_fitted_on_model_and_dat
     assert {"supported_model_types", "supports_weighted_data"} <= set(base._tags)
 
 
+def test_the_constructor_of_discrete_estimators_is_skipped_without_loss():
+    """Ours is a class of theirs for `DiscreteBayesianNetwork.fit`; all that its constructor does is to keep states."""
+    base = pgmpy.parameter_estimator.DiscreteParameterEstimator
+    assert base.__bases__ == (pgmpy.parameter_estimator.BaseParameterEstimator,)
+    assert vars(base(state_names={"a": [0, 1]})).keys() - vars(BaseEstimator()).keys() == {"state_names"}
+
+
 def test_models_are_undirected_networkx_graphs():
     assert issubclass(DiscreteMarkovNetwork, UndirectedGraph)
     model = DiscreteMarkovNetwork([("a", "b")])

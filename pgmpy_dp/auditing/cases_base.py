@@ -18,6 +18,7 @@ from pgmpy_dp.auditing.attack import AuditReport, Mechanism, audit
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.one_run import OneRunReport, one_run_audit
 from pgmpy_dp.auditing.scores import Score
+from pgmpy_dp.learning.options import Settings, settings_of
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "fit_case",
     "fitted",
     "said",
+    "settings",
 ]
 
 COSTS = ("small", "full")
@@ -183,6 +185,13 @@ def fitted(name: str, arguments: dict[str, Any], model: Any, data: Any) -> Any:
 
     estimator = getattr(estimators, name)(**arguments)
     return estimator.fit(data) if model is None else estimator.fit(model, data)
+
+
+def settings(name: str, **arguments: Any) -> Settings:
+    """What the estimator of this name hands to its method."""
+    from pgmpy_dp import estimators
+
+    return settings_of(getattr(estimators, name)(**arguments))
 
 
 def fit_case(

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.cases_base import OneRunCase, fitted
+from pgmpy_dp.auditing.cases_base import OneRunCase, fitted, settings
 from pgmpy_dp.plans.gaussian import noisy_moments
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -44,7 +44,7 @@ def noisy_diagonal(rows: Any) -> np.ndarray:
     """The noisy second moment along each canary's axis, from the learner alone: the lasso after it takes long."""
     budget = Budget(epsilon=2.0, delta=1e-12)
     data = PrivateVectors(rows, ledger=budget)
-    return noisy_moments.run(data, noisy_moments.CovarianceSettings(row_norm=1.0), budget).values[0].astype(float)
+    return noisy_moments.run(data, settings("PrivateGraphicalLasso", row_norm=1.0), budget).values[0].astype(float)
 
 
 CASES = [

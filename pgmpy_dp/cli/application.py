@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import json
 import os
 import signal
@@ -19,7 +20,9 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from pgmpy_dp.cli import option
 from pgmpy_dp.cli.option_groups import call_with_groups, options_of
+from pgmpy_dp.shown import shown
 
 __all__ = [
     "CHECK_FAILED",
@@ -28,10 +31,12 @@ __all__ = [
     "REFUSED",
     "USAGE",
     "app",
+    "as_document",
     "ask_for",
     "command",
     "note",
     "progress",
+    "say",
     "show",
 ]
 
@@ -46,7 +51,7 @@ _TRACEBACK = "PGMPY_DP_TRACEBACK"
 
 
 class _InOrder(TyperGroup):
-    """Commands in the order in which they are used."""
+    """Commands in the order in which they are used; a mistake in a command line is one line, as all others are."""
 
     order = (
         *("schema", "discover", "plan", "check", "fit", "refit"),
@@ -55,6 +60,33 @@ class _InOrder(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=self.order.index)
+
+    def main(self, args: Any = None, *arguments: Any, **options: Any) -> Any:
+        words = sys.argv[1:] if args is None else list(args)
+        try:
+            found = super().main(words, *arguments, **options | {"standalone_mode": False})
+        except Exception as error:
+            # Typer raises Click's exceptions, or those of its own copy of Click, which nobody else may import.
+            if not hasattr(error, "format_message"):
+                raise
+            _refuse(error, words)
+        sys.exit(found if isinstance(found, int) else 0)
+
+
+def _refuse(error: Any, words: list[str]) -> NoReturn:
+    """Say what is wrong with a command line, in one line, and exit; of a group without a command, its help."""
+    context, told = getattr(error, "ctx", None), error.format_message()
+    if context is not None and told == context.get_help():
+        typer.echo(told)
+        sys.exit(USAGE)
+    names = getattr(getattr(error, "param", None), "opts", ())
+    pairs = [*itertools.pairwise(words), *(word.split("=", 1) for word in words if "=" in word)]
+    for name, given in pairs:
+        if name in names and error.message in told:
+            told = f"{name} is {given!r}: {error.message}"
+    where = "" if context is None else f"; see {context.command_path} -h"
+    say(f"{told.rstrip('.')}{where}")
+    sys.exit(USAGE)
 
 
 app = typer.Typer(
@@ -75,11 +107,12 @@ A first session, with your own records.csv:
 Exit codes:
   0  done
   1  a check failed: an audit refuted a claim, or a column's states match next to nothing, or none were found
-  2  an argument cannot be used, or the file is damaged; nothing was spent and nothing was written
+  2  an argument cannot be used, or the file is damaged; nothing was spent, and no output was written
   3  the budget does not allow it; nothing was spent
   4  something unforeseen failed, or anything failed after the budget was spent; noisy tables that were bought are kept
      ({_TRACEBACK}=1 shows more, which may quote records)
   130, 143  Ctrl-C, or told to end (SIGTERM), before anything was spent
+  141  nobody reads standard output any more (pgmpy-dp ... | head)
 
 Nothing that is printed depends on a record, except through releases with noise.""",
     no_args_is_help=True,
@@ -88,6 +121,9 @@ Nothing that is printed depends on a record, except through releases with noise.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
+
+
+_QUIET = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option.Quiet)
 
 
 @app.callback(invoke_without_command=True)
@@ -130,8 +166,10 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
                 except (Exception, KeyboardInterrupt) as error:
                     _end(error)
 
-        # What typer reads: the options of groups too, each by itself.
+        # What typer reads: the options of groups too, each by itself. Scripts pass -q to whatever they run.
         listed = options_of(function)
+        if all(option.name != "quiet" for option in listed):
+            listed.append(_QUIET)
         guarded.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
         guarded.__annotations__ = {option.name: option.annotation for option in listed}
         parent.command(name, short_help=summary, epilog=f"\b\nExamples:\n{lines}")(guarded)
@@ -185,6 +223,9 @@ def _end(error: Exception | KeyboardInterrupt) -> NoReturn:
     if getattr(error, "release", None) is not None or getattr(error, "spent", False):
         # Whatever it is: the other codes say that nothing was spent.
         _fail(f"{_named(error)} after the budget was spent; {_TRACEBACK}=1 shows more", CRASHED)
+    if isinstance(error, BrokenPipeError):
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - Python empties it once more when it ends
+        raise typer.Exit(INTERRUPTED + 13)
     if isinstance(error, KeyboardInterrupt):
         number = getattr(error, "number", signal.SIGINT)
         _fail("interrupted; nothing was spent", INTERRUPTED + number)
@@ -210,24 +251,50 @@ def _named(error: BaseException) -> str:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    typer.echo(f"pgmpy-dp: {' '.join(message.split())}", err=True)
+    say(message)
     raise typer.Exit(code)
 
 
 def ask_for(option: str, given: object, remedy: str) -> NoReturn:
-    """Raise a ValueError that names an option, what it was given, and what to do."""
-    raise ValueError(f"{option} is {given!r}: {remedy}")
+    """Raise a ValueError that names an option, what it was given (None: it was left out), and what to do."""
+    raise ValueError(f"{option} {'is missing' if given is None else f'is {given!r}'}: {remedy}")
 
 
 def show(document: dict[str, Any], text: str, as_json: bool) -> None:
     """The result of a command, for a program or for a person."""
-    typer.echo(json.dumps(document, indent=1, ensure_ascii=False) if as_json else text)
+    _print(as_document(document) if as_json else "\n".join(map(shown, text.split("\n"))))
+
+
+def as_document(document: Any) -> str:
+    r"""JSON for people and programs, in which nothing controls a terminal.
+
+    Examples
+    --------
+    >>> print(as_document(["Käse", "\x1b[31m\u202e\U000e0001"]))
+    [
+     "Käse",
+     "\u001b[31m\u202e\udb40\udc01"
+    ]
+    """
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    return "".join(sign if sign == "\n" or shown(sign) == sign else json.dumps(sign)[1:-1] for sign in text)
 
 
 def note(message: str, quiet: bool = False) -> None:
     """Something worth knowing that is no result: on standard error."""
     if not quiet:
-        typer.echo(f"pgmpy-dp: {message}", err=True)
+        say(message)
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    _print(f"pgmpy-dp: {shown(' '.join(message.split()))}", err=True)
+
+
+def _print(text: str, err: bool = False) -> None:
+    """All that is printed, in signs that the stream has: a name is not worth an exception after a charge."""
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    typer.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 
 @contextmanager

@@ -82,14 +82,14 @@ def protection(given: option.ProtectionOptions) -> dict[str, Any]:
     return vars(given) | {"rows_per_unit": given_rows(given.rows_per_unit)}
 
 
-def as_written(path: Path, text: option.TextOptions) -> Path | TextFile:
+def as_written(path: Path, text: option.TextOptions, argument: str = "DATA") -> Path | TextFile:
     """The records of a file, with the options of text that were passed; ValueError where there is no file."""
     from pgmpy_dp.private.data.text_file import TextFile
 
     if path.is_dir():
-        ask_for("DATA", str(path), "that is a folder; pass a file in it")
+        ask_for(argument, str(path), "that is a folder; pass a file in it")
     if not path.is_file():
-        ask_for("DATA", str(path), "there is no such file")
+        ask_for(argument, str(path), "that is no regular file" if path.exists() else "there is no such file")
     passed = {name: value for name, value in vars(text).items() if value is not None}
     if text.delimiter in ("tab", "\\t"):
         passed["delimiter"] = "\t"
@@ -120,7 +120,8 @@ def given_workload(
     """Sets of variables, at least so many in each, with weights, of --workload; None where it was not passed."""
     if text is None:
         return None
-    names, found = {str(name): name for name in variables}, {}
+    names = {str(name): name for name in variables}
+    found: dict[tuple[Hashable, ...], float] = {}
     for item in filter(str.strip, text.split(";")):
         chosen, sign, weight = item.rpartition("=")
         if not sign:
@@ -139,7 +140,10 @@ def given_workload(
             many = "two variables or more" if least > 1 else "variables"
             what = f"write {many} with commas between and, if you like, = and a positive weight"
             ask_for("--workload", item.strip(), f"{what}; the schema has {', '.join(names)}")
-        found[tuple(names[field] for field in fields)] = value
+        scope = tuple(names[field] for field in fields)
+        found[scope] = found.get(scope, 0.0) + value
+    if not found:
+        ask_for("--workload", text, "it names nothing; leave it out, or write sets of variables: age,job; age,sex")
     return found
 
 

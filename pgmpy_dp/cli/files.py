@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -18,13 +19,21 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Schema
 
-__all__ = ["free_name", "load_model", "load_model_file", "load_release", "load_schema", "require_writable"]
+__all__ = [
+    *("STANDARD_OUTPUT", "free_name", "load_model", "load_model_file", "load_release", "load_schema"),
+    *("require_writable", "write_output"),
+]
 
 _Found = TypeVar("_Found")
 _TRIAL = 1 << 16  # bytes: more than most models take
 
 
-def require_writable(overwrite: bool, inputs: Iterable[Path | None] = (), **outputs: Path | None) -> None:
+STANDARD_OUTPUT = Path("-")
+
+
+def require_writable(
+    overwrite: bool, inputs: Iterable[Path | None] = (), *, printed: bool = False, **outputs: Path | None
+) -> None:
     """Refuse outputs that exist, coincide, or lie in a folder that cannot be written, before anything is spent.
 
     Parameters
@@ -32,6 +41,8 @@ def require_writable(overwrite: bool, inputs: Iterable[Path | None] = (), **outp
     overwrite : bool
     inputs : iterable of Path or None
         Files that the command reads: no output may be one of them, whatever `overwrite` says.
+    printed : bool
+        Whether the outputs are text, for which ``-`` is standard output.
     **outputs : Path or None
         By the name of their option.
 
@@ -39,15 +50,22 @@ def require_writable(overwrite: bool, inputs: Iterable[Path | None] = (), **outp
     ------
     ValueError
     """
-    taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    taken = {_place(path): "an input" for path in inputs if path is not None}
     for name, path in outputs.items():
         if path is None:
             continue
-        option = f"--{name.replace('_', '-')}"
-        folder = path.absolute().parent
+        option = name if name.isupper() else f"--{name.replace('_', '-')}"
+        if path == STANDARD_OUTPUT:
+            if printed:
+                continue
+            ask_for(option, "-", "standard output is not for this, or --json takes it; pass the name of a file")
+        place = _place(path)
+        folder = place.parent
         if path.is_dir():
             ask_for(option, str(path), "that is a folder; pass the name of a file in it")
-        if (place := path.resolve()) in taken:
+        if path.exists() and not path.is_file():
+            ask_for(option, str(path), "that is a device or a pipe, and no regular file; pass the name of a file")
+        if place in taken:
             ask_for(option, str(path), f"{taken[place]} is the same file; pass another name")
         if path.exists() and not overwrite:
             ask_for(option, str(path), "the file exists; pass another name, or --overwrite")
@@ -63,6 +81,23 @@ def require_writable(overwrite: bool, inputs: Iterable[Path | None] = (), **outp
             why = f"nothing can be written in the folder {str(folder)!r} ({error.strerror})"
             ask_for(option, str(path), f"{why}; make room, or pass another one")
         taken[place] = option
+
+
+def _place(path: Path) -> Path:
+    """Where a file is, or would be, whatever links lead there."""
+    return Path(os.path.realpath(path))
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; print its content where the path is ``-``."""
+    from pgmpy_dp.private.atomic_file import write_atomically
+
+    if path != STANDARD_OUTPUT:
+        write_atomically(path, content)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
 
 
 def free_name(path: Path) -> Path:

@@ -14,7 +14,8 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
-from pgmpy_dp.cli.files import free_name, require_writable
+from pgmpy_dp.cli.files import STANDARD_OUTPUT, free_name, require_writable, write_output
+from pgmpy_dp.shown import spreadsheet_safe
 
 if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
@@ -148,7 +149,7 @@ def new(
     budget = spent.budget()
     if file.exists():
         ask_for("FILE", str(file), "it exists; a ledger that was replaced would forget what was spent; name another")
-    require_writable(False, file=file)
+    require_writable(False, FILE=file)
     Ledger.open(file, budget, adjacency=None if adjacency is None else str(adjacency))
     show(
         {"ledger": str(file), "budget": budget.guarantee.to_dict()}, f"Wrote {file} with a budget of {budget}", as_json
@@ -173,20 +174,23 @@ def show_ledger(file: LedgerFile, as_json: option.Json = False) -> None:
 @command(ledgers, "export", "write the charges to a CSV file", "ledger export ledger.json --out ledger.csv")
 def export(
     file: LedgerFile,
-    out: Annotated[Path, typer.Option("--out", help="CSV to write: one line for each charge.")],
+    out: Annotated[Path, typer.Option("--out", help="CSV to write: one line for each charge; - prints it.")],
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
-    """Write the charges as a table, for a data protection officer's own records."""
-    from pgmpy_dp.private.atomic_file import write_atomically
+    """Write the charges as a table, for a data protection officer's own records.
 
-    require_writable(overwrite, (file,), out=out)
+    A name that a spreadsheet would compute gets a ' before it; ledger show --json has all as they are.
+    """
+    require_writable(overwrite, (file,), printed=not as_json, out=out)
     ledger = _load(file)
     text = io.StringIO()
     rows = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
     rows.writeheader()
     rows.writerows(_row(entry.to_dict()) for entry in ledger.entries)
-    write_atomically(out, text.getvalue().encode())
+    write_output(out, text.getvalue().encode())
+    if out == STANDARD_OUTPUT:
+        return
     count = len(ledger.entries)
     show({"out": str(out), "entries": count}, f"Wrote {out} with {count} charges", as_json)
 
@@ -208,7 +212,8 @@ _COLUMNS = (
 def _row(entry: dict[str, Any]) -> dict[str, Any]:
     own = {key: entry[key] for key in ("what", "mechanism", "adjacency", "unit")}
     columns = ";".join(str(name) for name in entry["columns"])
-    return {**own, **entry["cost"], "columns": columns, "private": "no" if entry["reproducible"] else "yes"}
+    row = {**own, **entry["cost"], "columns": columns, "private": "no" if entry["reproducible"] else "yes"}
+    return {name: spreadsheet_safe(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
 
 
 def _load(path: Path) -> Ledger:

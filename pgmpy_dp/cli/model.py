@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 from collections.abc import Hashable
@@ -14,12 +15,15 @@ import typer
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, show
 from pgmpy_dp.cli.arguments import parse_assignment, variable_named
-from pgmpy_dp.cli.files import load_model, load_model_file, require_writable
+from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_model, load_model_file, require_writable, write_output
+from pgmpy_dp.cli.synthetic import StyleOptions, text_of
+from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.schema import Schema
 
 __all__ = ["info", "query", "sample"]
 
@@ -33,6 +37,7 @@ Evidence = Annotated[
         "May be repeated.",
     ),
 ]
+_QUANTILES = {"0.25": "lower quartile", "0.5": "median", "0.75": "upper quartile"}
 _IMPOSSIBLE = "the model gives it the probability 0: ask about what can be"
 
 
@@ -55,8 +60,8 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
     numbers, rules = ({}, ()) if schema is None else (schema.numbers, schema.impossible)
     beside: dict[Hashable, set[str]] = {name: set() for name in found.nodes}
     for u, v in found.edges:
-        beside[u].add(str(v))
-        beside[v].add(str(u))
+        beside[u].add(shown(v))
+        beside[v].add(shown(u))
     document: dict[str, Any] = {
         "model": str(model),
         "variables": {str(name): [encode_label(state) for state in states[name]] for name in found.nodes},
@@ -73,8 +78,8 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         neighbours = ", ".join(sorted(beside[name])) or "none"
         number = numbers.get(name)
         what = "" if number is None else f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, "
-        lines.append(f"  {name} ({what}{len(states[name])} states): {neighbours}")
-    lines += ["Rules that it obeys:", *(f"  {rule}" for rule in rules)] if rules else []
+        lines.append(f"  {shown(name)} ({what}{len(states[name])} states): {neighbours}")
+    lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
     show(document, "\n".join(lines), as_json)
 
 
@@ -140,15 +145,23 @@ def query(
     document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
     if frame is not None:
         document |= {"level": level, "outside": frame.attrs["outside"]}
-    condition = "".join(f"{' | ' if k == 0 else ', '}{name}={state}" for k, (name, state) in enumerate(given.items()))
-    header = [*map(str, asked), f"P({', '.join(map(str, asked))}{condition})"]
-    body = [[*map(str, cell), f"{p:.4f}"] for cell, p in zip(cells, table.ravel(), strict=True)]
+    condition = ", ".join(f"{shown(name)}={shown(state)}" for name, state in given.items())
+    condition = f" | {condition}" if condition else ""
+    header = [*map(shown, asked), f"P({', '.join(map(shown, asked))}{condition})"]
+    body = [
+        ["missing" if state is None else shown(state) for state in cell] + [f"{p:.4f}"]
+        for cell, p in zip(cells, table.ravel(), strict=True)
+    ]
     body = [[*header], *body]
     text = _aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
     if len(asked) == 1 and asked[0] in network.numbers:
         numbers = {f"{label}": _told(value) for label, value in network.summary(asked[0], known).items()}
         document["summary"] = numbers
-        text += f"\nWhere it is not missing: {', '.join(f'{k} {v}' for k, v in numbers.items())}"
+        told = (
+            f"{_QUANTILES.get(k, k)} {v:.6g}" if isinstance(v, float) else f"{_QUANTILES.get(k, k)} {v}"
+            for k, v in numbers.items()
+        )
+        text += f"\nWhere it is not missing: {', '.join(told)}"
     if frame is not None and (outside := frame.attrs["outside"]):
         text += f"\nNothing vouches for these intervals: {outside}. They may be too narrow."
     show(document, text, as_json)
@@ -196,7 +209,10 @@ def sample(
     *,
     model: ModelFile,
     n: Annotated[int, typer.Option("--n", help="Number of records.", min=0, max=10**12)],
-    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .tsv (or either with .gz) or .parquet.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="File to write: .csv, .tsv (or either with .gz) or .parquet. To print CSV: -"),
+    ],
     random_state: Annotated[
         int | None,
         typer.Option(
@@ -220,7 +236,9 @@ def sample(
             max=1000,
         ),
     ] = None,
+    style: StyleOptions,
     overwrite: option.Overwrite = False,
+    quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
     """Draw synthetic records. They are as private as the model, however many there are.
@@ -230,18 +248,20 @@ def sample(
     it.
 
     Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution. A
-    missing one is an empty cell. Dates are written as 2020-01-31, or in the format of their variable.
+    missing one is an empty cell. Dates are written as 2020-01-31, or in the format of their variable. --delimiter,
+    --encoding and --decimal write the file as that of the records was written. States are spelled as in the schema.
     """
     import numpy as np
 
-    from pgmpy_dp.estimators.decoded_columns import days_as_texts
     from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
-    from pgmpy_dp.private.atomic_file import write_atomically
 
-    kind = _kind(out)
+    kind = ".csv" if out == STANDARD_OUTPUT else _kind(out)
+    written = style.written(out, kind)
+    if out == STANDARD_OUTPUT and copies is not None:
+        ask_for("--copies", str(copies), "several files cannot go to standard output; pass --out with a name")
     outs = [out] if copies is None else [_numbered(out, k + 1) for k in range(copies)]
     for file in outs:
-        require_writable(overwrite, (model,), out=file)
+        require_writable(overwrite, (model,), printed=not as_json, out=file)
     network = load_model(model)
     known = _known(network, evidence)
     if copies is not None:
@@ -255,13 +275,29 @@ def sample(
             frame = drawn.sample(n, stream, labels, evidence=known, method=method.value)
         except ImpossibleEvidence:
             ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
-        if kind != ".parquet" and network.schema is not None and not labels:
-            frame = days_as_texts(frame, network.schema)
-        write_atomically(file, _as_bytes(frame, kind, file.name.lower().endswith(".gz")))
+        content = (
+            _parquet(frame)
+            if kind == ".parquet"
+            else text_of(_columns(frame, None if labels else drawn.schema), written, style.safe, quiet)
+        )
+        quiet = True  # said once
+        write_output(file, gzip.compress(content, mtime=0) if file.suffix.lower() == ".gz" else content)
+    if out == STANDARD_OUTPUT:
+        return
     files = str(out) if copies is None else f"{outs[0]} to {outs[-1]}"
     text = f"Wrote {files}: {n:,} synthetic records of {frame.shape[1]} variables{' each' if copies else ''}"
     document = {"out": str(out) if copies is None else [str(file) for file in outs], "n": n}
     show(document | {"variables": list(map(str, frame.columns))}, text, as_json)
+
+
+def _columns(frame: pd.DataFrame, schema: Schema | None) -> dict[Hashable, list]:
+    """Columns of Python's values, as a text file has them."""
+    from pgmpy_dp.estimators.decoded_columns import days_as_texts
+
+    if schema is not None:
+        frame = days_as_texts(frame, schema)
+    found = (frame.iloc[:, k].astype(object) for k in range(frame.shape[1]))
+    return {name: part.where(part.notna(), None).tolist() for name, part in zip(frame.columns, found, strict=True)}
 
 
 def _draws(network: MarkovNetwork, copies: int) -> list[MarkovNetwork]:
@@ -306,12 +342,7 @@ def _kind(out: Path) -> str:
     ask_for("--out", str(out), "use a name that ends in .csv, .tsv (or either with .gz) or .parquet")
 
 
-def _as_bytes(frame: pd.DataFrame, kind: str, compressed: bool) -> bytes:
-    import gzip
-
-    if kind == ".parquet":
-        stream = io.BytesIO()
-        frame.rename(columns=str).to_parquet(stream, index=False)
-        return stream.getvalue()
-    text = frame.to_csv(index=False, sep="," if kind == ".csv" else "\t").encode()
-    return gzip.compress(text, mtime=0) if compressed else text
+def _parquet(frame: pd.DataFrame) -> bytes:
+    stream = io.BytesIO()
+    frame.rename(columns=str).to_parquet(stream, index=False)
+    return stream.getvalue()

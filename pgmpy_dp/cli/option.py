@@ -95,6 +95,8 @@ class BudgetOptions:
         """The budget, checked."""
         from pgmpy_dp.private.budget import Budget
 
+        if not self.is_passed:
+            raise ValueError("--epsilon is missing: no budget was given; pass --epsilon 1 --delta 1e-9, or --rho 0.1")
         return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
 

@@ -12,6 +12,7 @@ from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, progress, show
 from pgmpy_dp.cli.arguments import given_graph, given_rows
 from pgmpy_dp.cli.files import load_schema
+from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
@@ -117,7 +118,7 @@ def plan(
     graph = given_graph(public_schema, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
-    merged = [str(name) for name in undivided(public_schema)]
+    merged = [shown(name) for name in undivided(public_schema)]
     if structure == option.Structure.CHOW_LIU:
         public_schema.require_discrete(argument="--schema")
     public_schema = public_schema.fine()
@@ -178,7 +179,7 @@ def _empty(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: 
 
 def _tables(release: Any) -> list[_Table]:
     return [
-        _Table(" - ".join(map(str, scope)), value.size, noise)
+        _Table(" - ".join(map(shown, scope)), value.size, noise)
         for scope, value, noise in zip(release.scopes, release.values, release.noise, strict=True)
     ]
 
@@ -194,7 +195,7 @@ def _of_graph(
         schema, graph, budget, n, adjacency=str(adjacency), n_simulations=simulations, rows_per_unit=budget.rows
     )
     tables = [
-        _Table(" - ".join(map(str, scope)), int(row.cells), Noise(row.noise, row.scale), float(row.fitted))
+        _Table(" - ".join(map(shown, scope)), int(row.cells), Noise(row.noise, row.scale), float(row.fitted))
         for scope, row in zip(found.table.index, found.table.itertuples(), strict=True)
     ]
     inference = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
@@ -229,7 +230,7 @@ def _of_network(
     size = network_size(shares, n)
     sizes = shares.sizes
     tables = [
-        _Table(str(name), states, noise)
+        _Table(shown(name), states, noise)
         for name, states, noise in zip(schema.variables, sizes, shares.one_way_noise, strict=True)
     ]
     # Of a number that is not divided, cells are merged, nobody knows into how many.

@@ -9,12 +9,12 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, show
-from pgmpy_dp.cli.files import load_model, require_writable
+from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_model, require_writable, write_output
 
 __all__ = ["explore", "report"]
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
-Page = Annotated[Path, typer.Option("--out", help="HTML file to write.")]
+Page = Annotated[Path, typer.Option("--out", help="HTML file to write; - prints it.")]
 Level = Annotated[float, typer.Option("--level", help="Level of intervals, for a model written with --draws.")]
 
 
@@ -47,11 +47,10 @@ def report(
 
     It has intervals if `fit` or `refit` wrote the model with --draws. The page loads nothing from anywhere.
     """
-    from pgmpy_dp.private.atomic_file import write_atomically
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.reporting import comparison_page, report_page
 
-    require_writable(overwrite, (model, compare, release, score), out=out)
+    require_writable(overwrite, (model, compare, release, score), printed=not as_json, out=out)
     for name, given in (("release", release), ("score", score)):
         if compare is not None and given is not None:
             ask_for(f"--{name}", str(given), f"a comparison of two models tells nothing of a {name}; leave one out")
@@ -62,8 +61,7 @@ def report(
     else:
         kept = [None if file is None else Release.load(file) for file in (release, score)]
         page = report_page(network, kept[0], level, kept[1])
-    write_atomically(out, page.encode())
-    _tell(out, page, as_json)
+    _write(out, page, as_json)
 
 
 @command(
@@ -89,15 +87,17 @@ def explore(
     The page carries the released model and computes in the browser. It needs no server and no network; whoever has the
     page has the model.
     """
-    from pgmpy_dp.private.atomic_file import write_atomically
     from pgmpy_dp.reporting import explorer_page
 
-    require_writable(overwrite, (model,), out=out)
+    require_writable(overwrite, (model,), printed=not as_json, out=out)
     page = explorer_page(load_model(model), draws, level)
-    write_atomically(out, page.encode())
-    _tell(out, page, as_json)
+    _write(out, page, as_json)
 
 
-def _tell(out: Path, page: str, as_json: bool) -> None:
-    size = len(page.encode())
+def _write(out: Path, page: str, as_json: bool) -> None:
+    content = page.encode()
+    write_output(out, content)
+    if out == STANDARD_OUTPUT:
+        return
+    size = len(content)
     show({"out": str(out), "bytes": size}, f"Wrote {out} ({size / 1e3:,.0f} kB); open it in a browser", as_json)

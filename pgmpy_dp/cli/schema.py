@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +10,10 @@ from typing import Annotated
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import app, ask_for, command, show
-from pgmpy_dp.cli.files import require_writable
+from pgmpy_dp.cli.application import app, as_document, ask_for, command, show
+from pgmpy_dp.cli.arguments import as_written
+from pgmpy_dp.cli.files import STANDARD_OUTPUT, require_writable, write_output
+from pgmpy_dp.shown import shown
 
 __all__ = ["schema"]
 
@@ -24,6 +25,7 @@ __all__ = ["schema"]
     'schema --variable "sex=F,M" --number "age=0:120:1 cuts 18,65" --missing "?,NA" --strip --out schema.json',
     'schema --date "admitted=2001-01-01:2020-12-31 bins 20" --recode "sex:Male=M,Female=F" --variable "sex=F,M"',
     'schema --variable "sex=F,M" --cuts "age=25,45,65" --out schema.json',
+    "schema --from-header records.csv --out schema.json",
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
 )
 def schema(
@@ -36,7 +38,14 @@ def schema(
     texts: column_options.TextsOption = None,
     reading: column_options.ReadingOptions,
     impossible: column_options.ImpossibleOption = None,
-    out: Annotated[Path | None, typer.Option("--out", help="File to write; default: standard output.")] = None,
+    from_header: Annotated[
+        Path | None,
+        typer.Option(
+            "--from-header", help="File of records whose columns to list, from its first line of names alone."
+        ),
+    ] = None,
+    text: option.TextOptions,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write; default, and -: standard output.")] = None,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
@@ -46,6 +55,10 @@ def schema(
     the records, because a rare value that occurs there would tell that someone is among them.
 
     Records with a value that is not in the schema are left out, unless --other names a state that takes such values.
+
+    --from-header writes a template: each column of a file that no option describes, with an empty list of states. Fill
+    the lists in, or write "number": {"lower": 0, "upper": 120} in their place, or delete columns. Names of columns are
+    public; nothing but the first line is read, and one that has numbers in it is refused, since it may be a record.
 
     Values are compared as texts, "30-59" too. Numbers are counted only in the cells of --number and the intervals of
     --cuts. Values that are almost such intervals, such as "[30, 60)", are refused, unless --texts says that the column
@@ -58,13 +71,20 @@ def schema(
     "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >, >= and in {a, b}, joined by &. Learned models obey it,
     and synthetic records never break it. Options that describe a column may be repeated.
     """
-    require_writable(overwrite, (codebook,), out=out)
+    out = None if out == STANDARD_OUTPUT else out
+    require_writable(overwrite, (codebook, from_header), out=out)
     states = None if codebook is None else _read_codebook(codebook)
     given = column_options.ColumnOptions(None, declared, other, texts, reading, impossible)
+    if from_header is not None:
+        _template(from_header, text, given, states, out, as_json)
+        return
+    for name, value in vars(text).items():
+        if value is not None:
+            ask_for(f"--{name}", value, "it says how the file of --from-header is written; pass that too")
     found = column_options.described(given, states)
     document = found.to_dict()
     if out is None:
-        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        show(document, "", as_json=True)
         return
     found.to_json(out)
     sizes = found.cardinalities.values()
@@ -74,6 +94,34 @@ def schema(
     if len(sizes) < len(found):
         text += f", {len(found) - len(sizes)} of them numbers without cells"
     show({"schema": str(out), "variables": len(found), "possible_records": math.prod(sizes)}, text, as_json)
+
+
+def _template(
+    from_header: Path,
+    text: option.TextOptions,
+    given: column_options.ColumnOptions,
+    states: dict[str, list[str]] | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """A schema to be filled in: the columns of a file, and of each what options say of it."""
+    from pgmpy_dp.private.data.columns import all_names
+    from pgmpy_dp.schema import Schema
+
+    names = [str(name) for name in all_names(as_written(from_header, text, "--from-header"))]
+    described = states or any(vars(given.declared).values())
+    document = (column_options.described(given, states) if described else Schema({})).to_dict()
+    known = {entry["name"]: entry for entry in document["variables"]}
+    if absent := [name for name in known if name not in names]:
+        ask_for("--from-header", str(from_header), f"it has no column {absent[0]!r}; it has {', '.join(names)}")
+    document["variables"] = [known.get(name, {"name": name, "states": []}) for name in names]
+    if out is None:
+        show(document, "", as_json=True)
+        return
+    write_output(out, (as_document(document) + "\n").encode())
+    empty = [name for name in names if name not in known]
+    told = f"Wrote {out}: {len(names)} columns, {len(empty)} of which lack their states: {', '.join(map(shown, empty))}"
+    show({"schema": str(out), "variables": len(names), "without_states": empty}, told, as_json)
 
 
 def _read_codebook(path: Path) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pgmpy_dp.checks import checked_level
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
 from pgmpy_dp.cli.arguments import as_written, given_workload, protection
@@ -85,8 +86,7 @@ def score(
     require_writable(overwrite, (model, data, schema, account.ledger), release=release)
     network = load_model(model)
     asked: dict[str, Any] = {"workload": given_workload(network.nodes, workload, 1), "worst": worst, "each": each}
-    if not 0 < level < 1:
-        ask_for("--level", str(level), "write a number between 0 and 1, for example 0.9")
+    checked_level(level)
     whose = protection(protected)
     if data is None:
         sketch = {"level": level, "adjacency": str(protected.adjacency), "rows_per_unit": whose["rows_per_unit"]}

@@ -24,6 +24,7 @@ from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.shown import shown
 
 __all__ = ["Discovery", "discover"]
 
@@ -127,8 +128,8 @@ class Discovery:
             lines[0] += ": next to nothing; there are few records, or the budget is too small"
         if not math.isnan(self.threshold):
             lines.append(f"Categories that about {self.threshold:,.0f} records or more have (sd {self.sd:,.0f})")
-        width = max(len(str(name)) for name in self.schema.variables)
-        lines += [f"  {name!s:<{width}}  {self._told(name)}" for name in self.schema.variables]
+        width = max(len(shown(name)) for name in self.schema.variables)
+        lines += [f"  {shown(name):<{width}}  {self._told(name)}" for name in self.schema.variables]
         lines.append(f"Spent {self.privacy_}")
         return "\n".join(lines)
 
@@ -150,7 +151,7 @@ class Discovery:
         if not len(found):
             return f"no category has so many records{other}"
         most = found.sort_values(ascending=False, kind="stable")
-        return _short(f"{len(found)} categories: ", ["missing" if s is None else str(s) for s in most.index]) + other
+        return _short(f"{len(found)} categories: ", ["missing" if s is None else shown(s) for s in most.index]) + other
 
     def __repr__(self) -> str:
         return f"Discovery({self.schema!r}, guarantee={self.guarantee})"
@@ -312,7 +313,7 @@ def _few(found: Discovery) -> str:
 
 def _short(start: str, parts: list[str], more: str = "", most: int = 60) -> str:
     """The first of some texts, as many as fit."""
-    shown = [
+    some = [
         part for part, length in zip(parts, np.cumsum([len(part) + 2 for part in parts]), strict=True) if length < most
     ]
-    return start + more + ", ".join(shown) + (", ..." if len(shown) < len(parts) else "")
+    return start + more + ", ".join(some) + (", ..." if len(some) < len(parts) else "")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from pgmpy_dp.shown import shown
+
 __all__ = ["as_table", "as_text", "states_text"]
 
 _SHOWN = 8
@@ -37,5 +39,5 @@ def states_text(states: Sequence[object]) -> str:
     >>> states_text(["no", None]), states_text(range(20))
     ('no, None', '0, 1, 2, 3, 4, 5, 6, ..., 19')
     """
-    texts = [str(state) for state in states]
+    texts = [shown(state) for state in states]
     return ", ".join(texts if len(texts) <= _SHOWN else [*texts[: _SHOWN - 1], "...", texts[-1]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import numbers
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from pgmpy_dp.estimators.display import as_table, states_text
 from pgmpy_dp.estimators.model_file import FORMAT, VERSION, ModelFile, own_schema, read_model_file, reading_model
 from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.models.decoding import EVERYTHING, Values
-from pgmpy_dp.models.evidence import likelihood, range_of
+from pgmpy_dp.models.evidence import checked_evidence, likelihood, range_of
 from pgmpy_dp.models.inference.belief_propagation import LOG_ZERO
 from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence, conditioned
 from pgmpy_dp.models.inference.exact_or_loopy import Inference, inference_from_dict, inference_to_dict
@@ -467,7 +468,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         >>> model.query("smokes", {"age": 37}).values.round(3), model.query("smokes", {"age": "0:30"}).values.round(3)
         (array([0.6, 0.4]), array([0.733, 0.267]))
         """
-        names, known = self._as_names(variables), dict(evidence or {})
+        names, known = self._as_names(variables), checked_evidence(evidence)
         if both := [name for name in names if name in known]:
             raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
         model = self.to_log_linear()
@@ -515,9 +516,15 @@ class MarkovNetwork(DiscreteMarkovNetwork):
 
         Raises
         ------
+        TypeError
+            If `event` or `evidence` is no mapping.
         ValueError
             As `query`, and for a single number of a variable without a resolution, which has no probability.
         """
+        if not isinstance(event, Mapping):
+            raise TypeError(
+                f"event={event!r} is a {type(event).__name__}; pass a dict of variables and their states or ranges"
+            )
         table = self.query(list(event), evidence).values
         schema = self._readable()
         for name, given in reversed(list(event.items())):
@@ -553,11 +560,12 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         (name,) = self._as_names([variable])
         if name not in self.numbers:
             raise ValueError(f"variable={variable!r} has states and no numbers; use query")
-        if not all(0 <= level <= 1 for level in quantiles):
-            raise ValueError(f"quantiles={quantiles!r} must be from 0 to 1")
+        levels: list[Any] = list(quantiles) if isinstance(quantiles, Iterable) else [None]
+        if not all(isinstance(level, numbers.Real) and 0 <= level <= 1 for level in levels):
+            raise ValueError(f"quantiles={quantiles!r} must be numbers from 0 to 1, such as [0.25, 0.5, 0.75]")
         values, table = self.within.get(name) or Values(self.numbers[name]), self.query(name, evidence).values
-        found = np.array([values.mean(table), *values.quantiles(table, quantiles)])
-        return as_column(self.numbers[name], found, whole=False).set_axis(["mean", *quantiles])
+        found = np.array([values.mean(table), *values.quantiles(table, levels)])
+        return as_column(self.numbers[name], found, whole=False).set_axis(["mean", *levels])
 
     def sample(
         self,
@@ -626,7 +634,7 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"n={n!r} must be a whole number of records, 0 or more")
         check_method(method)
-        known = {self._as_names([name])[0]: given for name, given in (evidence or {}).items()}
+        known = {self._as_names([name])[0]: given for name, given in checked_evidence(evidence).items()}
         likely = {name: self.likelihood(name, given) for name, given in known.items()}
         rng = np.random.default_rng(random_state)
         drawn = self._drawn(likely, int(n), rng, method)
@@ -648,6 +656,29 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         # An Index of tuples would become a MultiIndex.
         frame.columns = pd.Index(order, tupleize_cols=False)
         return frame
+
+    def simulate(
+        self, n_samples: int = 10, *, evidence: Mapping[Hashable, Any] | None = None, seed: int | None = None
+    ) -> pd.DataFrame:
+        """Independent synthetic records, by the name and the arguments that pgmpy's Bayesian networks have for it.
+
+        Parameters
+        ----------
+        n_samples : int
+        evidence : dict of node to what is known, optional
+        seed : int, optional
+
+        Returns
+        -------
+        pandas.DataFrame
+            As `sample` with ``method="independent"``.
+
+        Raises
+        ------
+        ValueError
+            As `sample`.
+        """
+        return self.sample(n_samples, seed, evidence=evidence, method="independent")
 
     def _drawn(
         self, known: Mapping[Hashable, np.ndarray], n: int, rng: np.random.Generator, method: SamplingMethod
@@ -874,7 +905,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
 
     def _as_names(self, variables: Any) -> list[Hashable]:
         is_node = isinstance(variables, Hashable) and variables in self
-        names = [variables] if is_node else list(variables) if not isinstance(variables, str) else [variables]
+        is_name = is_node or isinstance(variables, str) or not isinstance(variables, Iterable)
+        names = [variables] if is_name else list(variables)
         unknown = [name for name in names if name not in self]
         if unknown or not names:
             raise ValueError(f"variables={variables!r} must name nodes of the model, which has {list(self.nodes)}")

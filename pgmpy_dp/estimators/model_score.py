@@ -25,6 +25,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.shown import shown
 
 __all__ = ["ModelScore", "preview_score", "score_model"]
 
@@ -160,7 +161,7 @@ class ModelScore:
 
 
 def _told(name: Hashable, row: Any, worst: Scope | None) -> str:
-    what = f"{name}, {row.tables:.0f} tables" if name != "worst" else f"worst: {', '.join(map(str, worst or ()))}"
+    what = f"{name}, {row.tables:.0f} tables" if name != "worst" else f"worst: {', '.join(map(shown, worst or ()))}"
     sampled = f"sampling alone {row.sampling:.4f}"
     return f"{what:<28}  {row.distance:.4f}  ({row.lower:.4f} to {row.upper:.4f}; {sampled})"
 

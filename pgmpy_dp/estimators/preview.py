@@ -36,6 +36,7 @@ from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -466,7 +467,7 @@ def _verdict(table: pd.DataFrame, fits: bool, asked: int) -> str:
             'merge states, raise memory_limit, or learn with inference="loopy"'
         )
     error = table["fitted"] if fits and asked else table["released"]
-    worst = " - ".join(map(str, error.idxmax()))
+    worst = " - ".join(map(shown, error.idxmax()))
     mean, nothing = float(error.mean()), float(table["uniform"].mean())
     what = "the model's tables" if fits and asked else "the noisy tables, before learning,"
     if mean > 0.5 * nothing or mean > 0.3:

@@ -21,6 +21,7 @@ from pgmpy_dp.estimators.few_records import (
     large_delta,
 )
 from pgmpy_dp.estimators.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.learning.options import Rule, Settings, anything, checked, number, one_of, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
@@ -64,6 +65,16 @@ class PrivateFit:
 
     _release_kinds: ClassVar[tuple[str, ...]]
     _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+    _options: Settings
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "epsilon": number(),
+        "delta": number(positive=False, below_one=True),
+        "rho": number(),
+        "state_names": anything(),
+        "adjacency": one_of(("add_remove", "replace_one")),
+        "n_records": whole(0),
+        "random_state": whole(0),
+    }
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -83,6 +94,18 @@ class PrivateFit:
         """Parameters with which scikit-base's generic tests construct the estimator."""
         return [dict(example) for example in cls._examples]
 
+    def _as_checked(self) -> Self:
+        """This estimator with its options as they are used: what a fit reads, whatever becomes of this one meanwhile.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an option that its rule refuses.
+        """
+        taken, values = object.__new__(type(self)), checked(self)
+        taken.__dict__ = {**vars(self), **values, "_options": Settings(**values)}
+        return taken
+
     def _budget(self) -> Budget:
         """The budget of one fit."""
         return Budget(**{name: getattr(self, name) for name in ("epsilon", "delta", "rho") if hasattr(self, name)})
@@ -95,17 +118,19 @@ class PrivateFit:
         """Arguments of the constructor, for a function that takes them by the same names."""
         return {name: getattr(self, name) for name in names}
 
-    def _take(self, release: Release, data: PrivateData | None = None, **context: Any) -> Self:
+    def _take(self, taken: Self, release: Release, data: PrivateData | None = None, **context: Any) -> Self:
         """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
+
+        `taken` is this estimator as it was checked (`_as_checked`).
 
         What an earlier fit has set and this one does not is gone too. If learning fails the exception has the release.
         A `FewRecordsWarning` says where the released number of records is next to nothing, a `DroppedRecordsWarning`
         where it is clearly below the public number, a `LargeDeltaWarning` where delta is above one over it.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
-        privacy = privacy.resting_on(self._prior_privacy())  # of the release's own prior, or of another one
+        privacy = privacy.resting_on(taken._prior_privacy())  # of the release's own prior, or of another one
         with nullcontext() if data is None else handed_over(release):
-            learned = self._learned(release, privacy, **context)
+            learned = taken._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
         self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
         with handed_over(release):  # warnings may be errors
@@ -204,10 +229,11 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         return self._fit(X)
 
     def _fit(self, X: Any, **whose: Any) -> Self:
-        budget = self._budget()
-        self._check()
-        data = self._private(X, budget, **whose)
-        return self._take(self._run(data, budget), data)
+        taken = self._as_checked()
+        budget = taken._budget()
+        taken._check()
+        data = taken._private(X, budget, **whose)
+        return self._take(taken, taken._run(data, budget), data)
 
     def fit_release(self, release: Release) -> Self:
         """Learn again from what was released before; needs no records and costs nothing.
@@ -226,5 +252,6 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         TypeError, ValueError
             For a release of another estimator, for other objects, and for bad public arguments.
         """
-        self._check_release(release)
-        return self._take(release)
+        taken = self._as_checked()
+        taken._check_release(release)
+        return self._take(taken, release)

@@ -16,6 +16,7 @@ from pgmpy_dp.plans import matched_counts
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import shown
 
 __all__ = ["SchemaCheck", "check_schema"]
 
@@ -124,13 +125,13 @@ class SchemaCheck:
                 "" if few else ": with another number of fields than the first line; are there line breaks in cells?"
             )
             lines.append(f"Lines that are no record: about {_count(self.n_no_record)}{advice}")
-        other, width = self.release_.schema.other, max(len(str(name)) for name in self.table.index)
+        other, width = self.release_.schema.other, max(len(shown(name)) for name in self.table.index)
         for name, row in self.table.iterrows():
             of = f"{_count(row.matched):>9} of {_count(self.n_records)} ({_percent(row.matched, self.n_records)})"
             words = _WORDS[row.verdict]
             if name in other and row.verdict != _ALL:
                 words += f" (other cells count as {other[name]!r})"
-            lines.append(f"  {name!s:<{width}}  about {of}, sd {row.sd:,.0f}: {words}")
+            lines.append(f"  {shown(name):<{width}}  about {of}, sd {row.sd:,.0f}: {words}")
         if self.verdict == _NOTHING and not self.poor and self.n_records >= FEW * self.n_records_sd:
             lines.append("Each column matches some records, but hardly any record matches in all columns")
         elif (said := dropped_records(self.n_records, self.n_matching, self._sd_of_difference)) is not None:

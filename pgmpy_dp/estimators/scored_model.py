@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 
-from pgmpy_dp.checks import checked_number
+from pgmpy_dp.checks import checked_weight
 from pgmpy_dp.estimators.conversion import factors_to_log_linear
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.models.decoding import Values
@@ -251,7 +251,7 @@ def _asked_for(sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], 
         raise ValueError("workload is empty; pass sets of variables, or None for pairs and triples")
     found: dict[frozenset, tuple[Scope, float]] = {}
     for k, scope in enumerate(named):
-        weight = 1.0 if weights is None else checked_number(f"workload[{scope!r}]", weights[k], positive=True)
+        weight = 1.0 if weights is None else checked_weight(f"workload[{scope!r}]", weights[k])
         first, before = found.get(frozenset(scope), (scope, 0.0))
         found[frozenset(scope)] = first, before + weight
     scopes = [scope for scope, _ in found.values()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from pgmpy_dp.models.decoding import Range, Values
 from pgmpy_dp.schema import Number, Schema, interval_cuts, match_key
 
-__all__ = ["likelihood", "range_of", "state_of"]
+__all__ = ["checked_evidence", "likelihood", "range_of", "state_of"]
 
 
 def likelihood(
@@ -61,6 +61,15 @@ def likelihood(
     if not weights.any():
         _refuse(name, given, "has no value of the variable in it; pass a wider range")
     return weights
+
+
+def checked_evidence(evidence: Any) -> dict[Hashable, Any]:
+    """What is known, by variable; TypeError for anything but a mapping or None."""
+    if evidence is not None and not isinstance(evidence, Mapping):
+        raise TypeError(
+            f"evidence={evidence!r} is a {type(evidence).__name__}; pass a dict of variables and what is known of them"
+        )
+    return dict(evidence or {})
 
 
 def range_of(schema: Schema, name: Hashable, given: Any) -> Range | None:
@@ -185,4 +194,4 @@ def _states(states: tuple) -> str:
 
 
 def _refuse(name: Hashable, given: Any, what: str) -> NoReturn:
-    raise ValueError(f"variable {name!r} is given as {given!r}, which {what}")
+    raise ValueError(f"variable {name!r} is given as {'missing' if given is None else repr(given)}, which {what}")

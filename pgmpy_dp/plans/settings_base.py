@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pgmpy_dp.checks import checked_integer, checked_number, require_choice
+from pgmpy_dp.learning import options
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.sensitive import Release
 
@@ -22,26 +23,12 @@ def by(check: Callable[[str, Any], Any]) -> Rule:
 
 def whole(least: int, most: int | None = None) -> Rule:
     """A whole number from `least` to `most`."""
-
-    def check(name: str, value: object) -> int:
-        checked = checked_integer(name, value, least)
-        if most is not None and checked > most:
-            raise ValueError(f"{name}={value!r} is out of range; pass a whole number from {least} to {most}")
-        return checked
-
-    return by(check)
+    return by(options.whole(least, most).check)
 
 
-def number(*, positive: bool = True, below_one: bool = False, most: float | None = None) -> Rule:
+def number(*, positive: bool = True, below_one: bool = False, most: float = math.inf) -> Rule:
     """A finite number, above 0 unless not `positive`, below 1 if `below_one`, and at most `most`."""
-
-    def check(name: str, value: object) -> float:
-        checked = checked_number(name, value, positive=positive, below_one=below_one)
-        if most is not None and checked > most:
-            raise ValueError(f"{name}={value!r} is above {most}; pass a number in (0, {most}]")
-        return checked
-
-    return by(check)
+    return by(options.number(positive=positive, below_one=below_one, most=most).check)
 
 
 def share() -> Rule:
@@ -51,12 +38,7 @@ def share() -> Rule:
 
 def one_of(allowed: Sequence[str]) -> Rule:
     """One of some texts."""
-
-    def check(name: str, value: object) -> object:
-        require_choice(name, value, allowed)
-        return value
-
-    return by(check)
+    return by(options.one_of(allowed).check)
 
 
 @dataclass(frozen=True)

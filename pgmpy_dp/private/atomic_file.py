@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from contextlib import suppress
@@ -14,15 +15,18 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     """Write `content` beside `path`, flush it to the disk, then move it there in one step.
 
     A reader, or a crash half-way, sees the old file or the new one; once this returns, the new one also survives the
-    loss of power. A file that existed keeps its mode; a new one is its owner's alone. OSError where the folder cannot
-    be written.
+    loss of power. A file that existed keeps its mode; a new one is its owner's alone. A link stays, and its target is
+    replaced. OSError where the folder cannot be written, and for a device or a pipe, which would be gone.
     """
-    path = Path(path)
+    asked = os.fspath(path)
+    if os.path.exists(asked) and not os.path.isfile(asked) and not os.path.isdir(asked):
+        raise OSError(errno.EINVAL, "that is no regular file", asked)
+    path = Path(os.path.realpath(asked))
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
     except OSError as error:
         if error.errno is not None:
-            error.filename = str(path)  # the one that was asked for, and none that the user has never heard of
+            error.filename = asked  # the one that was asked for, and none that the user has never heard of
         raise
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -35,7 +39,7 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
-            error.filename, error.filename2 = str(path), None  # a full disk names no file
+            error.filename, error.filename2 = asked, None  # a full disk names no file
         raise
     _flush_folder(path.parent)
 

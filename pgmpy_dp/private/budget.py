@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
+_MOST = 1e15
+
 __all__ = ["Budget", "UnitBudget", "require_budget", "unit_budget"]
 
 
@@ -49,14 +51,14 @@ class Budget:
                     f"rho={self.rho!r} was passed with epsilon={self.epsilon!r}, delta={self.delta!r}; "
                     "pass either rho (zCDP) or epsilon with an optional delta, not both"
                 )
-            object.__setattr__(self, "rho", checked_number("rho", self.rho, positive=True))
+            object.__setattr__(self, "rho", _bounded("rho", self.rho))
         elif self.epsilon is None:
             raise ValueError(
                 f"epsilon=None and rho=None (delta={self.delta!r}): no budget was given; "
                 "pass epsilon, epsilon with delta, or rho"
             )
         else:
-            object.__setattr__(self, "epsilon", checked_number("epsilon", self.epsilon, positive=True))
+            object.__setattr__(self, "epsilon", _bounded("epsilon", self.epsilon))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -84,6 +86,14 @@ class Budget:
 
     def __str__(self) -> str:
         return str(self.guarantee)
+
+
+def _bounded(name: str, value: object) -> float:
+    """A positive number that conversions between measures, which square it, cannot make infinite."""
+    number = checked_number(name, value, positive=True)
+    if number > _MOST:
+        raise ValueError(f"{name}={value!r} protects nothing; pass {_MOST:g} or less, for example 1")
+    return number
 
 
 @dataclass(frozen=True)

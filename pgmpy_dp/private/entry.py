@@ -9,6 +9,7 @@ from typing import Any
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.schema import decode_label, encode_label
+from pgmpy_dp.shown import shown
 
 __all__ = ["Entry", "entries_table"]
 
@@ -81,7 +82,7 @@ def entries_table(entries: Iterable[Entry]) -> list[str]:
     rows = [
         (
             str(number),
-            entry.what,
+            shown(entry.what),
             _columns_text(entry.columns),
             entry.mechanism,
             str(entry.cost),
@@ -96,5 +97,5 @@ def entries_table(entries: Iterable[Entry]) -> list[str]:
 
 
 def _columns_text(columns: tuple, limit: int = 40) -> str:
-    text = ", ".join(map(str, columns))
+    text = ", ".join(map(shown, columns))
     return text if len(text) <= limit else f"{text[: limit - 16]}... ({len(columns)} in all)"

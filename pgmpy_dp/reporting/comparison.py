@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_level
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.reporting.marginals import state_text, variable_rows
 from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
@@ -45,8 +46,7 @@ def comparison_page(
     """
     require_exact(one)
     require_exact(other)
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
+    checked_level(level)
     shared = [name for name in one if name in other]
     same = [name for name in shared if list(one.states[name]) == list(other.states[name])]
     if not same:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_level
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.inference.junction_tree import build_junction_tree
@@ -47,8 +48,7 @@ def explorer_page(network: MarkovNetwork, n_draws: int | None = None, level: flo
         If the model is not on exact inference, the page would be too large, or the level needs more draws.
     """
     require_exact(network)
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
+    checked_level(level)
     data = explorer_data(network, n_draws, level)
     numbers = network.numbers
     variables = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pgmpy_dp.checks import checked_level
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.model_score import ModelScore
 from pgmpy_dp.estimators.privacy_record import Privacy
@@ -62,8 +63,7 @@ def report_page(
         needs more draws.
     """
     require_exact(network)
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
+    checked_level(level)
     edges, posterior = edge_rows(network), network.posterior
     probes = posterior is not None and posterior.discrepancy is not None
     unsure, unsure_words = _unsure(network)

@@ -8,8 +8,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pgmpy_dp import __version__
+from pgmpy_dp.shown import shown
 
 __all__ = ["render"]
+
+
+def _finalized(value: object) -> object:
+    """Signs that turn the direction of what follows are as good as a wrong name, and pages are copied to terminals."""
+    return shown(value) if type(value) is str else value
 
 
 @cache
@@ -18,6 +24,7 @@ def _environment() -> Environment:
     return Environment(
         loader=PackageLoader("pgmpy_dp.reporting"),
         autoescape=True,
+        finalize=_finalized,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -8,7 +8,7 @@ from pgmpy.global_vars import config
 
 from pgmpy_dp.checks import missing_package
 
-__all__ = ["chosen_device", "require_device", "require_torch"]
+__all__ = ["checked_device", "chosen_device", "require_torch"]
 
 
 def require_torch(what: str) -> Any:
@@ -20,18 +20,23 @@ def require_torch(what: str) -> Any:
     return torch
 
 
-def require_device(device: Any) -> None:
-    """Raise an ImportError without torch, a ValueError if torch has no such device here; None is always one."""
+def checked_device(name: str, device: Any) -> Any:
+    """`device`, if torch has it here or it is None; ImportError without torch, TypeError or ValueError for others."""
     if device is None:
-        return
+        return None
+    if isinstance(device, bool | int | float):
+        raise TypeError(
+            f"{name}={device!r} is a {type(device).__name__}; pass the name of a device, e.g. 'cpu', or None"
+        )
     try:
         import torch
     except ImportError as error:
-        raise missing_package("torch", f"device={device!r}", "; or device=None") from error
+        raise missing_package("torch", f"{name}={device!r}", f"; or {name}=None") from error
     try:
         torch.empty(0, device=device)
     except (RuntimeError, TypeError, AssertionError) as error:
-        raise ValueError(f"device={device!r} is not a device of torch here ({error}); use 'cpu' or None") from error
+        raise ValueError(f"{name}={device!r} is not a device of torch here ({error}); pass 'cpu' or None") from error
+    return device
 
 
 def chosen_device(device: str | None) -> str | None:

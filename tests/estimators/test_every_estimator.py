@@ -237,13 +237,13 @@ def test_a_fit_that_fails_at_its_end_changes_nothing_and_hands_over_the_release(
 
 @each_estimator
 def test_the_gate_catches_a_fit_that_assigns_early(case, monkeypatch):
-    true = case.estimator._learned
+    true = case.estimator._take
 
-    def learned(self, *arguments, **context):
+    def take(self, *arguments, **context):
         self.early_ = 1
         return true(self, *arguments, **context)
 
-    monkeypatch.setattr(case.estimator, "_learned", learned)
+    monkeypatch.setattr(case.estimator, "_take", take)
     with pytest.raises(AssertionError):
         test_a_fit_that_fails_at_its_end_changes_nothing_and_hands_over_the_release(case, monkeypatch)
 

@@ -12,7 +12,7 @@ from pgmpy.factors.discrete import TabularCPD
 from pgmpy.inference import VariableElimination
 from pgmpy.metrics import _BaseSupervisedMetric, get_metrics
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
-from pgmpy.parameter_estimator import BaseParameterEstimator
+from pgmpy.parameter_estimator import BaseParameterEstimator, DiscreteMLE
 from skbase.lookup import all_objects
 
 from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, fit_in_place, list_estimators, list_metrics
@@ -67,6 +67,32 @@ def test_a_bayesian_network_gets_cpds_on_its_own_edges(learner):
     for own, learned in zip(model.get_cpds(), estimator.parameters_, strict=True):
         assert own is not learned and own == learned
     np.testing.assert_allclose(model.get_cpds("b").values[:, :, 0], [[0.9, 0.1], [0.1, 0.9]], atol=0.05)
+
+
+@pytest.mark.parametrize("learner", GIVEN, ids=lambda kind: kind.__name__)
+def test_pgmpys_own_fit_of_a_bayesian_network_takes_our_estimators(learner):
+    """Shape and types are pgmpy's: what is learned is what its own estimators would have put there, but for noise."""
+    estimator, model = made(learner), DiscreteBayesianNetwork(["ab", "cb"])
+    assert model.fit(DATA, estimator=estimator) is model and model.check_model()
+    assert estimator.state_names == STATES and model.get_cpds() == estimator.parameters_
+    plain = DiscreteBayesianNetwork(["ab", "cb"]).fit(DATA, estimator=DiscreteMLE(state_names=STATES))
+    for name in "abc":
+        ours, theirs = model.get_cpds(name), plain.get_cpds(name)
+        assert type(ours) is type(theirs) and ours.state_names == theirs.state_names
+        assert ours.variables == theirs.variables and ours.values.dtype == theirs.values.dtype
+        np.testing.assert_allclose(ours.values, theirs.values, atol=0.05)
+    drawn = model.simulate(200, seed=0, show_progress=False)
+    assert {*drawn.columns} == {*"abc"} and {*np.unique(drawn)} <= {0, 1}
+    assert model.predict(DATA[["a", "c"]].head(20), n_jobs=1)["b"].tolist() == DATA["a"].head(20).tolist()
+    assert model.predict_probability(DATA[["a", "c"]].head(3)).shape == (3, 2)
+
+
+def test_a_markov_network_simulates_as_pgmpys_models_do():
+    model = made(E.NaiveMLE).fit(given(MarkovNetwork, "ab"), DATA).model_
+    drawn = model.simulate(n_samples=300, evidence={"a": 1}, seed=0)
+    assert drawn.shape == (300, 3) and set(drawn["a"]) == {1} and 0.8 < drawn["b"].mean() < 1
+    pd.testing.assert_frame_equal(drawn, model.simulate(300, evidence={"a": 1}, seed=0))
+    assert len(model.simulate()) == 10
 
 
 def test_these_are_all_learners_of_such_models():

@@ -175,7 +175,7 @@ def test_a_model_that_is_too_large_is_said_not_run():
     [
         ({"schema": None}, ValueError, "schema"),
         ({"budget": 1.0}, TypeError, "budget=1.0 is a float"),
-        ({"n": 0}, ValueError, "n=0 is too small"),
+        ({"n": 0}, ValueError, "n=0 is out of range"),
         ({"n": 10.0}, TypeError, "n=10.0 is a float"),
         ({"n_simulations": -1}, ValueError, "n_simulations=-1"),
         ({"cliques": "ab"}, TypeError, "cliques='ab' is a str"),

@@ -321,7 +321,7 @@ class TestAudit:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n": 1}, "n=1 is too small"),
+        ({"n": 1}, "n=1 is out of range"),
         ({"degree": 0.0}, "degree=0.0 is out of range"),
         ({"bias": 1.5}, "bias=1.5 is above 1"),
         ({"n_communities": 1}, "n_communities=1"),

@@ -152,7 +152,7 @@ def test_a_release_of_another_fit_is_refused():
         report_page(network, release())
     with pytest.raises(ValueError, match="tells nothing of a release"):
         network.report("unused.html", compare=network, release=release())
-    with pytest.raises(ValueError, match=r"level=2 must be between 0 and 1"):
+    with pytest.raises(ValueError, match=r"level=2 is out of range; pass a number between 0 and 1"):
         fitted().report("unused.html", level=2)
     assert not Path("unused.html").exists()
 

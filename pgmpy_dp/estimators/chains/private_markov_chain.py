@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_softmax
 
-from pgmpy_dp.checks import require_choice, require_flag
 from pgmpy_dp.estimators.collective.collective_base import Progress, progress_bar
 from pgmpy_dp.estimators.decoded_columns import values_of
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy_record import Privacy, require_agreement, steps_taken
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
+from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option, whole
 from pgmpy_dp.models.chains.chain_model import (
     ChainFit,
     MarkovChain,
@@ -35,6 +35,7 @@ from pgmpy_dp.models.collective.maximum_likelihood import naive_mle
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.inference.sampling import SamplingMethod
 from pgmpy_dp.plans.chains import chain_counts, chain_gradient
+from pgmpy_dp.plans.least_noise import NOISES
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
 from pgmpy_dp.private.sensitive import Release
@@ -174,25 +175,25 @@ class PrivateMarkovChain(BasePrivateEstimator):
     rho: float | None = None
     state_names: Schema | dict | None = None
     adjacency: str = "add_remove"
-    n_users: int | None = None
-    unit: Hashable = "user"
-    sequence: Hashable = "sequence"
-    order: Hashable | None = None
-    separator: str | None = None
-    segment_length: int | None = None
-    max_segments: int | None = None
-    initial_share: float | None = None
-    method: str = "map"
-    stay: bool = True
-    noise: str = "auto"
-    chain_order: int | str = 1
-    n_steps: int = 200
-    batch_rate: float | None = None
-    clip_norm: float | None = None
-    learning_rate: float | None = None
-    momentum: float = 0.9
-    average_share: float = 0.5
-    count_share: float = 0.05
+    n_users: int | None = option(None, whole(0))
+    unit: Hashable = option("user", by(column))
+    sequence: Hashable = option("sequence", by(column))
+    order: Hashable | None = option(None, by(column))
+    separator: str | None = option(None, anything())
+    segment_length: int | None = option(None, whole(2))
+    max_segments: int | None = option(None, whole(1))
+    initial_share: float | None = option(None, number(below_one=True))
+    method: str = option("map", one_of(_METHODS))
+    stay: bool = option(True, flag())
+    noise: str = option("auto", one_of(NOISES))
+    chain_order: int | str = option(1, by(chain_counts.checked_order))
+    n_steps: int = option(200, whole(1, 10**6))
+    batch_rate: float | None = option(None, number(most=1))
+    clip_norm: float | None = option(None, number())
+    learning_rate: float | None = option(None, number())
+    momentum: float = option(0.9, number(positive=False, below_one=True))
+    average_share: float = option(0.5, number(most=1))
+    count_share: float = option(0.05, number(below_one=True))
     random_state: int | None = None
 
     def to_markov_network(self, length: int) -> MarkovNetwork:
@@ -319,7 +320,6 @@ class PrivateMarkovChain(BasePrivateEstimator):
         return pd.DataFrame(states[codes], columns=range(length)).infer_objects()
 
     def _check(self) -> None:
-        self._check_method()
         self._settings()
 
     def _private(self, X: Any, budget: Budget) -> PrivateSequences:
@@ -338,17 +338,12 @@ class PrivateMarkovChain(BasePrivateEstimator):
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
-        self._check_method()
         # The logits that "sgd" released are the chain, whatever the method; tables are no records to learn from.
         if self.method == "sgd" and release.kind == "chain":
             raise ValueError(
                 "method='sgd' learns from records, and this release holds noisy tables; use one of "
                 f"{tuple(m for m in _METHODS if m != 'sgd')}"
             )
-
-    def _check_method(self) -> None:
-        require_choice("method", self.method, _METHODS)
-        require_flag("stay", self.stay)
 
     def _settings(self) -> chain_counts.ChainSettings | chain_gradient.ChainGradientSettings:
         """Of the release; ValueError for what does not go with the method."""

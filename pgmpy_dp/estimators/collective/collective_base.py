@@ -18,24 +18,30 @@ from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
-from pgmpy import config
-from pgmpy.base import UndirectedGraph
-from pgmpy.models import DiscreteMarkovNetwork
-from pgmpy.parameter_estimator import BaseParameterEstimator
+from pgmpy import config, parameter_estimator
+from pgmpy.base import DAG, UndirectedGraph
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from tqdm.auto import tqdm
 
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy_record import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES, PrivateFit
+from pgmpy_dp.learning.options import anything, by, one_of, option, whole
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective.maximum_likelihood import Fit
-from pgmpy_dp.models.inference.exact_or_loopy import Inference, choose_inference, require_inference
+from pgmpy_dp.models.inference.exact_or_loopy import (
+    Inference,
+    checked_inference,
+    choose_inference,
+    require_inference,
+)
 from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.plans.collective.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
+from pgmpy_dp.plans.least_noise import NOISES
 from pgmpy_dp.plans.networks.probes import tables_within
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -49,7 +55,7 @@ Progress = Callable[[], None] | None
 
 
 @dataclass(repr=False, eq=False)
-class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
+class BaseMarginalsEstimator(PrivateFit, parameter_estimator.DiscreteParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
     Abstract: a subclass says in `_learn` how the parameters follow from the tables. One that learns from another
@@ -98,7 +104,7 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {
-        "supported_model_types": (DiscreteMarkovNetwork, UndirectedGraph, nx.Graph),
+        "supported_model_types": (DiscreteMarkovNetwork, UndirectedGraph, nx.Graph, DAG, DiscreteBayesianNetwork),
         "supports_weighted_data": False,
         "task": "parameters",
         "model_kind": "undirected",
@@ -116,13 +122,18 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
     state_names: Schema | dict | None = None
     adjacency: str = "add_remove"
     n_records: int | None = None
-    cliques: list[tuple] | None = None
-    noise: str = "auto"
-    weights: list[float] | None = None
+    cliques: list[tuple] | None = option(None, anything())
+    noise: str = option("auto", one_of(NOISES))
+    weights: list[float] | None = option(None, anything())
     _: KW_ONLY
-    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    memory_limit: int = option(DEFAULT_MEMORY_LIMIT, whole(1))
     random_state: int | None = None
-    inference: Inference = "exact"
+    inference: Inference = option("exact", by(checked_inference))
+
+    def __post_init__(self) -> None:
+        # Of pgmpy's base only what it is counts (`DiscreteBayesianNetwork.fit` takes no other estimators). Its
+        # constructor would set states again, and its way to start a fit reads them from the records.
+        super(parameter_estimator.DiscreteParameterEstimator, self).__init__()
 
     @abstractmethod
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
@@ -186,15 +197,16 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
         graph = checked_model_graph(model)
         if data is None:
             raise TypeError("data=None: pass the records as the second argument, fit(model, data), or a PrivateTable")
-        budget = self._budget()
-        schema, table = schema_and_table(self, data, unit, rows_per_unit)
-        cliques = self._checked_cliques(graph, schema, tables_of(model) if self.cliques is None else self.cliques)
-        settings = self._settings(cliques)
-        self._rehearse()
+        taken = self._as_checked()
+        budget = taken._budget()
+        schema, table = schema_and_table(taken, data, unit, rows_per_unit)
+        cliques = taken._checked_cliques(graph, schema, tables_of(model) if taken.cliques is None else taken.cliques)
+        settings = taken._settings(cliques)
+        taken._rehearse()
         if table is None:
             own = schema.subset(name for name in schema if name in graph)
-            table = _new_table(self, data, own, budget, unit, rows_per_unit)
-        return self._take(self._run(table, settings, budget), table, graph=graph, given=model)
+            table = _new_table(taken, data, own, budget, unit, rows_per_unit)
+        return self._take(taken, taken._run(table, settings, budget), table, graph=graph, given=model)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
         """Learn again from tables that were released before; needs no records and costs nothing.
@@ -220,16 +232,16 @@ class BaseMarginalsEstimator(PrivateFit, BaseParameterEstimator):
             For what is no release of the kind that this estimator learns from, other states than the release's, and
             edges outside the released tables.
         """
-        graph = checked_model_graph(model)
-        self._check_release(release)
+        graph, taken = checked_model_graph(model), self._as_checked()
+        taken._check_release(release)
         if self.state_names is not None:
             given = Schema.coerce(self.state_names)
             different = given.matches(release.schema, [name for name in graph if name in given])
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
-        taken = [release.scopes[c] for c in tables_within(release, graph)]
-        self._checked_cliques(graph, self._schema(release, graph), taken)
-        return self._take(release, graph=graph, given=model)
+        scopes = [release.scopes[c] for c in tables_within(release, graph)]
+        taken._checked_cliques(graph, taken._schema(release, graph), scopes)
+        return self._take(taken, release, graph=graph, given=model)
 
     def _schema(self, release: Release, graph: nx.Graph) -> Schema:
         """The model's schema: `state_names` where it is given, whose rules may differ from the release's."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
+from pgmpy_dp.learning.options import number, one_of, option, whole
 from pgmpy_dp.models.collective.expectation_maximisation import collective_em
 from pgmpy_dp.models.collective.maximum_likelihood import Fit
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
@@ -68,12 +69,12 @@ class CollectiveEM(BaseMarginalsEstimator):
 
     _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "e_step": "nlbp", "n_iter": 2, "n_propagations": 3})
 
-    e_step: str = "dual"
-    n_iter: int | None = None
-    step: float | None = None
-    stop: str | None = "risk"
-    damping: float | None = None
-    n_propagations: int | None = None
+    e_step: str = option("dual", one_of(("dual", "nlbp")))
+    n_iter: int | None = option(None, whole(1))
+    step: float | None = option(None, number())
+    stop: str | None = option("risk", one_of(("risk", None)))
+    damping: float | None = option(None, number(most=1))
+    n_propagations: int | None = option(None, whole(1))
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._given("e_step", "n_iter", "step", "stop", "damping", "n_propagations", "memory_limit", "inference")

@@ -8,11 +8,13 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.estimators.prior import given_prior
 from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
+from pgmpy_dp.learning.options import anything, number, option, whole
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective.heavy_tailed_prior import PRIOR_TAIL
 from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
@@ -88,15 +90,15 @@ class CollectiveMAP(BaseMarginalsEstimator):
 
     _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "n_rounds": 1, "max_iter": 10})
 
-    entropy_share: float = 0.3
-    margin_share: float = 0.5
-    n_rounds: int = 3
-    max_iter: int = 100
-    tol: float = 1e-5
+    entropy_share: float = option(0.3, number(positive=False, below_one=True))
+    margin_share: float = option(0.5, number(positive=False, most=1))
+    n_rounds: int = option(3, whole(1))
+    max_iter: int = option(100, whole(1))
+    tol: float = option(1e-5, number(positive=False, below_one=True))
     _: KW_ONLY
-    prior_tail: float = PRIOR_TAIL
-    variance_shape: float = VARIANCE_SHAPE
-    prior: Any = None
+    prior_tail: float = option(PRIOR_TAIL, number(infinite=True))
+    variance_shape: float = option(VARIANCE_SHAPE, number())
+    prior: Any = option(None, anything())
 
     def _prior_privacy(self) -> Privacy | None:
         prior = given_prior(self)
@@ -161,6 +163,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         ['rain', 'estimate', 'lower', 'upper']
         """
         self.check_is_fitted()
+        checked_integer("n_draws", n_draws, 1)
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
         noisy = self._noisy(self.release_, self.model_)

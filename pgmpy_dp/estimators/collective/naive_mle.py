@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
+from pgmpy_dp.learning.options import number, option, whole
 from pgmpy_dp.models.collective.maximum_likelihood import Fit, naive_mle
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 
@@ -54,9 +55,9 @@ class NaiveMLE(BaseMarginalsEstimator):
 
     _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "l2": 0.01, "max_iter": 50})
 
-    l2: float | None = None
-    max_iter: int = 1000
-    tol: float = 1e-5
+    l2: float | None = option(None, number(positive=False))
+    max_iter: int = option(1000, whole(1))
+    tol: float = option(1e-5, number(positive=False, below_one=True))
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._given("l2", "max_iter", "tol", "memory_limit", "inference")

@@ -12,6 +12,7 @@ from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimato
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy_record import Privacy, steps_taken
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
+from pgmpy_dp.learning.options import number, option, whole
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective.maximum_likelihood import Fit
 from pgmpy_dp.models.inference.exact_or_loopy import Inference
@@ -100,13 +101,13 @@ class PrivateSGD(BaseMarginalsEstimator):
     _release_kinds: ClassVar[tuple[str, ...]] = ("log_potentials",)
     _examples = ({**TABLE_EXAMPLES[0], "delta": 1e-3}, {**TABLE_EXAMPLES[1], "n_steps": 20})
 
-    n_steps: int = 200
-    batch_rate: float | None = None
-    clip_norm: float | None = None
-    learning_rate: float | None = None
-    momentum: float = 0.9
-    average_share: float = 0.5
-    count_share: float = 0.05
+    n_steps: int = option(200, whole(1, 10**6))
+    batch_rate: float | None = option(None, number(most=1))
+    clip_norm: float | None = option(None, number())
+    learning_rate: float | None = option(None, number())
+    momentum: float = option(0.9, number(positive=False, below_one=True))
+    average_share: float = option(0.5, number(most=1))
+    count_share: float = option(0.05, number(below_one=True))
     # Options of noisy tables, which this one does not have.
     noise: str = field(default="auto", init=False)
     weights: None = field(default=None, init=False)

@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
+from pgmpy_dp.learning.options import by, flag, number, one_of, option, whole
 from pgmpy_dp.plans.communities import exponential_mechanism, noisy_power, randomised_response
 from pgmpy_dp.plans.communities.communities_base import communities
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.solvers.devices import checked_device
 
 __all__ = ["METHODS", "PrivateBlockModel"]
 
@@ -100,15 +101,15 @@ class PrivateBlockModel(BasePrivateEstimator):
     _release_kinds: ClassVar[tuple[str, ...]] = ("communities",)
     _examples = ({"epsilon": 1.0}, {"rho": 0.5, "n_communities": 3, "method": "noisy-power", "degree": 10.0})
 
-    n_communities: int = 2
-    method: str = "auto"
+    n_communities: int = option(2, whole(2))
+    method: str = option("auto", one_of(METHODS))
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None
-    degree: float | None = None
-    bias: float | None = None
-    vote: bool | None = None
-    device: str | None = None
+    degree: float | None = option(None, number())
+    bias: float | None = option(None, number(most=1))
+    vote: bool | None = option(None, flag())
+    device: str | None = option(None, by(checked_device))
     random_state: int | None = None
 
     def fit(self, graph: Any, nodes: Iterable[Hashable] | None = None) -> PrivateBlockModel:
@@ -134,10 +135,7 @@ class PrivateBlockModel(BasePrivateEstimator):
         ImportError
             If a method needs torch and it is not installed.
         """
-        budget = self._budget()
-        self._check()
-        data = self._private(graph, budget, nodes)
-        return self._take(self._run(data, budget), data)
+        return self._fit(graph, nodes=nodes)
 
     def fit_predict(self, graph: Any, nodes: Iterable[Hashable] | None = None) -> np.ndarray:
         """Fit, then the labels alone; as private as the release.
@@ -197,9 +195,6 @@ class PrivateBlockModel(BasePrivateEstimator):
         return X
 
     def _check(self) -> None:
-        require_choice("method", self.method, METHODS)
-        if not (self.vote is None or isinstance(self.vote, bool)):
-            raise TypeError(f"vote={self.vote!r} is a {type(self.vote).__name__}; pass True, False or None")
         for name in ("bias", "device"):
             if getattr(self, name) is not None and not self.method.startswith("sdp"):
                 raise ValueError(

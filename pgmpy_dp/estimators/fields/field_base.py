@@ -13,19 +13,20 @@ import numpy as np
 import pandas as pd
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.checks import checked_integer, checked_number, require_choice, require_flag, require_given
+from pgmpy_dp.checks import require_given
 from pgmpy_dp.estimators.collective.collective_base import progress_bar
 from pgmpy_dp.estimators.fields.field_fits import FieldFit, field_of
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
+from pgmpy_dp.learning.options import by, flag, number, one_of, option, whole
 from pgmpy_dp.models.fields.random_fields import RandomField, edge_scores
-from pgmpy_dp.models.inference.exact_or_loopy import Inference
+from pgmpy_dp.models.inference.exact_or_loopy import Inference, checked_inference
 from pgmpy_dp.plans.fields import frank_wolfe_steps, pseudo_likelihood_ascent
 from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.plans.fields.pseudo_likelihood_ascent import PseudoLikelihoodSettings
-from pgmpy_dp.plans.networks.public_graph import edge_positions
+from pgmpy_dp.plans.networks.public_graph import checked_graph, edge_positions
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -91,20 +92,20 @@ class BaseFieldEstimator(BaseGraphEstimator):
     _family: ClassVar[str]
     _examples = ({"width": 2.0, **TABLE_EXAMPLES[0]}, {"width": 1.0, **TABLE_EXAMPLES[1]})
 
-    width: float | None = None
+    width: float | None = option(None, number())
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None
     state_names: Schema | dict | None = None
     adjacency: str = "add_remove"
     n_records: int | None = None
-    method: str = "auto"
-    graph: Any = None
-    n_iter: int | None = None
-    sparse: bool = True
-    min_edge_weight: float | None = None
-    inference: Inference = "auto"
-    memory_limit: int = FIELD_MEMORY_LIMIT
+    method: str = option("auto", one_of(_METHODS))
+    graph: Any = option(None, by(lambda name, graph: checked_graph(graph, name)))
+    n_iter: int | None = option(None, whole(2))
+    sparse: bool = option(True, flag())
+    min_edge_weight: float | None = option(None, number())
+    inference: Inference = option("auto", by(checked_inference))
+    memory_limit: int = option(FIELD_MEMORY_LIMIT, whole(1))
     random_state: int | None = None
 
     @abstractmethod
@@ -133,7 +134,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
     def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
         require_given("width", self.width, WIDTH)
-        require_choice("method", self.method, _METHODS)
         schema.require_discrete(argument="state_names")
         if len(schema) < 2:
             raise ValueError(f"state_names has {len(schema)} variable; interactions need at least two")
@@ -149,10 +149,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
             raise ValueError(f"order={settings.order!r} is more than the {len(schema)} variables; pass at most as many")
         if settings.graph is not None:
             edge_positions(schema, settings.graph)
-        require_flag("sparse", self.sparse)
-        if self.min_edge_weight is not None:
-            checked_number("min_edge_weight", self.min_edge_weight, positive=True)
-        checked_integer("memory_limit", self.memory_limit, 1)
 
     def _regressions(self) -> FrankWolfeSettings:
         given = self._given("width", "graph", "n_iter", "random_state")
@@ -166,7 +162,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
             with progress_bar(type(self).__name__) as progress:
                 return frank_wolfe_steps.run(table, self._regressions(), budget, progress)
         steps: dict[str, Any] = {} if self.n_iter is None else {"n_steps": self.n_iter}
-        sparse = bool(self.sparse) and self.graph is None
+        sparse = self.sparse and self.graph is None
         given = self._given("width", "graph", "random_state")
         settings = PseudoLikelihoodSettings(self._family, order=self._order, sparse=sparse, **given, **steps)
         with progress_bar(type(self).__name__) as progress:
@@ -178,10 +174,10 @@ class BaseFieldEstimator(BaseGraphEstimator):
         fit = field_of(
             release,
             self._family,
-            width=float(self.width),
+            width=self.width,
             graph=graph,
-            sparse=bool(self.sparse),
-            min_edge_weight=None if self.min_edge_weight is None else float(self.min_edge_weight),
+            sparse=self.sparse,
+            min_edge_weight=self.min_edge_weight,
         )
         variables = release.schema.variables
         scores = edge_scores(fit.field)
@@ -227,7 +223,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
         """The rows of `to_frame`, in any order."""
 
     def _graph(self, variables: tuple[Hashable, ...], scores: np.ndarray) -> UndirectedGraph:
-        least = 0.0 if self.min_edge_weight is None else float(self.min_edge_weight) / 2.0
+        least = 0.0 if self.min_edge_weight is None else self.min_edge_weight / 2.0
         found = np.argwhere(np.triu((scores > 0) & (scores >= least), 1))
         return graph_on(variables, ((variables[i], variables[j]) for i, j in found))
 
@@ -239,6 +235,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
         graph.add_nodes_from(variables)
         graph.add_edges_from(edges if len(edges) <= _DENSE * pairs else itertools.combinations(variables, 2))
         model = dataclasses.replace(
-            fit.field.to_log_linear(variables), memory_limit=int(self.memory_limit), inference=self.inference
+            fit.field.to_log_linear(variables), memory_limit=self.memory_limit, inference=self.inference
         )
         return MarkovNetwork.from_log_linear(model, graph, schema, privacy)

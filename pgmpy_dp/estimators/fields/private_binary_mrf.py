@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from pgmpy_dp.checks import require_choice
 from pgmpy_dp.estimators.collective.collective_base import progress_bar
 from pgmpy_dp.estimators.fields.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
+from pgmpy_dp.learning.options import Rule, one_of, whole
 from pgmpy_dp.models.fields.random_fields import BinaryField, RandomField
 from pgmpy_dp.models.inference.exact_or_loopy import Inference
 from pgmpy_dp.plans.fields import noisy_parities, random_halves
@@ -96,6 +96,11 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     """
 
     _family: ClassVar[str] = "binary"
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "order": whole(2),
+        "objective": one_of(_OBJECTIVES),
+        "queries": one_of(_QUERIES),
+    }
     _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood", "halves")
     _examples = ({"width": 2.0, "order": 2, **TABLE_EXAMPLES[0]}, {"width": 1.0, "order": 2, **TABLE_EXAMPLES[1]})
 
@@ -135,8 +140,6 @@ class PrivateBinaryMRF(BaseFieldEstimator):
 
     def _check_schema(self, schema: Schema) -> None:
         super()._check_schema(schema)
-        require_choice("objective", self.objective, _OBJECTIVES)
-        require_choice("queries", self.queries, _QUERIES)
         if self.objective == "linf" and self._chosen_method() != "frank-wolfe":
             raise ValueError(
                 f"objective='linf' with method={self.method!r}, which has no regressions; use method='frank-wolfe'"

@@ -9,17 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 from pgmpy.models import LinearGaussianBayesianNetwork
 
-from pgmpy_dp.checks import checked_number, require_choice
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.estimators.gaussian.precision_fits import fit_covariance, fit_pairs, fit_precision
 from pgmpy_dp.estimators.privacy_record import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
+from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option
 from pgmpy_dp.models.gaussian.gaussian_distribution import gaussian_log_likelihood
 from pgmpy_dp.models.gaussian.graphical_models import linear_gaussian_network, partial_correlations, precision_graph
 from pgmpy_dp.plans.gaussian import noisy_moments, output_perturbation, pair_correlations
-from pgmpy_dp.plans.gaussian.noisy_moments import CovarianceSettings, noisy_covariance
-from pgmpy_dp.plans.gaussian.output_perturbation import PrecisionSettings, noisy_precision
-from pgmpy_dp.plans.gaussian.pair_correlations import PairSettings, noisy_pairs
+from pgmpy_dp.plans.gaussian.noisy_moments import SCALINGS, checked_bounds, noisy_covariance
+from pgmpy_dp.plans.gaussian.output_perturbation import OUTPUT_MECHANISMS, noisy_precision
+from pgmpy_dp.plans.gaussian.pair_correlations import noisy_pairs
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.vector_curator import MECHANISMS, checked_norm, checked_point
 from pgmpy_dp.private.data.frame import read_numbers
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
@@ -28,6 +30,22 @@ from pgmpy_dp.schema import decode_label, encode_label
 __all__ = ["PrivateGraphicalLasso"]
 
 _PERTURB = ("covariance", "pairs", "output")
+
+
+def _checked_penalty(name: str, value: Any) -> float | str:
+    if isinstance(value, str):
+        if value != "noise-aware":
+            raise ValueError(f"{name}={value!r} is not supported; pass 'noise-aware' or a number")
+        return value
+    return checked_number(name, value, positive=False)
+
+
+def _checked_center(name: str, value: Any) -> tuple[float, ...] | str:
+    if isinstance(value, str):
+        if value != "private":
+            raise ValueError(f"{name}={value!r} is not supported; pass None, a public vector, or 'private'")
+        return value
+    return checked_point(name, value)
 
 
 @dataclass(repr=False, eq=False)
@@ -155,22 +173,22 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         {"bounds": [(-9.0, 9.0)] * 3, "center": "private", "epsilon": 1.0},
     )
 
-    row_norm: float | None = None
+    row_norm: float | None = option(None, by(checked_norm))
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None
-    mechanism: str = "auto"
-    perturb: str = "covariance"
-    penalty: float | str = "noise-aware"
-    refit: bool = True
-    center: Sequence[float] | str | None = None
-    center_radius: float | None = None
-    center_start: Sequence[float] | None = None
-    bounds: Any = None
-    scaling: str = "private"
-    max_eigenvalue: float | None = None
-    columns: Sequence[Hashable] | None = None
-    unit: Hashable | None = None
+    mechanism: str = option("auto", one_of(MECHANISMS))
+    perturb: str = option("covariance", one_of(_PERTURB))
+    penalty: float | str = option("noise-aware", by(_checked_penalty))
+    refit: bool = option(True, flag())
+    center: Sequence[float] | str | None = option(None, by(_checked_center))
+    center_radius: float | None = option(None, by(checked_norm))
+    center_start: Sequence[float] | None = option(None, by(checked_point))
+    bounds: Any = option(None, by(checked_bounds))
+    scaling: str = option("private", one_of(SCALINGS))
+    max_eigenvalue: float | None = option(None, number())
+    columns: Sequence[Hashable] | None = option(None, anything())
+    unit: Hashable | None = option(None, by(column))
     adjacency: str = "add_remove"
     n_records: int | None = None
     random_state: int | None = None
@@ -241,82 +259,82 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         self.check_is_fitted()
         return linear_gaussian_network(self.location_, self.precision_, self.columns_)
 
-    def _settings(self) -> CovarianceSettings | PairSettings | PrecisionSettings:
-        require_choice("perturb", self.perturb, _PERTURB)
-        if self.perturb == "pairs":
-            return self._pair_settings()
-        self._checked_penalty("covariance" if self.perturb == "covariance" else "precision")
-        if self.perturb == "covariance":
-            if self.max_eigenvalue is not None:
-                raise ValueError(f"max_eigenvalue={self.max_eigenvalue!r} is for perturb='output'; drop it")
-            return CovarianceSettings(
-                self.row_norm,
-                self.mechanism,
-                self.center,  # type: ignore[arg-type]  # any sequence is accepted, and checked, there
-                self.center_radius,
-                self.center_start,  # type: ignore[arg-type]
-                self.bounds,
-                self.scaling,
-                random_state=self.random_state,
-            )
-        if self.center_radius is not None or self.center_start is not None:
-            raise ValueError(
-                f"center_radius={self.center_radius!r} and center_start={self.center_start!r} are for a private center "
-                "with perturb='covariance'; drop them"
-            )
-        if self.bounds is not None or self.scaling != "private":
-            raise ValueError(
-                f"bounds={self.bounds!r} and scaling={self.scaling!r} are for perturb='covariance'; drop them, "
-                "and pass row_norm"
-            )
-        return PrecisionSettings(
-            self.row_norm,  # type: ignore[arg-type]
-            self.penalty,  # type: ignore[arg-type]  # checked above
-            self.max_eigenvalue,
-            self.mechanism,
-            self.center,  # type: ignore[arg-type]
-            random_state=self.random_state,
-        )
-
-    def _pair_settings(self) -> PairSettings:
-        others = (
-            "row_norm",
-            "mechanism",
-            "penalty",
-            "refit",
-            "center_radius",
-            "center_start",
-            "max_eigenvalue",
-            "scaling",
-        )
-        for name in others:
-            if getattr(self, name) != getattr(type(self), name):
-                raise ValueError(f"{name}={getattr(self, name)!r} is not for perturb='pairs'; drop it")
-        return PairSettings(self.center, self.bounds, random_state=self.random_state)  # type: ignore[arg-type]
-
-    def _checked_penalty(self, kind: str) -> None:
-        if kind == "covariance" and isinstance(self.penalty, str) and self.penalty == "noise-aware":
-            return
-        if isinstance(self.penalty, str):
-            choices = "'noise-aware' or a number" if kind == "covariance" else "a positive number for perturb='output'"
-            raise ValueError(f"penalty={self.penalty!r} is not supported; pass {choices}")
-        checked_number("penalty", self.penalty, positive=kind == "precision")
-
     def _check(self) -> None:
-        self._settings()
+        unused = {
+            "covariance": ("max_eigenvalue",),
+            "pairs": (
+                *("row_norm", "mechanism", "penalty", "refit"),
+                *("center_radius", "center_start", "max_eigenvalue", "scaling"),
+            ),
+            "output": ("center_radius", "center_start", "bounds", "scaling"),
+        }
+        for name in unused[self.perturb]:
+            if getattr(self, name) != getattr(type(self), name):
+                raise ValueError(f"{name}={getattr(self, name)!r} is not for perturb={self.perturb!r}; drop it")
+        if self.perturb == "pairs":
+            self._check_center_of_signs()
+        elif self.perturb == "covariance":
+            self._check_norm_or_bounds()
+            self._check_center()
+        else:
+            self._check_output()
+
+    def _check_center_of_signs(self) -> None:
+        if self.center is None:
+            raise ValueError(
+                "center=None: signs are about a centre; pass a public number near each column's median (zeros where "
+                "columns vary about zero), or 'private' with bounds"
+            )
+        if self.center == "private" and self.bounds is None:
+            raise ValueError("center='private' with bounds=None: pass numbers, or bounds")
+
+    def _check_norm_or_bounds(self) -> None:
+        if self.bounds is None:
+            checked_norm("row_norm", self.row_norm)
+            if self.scaling != "private":
+                raise ValueError(f"scaling={self.scaling!r} is for bounds, and there are none; pass bounds, or drop it")
+        elif self.row_norm is not None or self.center_radius is not None or self.center_start is not None:
+            raise ValueError(
+                f"row_norm={self.row_norm!r}, center_radius={self.center_radius!r} and center_start="
+                f"{self.center_start!r} follow from bounds; drop them, or bounds"
+            )
+
+    def _check_center(self) -> None:
+        private = self.center == "private"
+        if private and self.center_radius is None and self.bounds is None:
+            raise ValueError(
+                "center='private' needs center_radius, a public distance from center_start (default zeros) within "
+                "which the mean lies and to which records are clipped for it; pass it, or bounds, or a public center"
+            )
+        if not private and (self.center_radius is not None or self.center_start is not None):
+            raise ValueError(
+                f"center_radius={self.center_radius!r} and center_start={self.center_start!r} are for "
+                f"center='private', and center={self.center!r}; drop them"
+            )
+
+    def _check_output(self) -> None:
+        checked_norm("row_norm", self.row_norm)
+        self._require_penalty("precision")
+        if self.mechanism not in OUTPUT_MECHANISMS:
+            raise ValueError(
+                f"mechanism={self.mechanism!r} is not supported for noise on the output; pass one of "
+                f"{OUTPUT_MECHANISMS}"
+            )
+        if self.center == "private":
+            raise ValueError("center='private': noise on the output takes a public center only, or None")
+
+    def _require_penalty(self, kind: str) -> None:
+        if kind == "precision" and (isinstance(self.penalty, str) or not self.penalty):
+            raise ValueError(f"penalty={self.penalty!r} is not supported for perturb='output'; pass a positive number")
 
     def _run(self, data: PrivateVectors, budget: Budget) -> Release:
-        settings = self._settings()
-        if isinstance(settings, CovarianceSettings):
-            return noisy_moments.run(data, settings, budget)
-        if isinstance(settings, PairSettings):
-            return pair_correlations.run(data, settings, budget)
-        return output_perturbation.run(data, settings, budget)
+        plans = {"covariance": noisy_moments, "pairs": pair_correlations, "output": output_perturbation}
+        return plans[self.perturb].run(data, self._options, budget)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
         if release.kind != "pairs":
-            self._checked_penalty(release.kind)
+            self._require_penalty(release.kind)
 
     def _private(self, X: Any, budget: Budget) -> PrivateVectors:
         if not isinstance(X, PrivateVectors):

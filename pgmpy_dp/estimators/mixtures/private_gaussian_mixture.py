@@ -9,17 +9,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pgmpy_dp.checks import require_choice, require_given
+from pgmpy_dp.checks import require_given
 from pgmpy_dp.estimators.privacy_record import Privacy, require_agreement
 from pgmpy_dp.estimators.private_base import BasePrivateEstimator
+from pgmpy_dp.learning.options import anything, by, one_of, option, whole
 from pgmpy_dp.models.mixtures.gaussian_mixture import log_density, responsibilities, sample_mixture
 from pgmpy_dp.models.mixtures.mixture_covariances import covariance_roots
 from pgmpy_dp.plans.mixtures import noisy_centres
-from pgmpy_dp.plans.mixtures.mixture_settings import MixtureSettings
+from pgmpy_dp.plans.mixtures.mixture_settings import (
+    BLOCK_SOLVERS,
+    MAX_COMPONENTS,
+    MixtureSettings,
+    checked_components,
+    checked_covariances,
+    checked_length,
+)
 from pgmpy_dp.plans.mixtures.noisy_centres import MixtureEstimate, mixture_estimate
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.cluster_curator import MAX_BLOCKS
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.solvers.devices import checked_device
 from pgmpy_dp.theory import required_records
 
 __all__ = ["PrivateGaussianMixture"]
@@ -143,23 +153,23 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         | {"n_records": 100},
     )
 
-    n_components: int | str | None = None
-    separation: float | None = None
-    scale: float | None = None
-    method: str = "blocks"
+    n_components: int | str | None = option(None, by(checked_components))
+    separation: float | None = option(None, by(checked_length))
+    scale: float | None = option(None, by(checked_length))
+    method: str = option("blocks", one_of(_METHODS))
     epsilon: float | None = None
     delta: float = 0.0
     adjacency: str = "add_remove"
     n_records: int | None = None
-    columns: Sequence[Hashable] | None = None
-    n_blocks: int | None = None
-    block_size: int | None = None
-    n_steps: int = 3
-    block_solver: str = "kmeans"
-    device: str | None = None
+    columns: Sequence[Hashable] | None = option(None, anything())
+    n_blocks: int | None = option(None, whole(1, MAX_BLOCKS))
+    block_size: int | None = option(None, whole(1, 1 << 20))
+    n_steps: int = option(3, whole(2, 100))
+    block_solver: str = option("kmeans", one_of(BLOCK_SOLVERS))
+    device: str | None = option(None, by(checked_device))
     random_state: int | None = None
-    max_components: int | None = None
-    covariance_type: str | None = None
+    max_components: int | None = option(None, whole(1, MAX_COMPONENTS))
+    covariance_type: str | None = option(None, by(checked_covariances))
 
     def fit_predict(self, X: Any) -> np.ndarray:
         """Fit, then the most probable component of each record; see :meth:`predict`.
@@ -344,7 +354,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         return noisy_centres.run(data, settings, budget)
 
     def _settings(self) -> MixtureSettings:
-        require_choice("method", self.method, _METHODS)
         require_given("n_components", self.n_components, "the number of components, at least 1")
         if self.method == "sdp" and (self.separation is None or self.scale is None):
             raise ValueError(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import networkx as nx
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.networks.structure_base import tables_of
 from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
@@ -49,8 +50,7 @@ def network_posterior(
         How it was learned: from a release and some of its tables to a fit and the tables that this has.
     random_state : int, optional
     """
-    if n_draws < 2:
-        raise ValueError(f"n_draws={n_draws!r} must be at least 2: intervals rest on the spread of the draws")
+    checked_integer("n_draws", n_draws, 2)  # intervals rest on the spread of the draws
     rng = np.random.default_rng(random_state)
     draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=_DENSE).obeying(release.schema.zeros)
     graph = nx.Graph(model.edges)

@@ -10,10 +10,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.checks import require_choice, require_flag
 from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.networks.structure_base import BaseStructureEstimator, network_of_tables
 from pgmpy_dp.estimators.privacy_record import Privacy
+from pgmpy_dp.learning.options import flag, number, one_of, option, whole
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals, project_on_simplex
 from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
@@ -82,21 +82,18 @@ class PrivateChowLiu(BaseStructureEstimator):
     [['a', 'b'], ['a', 'c']]
     """
 
-    method: str = "selection"
-    n_edges: int | None = None
-    prune: bool = False
-    fit_parameters: bool = True
-    one_way_share: float = 0.1
-    selection_share: float = 0.1
+    method: str = option("selection", one_of(_METHODS))
+    n_edges: int | None = option(None, whole(0))
+    prune: bool = option(False, flag())
+    fit_parameters: bool = option(True, flag())
+    one_way_share: float = option(0.1, number(below_one=True))
+    selection_share: float = option(0.1, number(below_one=True))
     random_state: int | None = None
 
     def _learns_parameters(self) -> bool:
         return bool(self.fit_parameters)
 
     def _settings(self) -> spanning_tree.TreeSettings:
-        require_choice("method", self.method, _METHODS)
-        for name in ("prune", "fit_parameters"):
-            require_flag(name, getattr(self, name))
         return spanning_tree.TreeSettings(
             self.n_edges, self.one_way_share, self.selection_share, random_state=self.random_state
         )

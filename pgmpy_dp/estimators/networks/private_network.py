@@ -25,6 +25,7 @@ from pgmpy_dp.estimators.networks.structure_base import (
 from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.estimators.prior import given_prior
 from pgmpy_dp.estimators.privacy_record import Privacy
+from pgmpy_dp.learning.options import anything, flag, number, option, whole
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
 from pgmpy_dp.models.collective.maximum_likelihood import Fit
@@ -146,18 +147,18 @@ class PrivateNetwork(BaseStructureEstimator):
     ['rain', 'wet', 'coin']
     """
 
-    required_edges: list[tuple] | None = None
-    forbidden_edges: list[tuple] | None = None
-    max_clique_cells: int = 50_000
-    n_rounds: int | None = None
-    one_way_share: float | None = None
-    selection_share: float | None = None
+    required_edges: list[tuple] | None = option(None, anything())
+    forbidden_edges: list[tuple] | None = option(None, anything())
+    max_clique_cells: int = option(50_000, whole(4))
+    n_rounds: int | None = option(None, whole(1))
+    one_way_share: float | None = option(None, number(below_one=True))
+    selection_share: float | None = option(None, number(below_one=True))
     random_state: int | None = None
-    merge_rare: bool = False
-    max_order: int = 3
-    workload: Any = None
-    prior: Any = None
-    probe_share: float = 0.08
+    merge_rare: bool = option(False, flag())
+    max_order: int = option(3, whole(2, MOST_IN_A_SET))
+    workload: Any = option(None, anything())
+    prior: Any = option(None, anything())
+    probe_share: float = option(0.08, number(positive=False, below_one=True))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from pgmpy_dp.checks import checked_integer, checked_level
 from pgmpy_dp.estimators.display import as_table, states_text
 from pgmpy_dp.estimators.markov_network import MarkovNetwork
 from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.evidence import likelihood
+from pgmpy_dp.models.evidence import checked_evidence, likelihood
 from pgmpy_dp.models.inference.scope_marginals import tables_of_draws
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy
@@ -108,9 +109,10 @@ class ParameterPosterior:
         """
         if isinstance(variables, str):
             raise ValueError(f"variables={variables!r} must be a list of variables; pass [{variables!r}]")
-        if not 0 < level < 1:
-            raise ValueError(f"level={level!r} must be between 0 and 1, for example 0.9")
-        names, given = list(variables), dict(evidence or {})
+        checked_level(level)
+        if not isinstance(variables, Iterable):
+            raise TypeError(f"variables={variables!r} is a {type(variables).__name__}; pass a list of variables")
+        names, given = list(variables), checked_evidence(evidence)
         unknown = [name for name in (*names, *given) if name not in self.graph]
         if unknown or not names:
             raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
@@ -199,7 +201,7 @@ class ParameterPosterior:
 
     def models(self, n: int) -> list[MarkovNetwork]:
         """The models of the first n draws (draws are independent)."""
-        if not 1 <= n <= self.draws.n_draws:
+        if checked_integer("n", n, 1) > self.draws.n_draws:
             raise ValueError(f"n={n!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         return [
             MarkovNetwork.from_log_linear(self.draws.model(k), self.graph, self.schema, self.privacy, self.within)
@@ -226,7 +228,7 @@ class ParameterPosterior:
         labels : bool, default False
             States instead of numbers and days.
         """
-        if not 1 <= n_sets <= self.draws.n_draws:
+        if checked_integer("n_sets", n_sets, 1) > self.draws.n_draws:
             raise ValueError(f"n_sets={n_sets!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         rng = np.random.default_rng(random_state)
         return [model.sample(n, rng, labels, method="independent") for model in self.models(n_sets)]

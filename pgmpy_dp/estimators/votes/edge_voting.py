@@ -12,6 +12,8 @@ from pgmpy_dp.estimators.graph_base import graph_on
 from pgmpy_dp.estimators.privacy_record import Privacy
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
 from pgmpy_dp.estimators.votes.votes_base import BaseBlockVotes
+from pgmpy_dp.learning.options import one_of, option, whole
+from pgmpy_dp.plans.least_noise import NOISES
 from pgmpy_dp.plans.votes import edge_votes
 from pgmpy_dp.plans.votes.block_graphs import BlockSettings
 from pgmpy_dp.plans.votes.edge_votes import VotingSettings, edge_frequencies
@@ -89,9 +91,9 @@ class EdgeVoting(BaseBlockVotes):
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None
-    max_edges: int | None = None
+    max_edges: int | None = option(None, whole(1))
     n_blocks: int | None = None
-    noise: str = "auto"
+    noise: str = option("auto", one_of(NOISES))
     learner: str = "auto"
     order: int = 2
     state_names: Schema | dict | None = None

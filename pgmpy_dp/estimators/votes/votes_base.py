@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from pgmpy_dp.checks import require_given
 from pgmpy_dp.estimators.fields.field_base import WIDTH
 from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
-from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.learning.options import Rule, number, one_of, whole
+from pgmpy_dp.plans.votes.block_graphs import LEARNERS, BlockSettings, plan_blocks
 from pgmpy_dp.schema import Schema
 
 __all__ = ["BaseBlockVotes"]
@@ -27,6 +31,15 @@ class BaseBlockVotes(BaseGraphEstimator):
     n_workers : int, optional
         Threads that learn blocks' graphs; default: up to 4. The result does not depend on it.
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "width": number(),
+        "min_edge_weight": number(),
+        "n_blocks": whole(1),
+        "learner": one_of(LEARNERS),
+        "order": whole(2),
+        "n_workers": whole(1),
+    }
 
     # Set by the constructors of the subclasses.
     width: float | None

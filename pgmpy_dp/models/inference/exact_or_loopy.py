@@ -27,6 +27,7 @@ __all__ = [
     "InferenceEngine",
     "InferenceStatus",
     "InferenceUnavailable",
+    "checked_inference",
     "choose_inference",
     "engine_status",
     "inference_from_dict",
@@ -131,6 +132,16 @@ def _size(cliques: Cliques) -> InferenceSize:
     return inference_size(cliques)
 
 
+def checked_inference(name: str, value: Any) -> Inference:
+    """`value`, if it is a choice of inference; TypeError or ValueError naming the argument otherwise."""
+    what = "'exact', 'loopy', 'auto' or a LoopySettings"
+    if not isinstance(value, str | LoopySettings):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass {what}")
+    if isinstance(value, str) and value not in ("exact", "loopy", "auto"):
+        raise ValueError(f"{name}={value!r} is not supported; pass {what}")
+    return value  # type: ignore[return-value]  # one of the texts
+
+
 def choose_inference(cliques: Cliques, inference: Inference, memory_limit: int) -> Literal["exact"] | LoopySettings:
     """What `inference` comes to for this model: "exact", or the settings of loopy belief propagation.
 
@@ -156,12 +167,9 @@ def choose_inference(cliques: Cliques, inference: Inference, memory_limit: int) 
     >>> choose_inference(chain, "auto", 100)
     LoopySettings(counting='bethe', damping=0.1, tol=1e-08, max_iter=500)
     """
+    inference = checked_inference("inference", inference)
     if isinstance(inference, LoopySettings):
         return inference
-    if not isinstance(inference, str):
-        raise TypeError(f'inference must be "exact", "loopy", "auto" or a LoopySettings, got {inference!r}')
-    if inference not in ("exact", "loopy", "auto"):
-        raise ValueError(f'inference must be "exact", "loopy", "auto" or a LoopySettings, got {inference!r}')
     if inference == "exact" or (inference == "auto" and _size(cliques).memory_bytes <= memory_limit):
         return "exact"
     return LoopySettings()

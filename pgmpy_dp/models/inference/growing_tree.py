@@ -13,11 +13,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 
 from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference.junction_tree import JunctionTree, build_junction_tree, rooted
+from pgmpy_dp.models.inference.junction_tree import BagTree, JunctionTree, build_junction_tree, rooted
 from pgmpy_dp.models.inference.triangulation import min_fill_cliques
 
 __all__ = ["GrowingTree", "by_order", "meeting"]
@@ -184,27 +183,32 @@ class GrowingTree:
                 fresh = None
         parents = self.tree.parents
         edges = [(k, parent) for k, parent in enumerate(parents) if parent >= 0]
-        graph = nx.Graph()
+        tree = BagTree()
         if fresh is None:
-            graph.add_nodes_from((k, {"bag": along.get(k, bag)}) for k, bag in enumerate(self._bags))
-            graph.add_edges_from(edges)
+            for k, bag in enumerate(self._bags):
+                tree.add(k, along.get(k, bag))
+            for child, parent in edges:
+                tree.join(child, parent)
         else:
             count = len(self._bags)
-            graph.add_nodes_from((k, {"bag": bag}) for k, bag in enumerate(self._bags) if k not in along)
-            graph.add_nodes_from((count + number, {"bag": bag}) for number, (bag, _) in enumerate(fresh))
+            for k, bag in enumerate(self._bags):
+                if k not in along:
+                    tree.add(k, bag)
+            for number, (bag, _) in enumerate(fresh):
+                tree.add(count + number, bag)
             last = len(fresh) - 1  # parts that share nothing hang on the last clique
             for number, (_, parent) in enumerate(fresh[:-1]):
-                graph.add_edge(count + number, count + (parent if parent >= 0 else last))
+                tree.join(count + number, count + (parent if parent >= 0 else last))
             for child, parent in edges:
                 if (child in along) == (parent in along):
                     if child not in along:
-                        graph.add_edge(child, parent)
+                        tree.join(child, parent)
                     continue
                 outer = parent if child in along else child
                 shared = self._bags[child] & self._bags[parent]
                 inner = next(number for number, (bag, _) in enumerate(fresh) if shared <= bag)
-                graph.add_edge(outer, count + inner)
-        self._set(rooted(graph, self.tree.cardinalities))
+                tree.join(outer, count + inner)
+        self._set(rooted(tree, self.tree.cardinalities))
         self._changed = True
 
     def grow(self, cliques: Cliques) -> JunctionTree:

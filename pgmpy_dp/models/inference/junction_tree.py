@@ -6,13 +6,11 @@ that is too large is refused, with its exact cost, before any memory is taken.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-
-import networkx as nx
-from networkx.algorithms.approximation import treewidth_min_degree, treewidth_min_fill_in
 
 from pgmpy_dp.models.cliques import Cliques
 
@@ -133,59 +131,145 @@ def build_junction_tree(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -
         Deterministic: it depends on the order of variables and scopes alone.
     """
     scopes = [*cliques.indices, *(tuple(scope) for scope in extra)]
-    # Integers, added in order: networkx breaks ties by set order, which for strings changes between runs.
-    graph = nx.Graph()
-    graph.add_nodes_from(range(len(cliques.variables)))
-    for scope in scopes:
-        graph.add_edges_from(itertools.combinations(scope, 2))
-    if len(graph) == 0:
+    if not cliques.variables:
         return JunctionTree((), ((),), (0,), (-1,), (0,) * len(scopes))
-    trees = []
-    for heuristic in (treewidth_min_fill_in, treewidth_min_degree):
-        _, decomposition = heuristic(graph)
-        trees.append(_rooted(_contracted(decomposition), cliques.cardinalities, scopes))
+    near: _Graph = {i: set() for i in range(len(cliques.variables))}
+    for scope in scopes:
+        for u, v in itertools.permutations(scope, 2):
+            near[u].add(v)
+    orders = (_eliminated(near, _least_fill), _eliminated(near, _least_degree(near)))
+    trees = [_rooted(_merged(_bag_tree(*order)), cliques.cardinalities, scopes) for order in orders]
     return min(trees, key=lambda tree: tree.cells)
 
 
-def _contracted(decomposition: nx.Graph) -> nx.Graph:
-    """Merge each bag that lies inside a neighbouring one, so that only maximal cliques stay."""
-    tree = nx.Graph()
-    names = {bag: i for i, bag in enumerate(sorted(decomposition.nodes, key=sorted))}
-    for bag, i in names.items():
-        tree.add_node(i, bag=bag)
-    tree.add_edges_from((names[u], names[v]) for u, v in decomposition.edges)
-    return _merged(tree)
+class BagTree:
+    """A tree of numbered bags of variables; whom each is next to, in the order in which that was said."""
+
+    def __init__(self) -> None:
+        self.bags: dict[int, frozenset[int]] = {}
+        self.links: dict[int, dict[int, None]] = {}
+
+    def add(self, node: int, bag: frozenset[int]) -> None:
+        """A bag that is next to none yet."""
+        self.bags[node], self.links[node] = bag, {}
+
+    def join(self, one: int, other: int) -> None:
+        """Make two bags neighbours."""
+        self.links[one][other] = self.links[other][one] = None
+
+    def fold(self, node: int, host: int) -> None:
+        """Give the neighbours of a bag to one of them, and drop it."""
+        for other in list(self.links[node]):
+            if other != host:
+                self.join(host, other)
+            del self.links[other][node]
+        del self.links[node], self.bags[node]
 
 
-def _merged(tree: nx.Graph) -> nx.Graph:
-    pending = sorted(tree.nodes)
-    while pending:
-        node = pending.pop()
-        bag = tree.nodes[node]["bag"]
-        host = next((other for other in sorted(tree[node]) if bag <= tree.nodes[other]["bag"]), None)
-        if host is not None:
-            tree.add_edges_from((host, other) for other in tree[node] if other != host)
-            tree.remove_node(node)
+_Graph = dict[int, set[int]]
+
+
+def _least_fill(near: _Graph) -> int | None:
+    """The node whose elimination adds the fewest edges, of equal ones that of the least degree; None if all are joined.
+
+    Node by node, from the least degree up: the first that adds none is taken.
+    """
+    order = sorted(near, key=lambda node: len(near[node]))
+    if not order or len(near[order[0]]) == len(near) - 1:
+        return None
+    best, least = None, math.inf
+    for node in order:
+        fill = 0  # of both directions
+        for other in near[node]:
+            fill += len(near[node] - near[other]) - 1
+            if fill >= least:
+                break
+        if fill < least:
+            best, least = node, fill
+        if least == 0:
+            break
+    return best
+
+
+def _least_degree(start: _Graph) -> Callable[[_Graph], int | None]:
+    """What chooses a node of the least degree, of equal ones the one that has had it longest."""
+    age = itertools.count()
+    queue = [(len(others), next(age), node) for node, others in start.items()]
+    heapq.heapify(queue)
+    changed: set[int] = set()
+
+    def choose(near: _Graph) -> int | None:
+        nonlocal changed
+        for node in changed:
+            heapq.heappush(queue, (len(near[node]), next(age), node))
+        while queue:
+            degree, _, node = heapq.heappop(queue)
+            if node in near and len(near[node]) == degree:  # else what it had before
+                changed = near[node]
+                return node if degree < len(near) - 1 else None
+        return None
+
+    return choose
+
+
+def _eliminated(
+    graph: _Graph, choose: Callable[[_Graph], int | None]
+) -> tuple[list[tuple[int, set[int]]], frozenset[int]]:
+    """Nodes in their order, each with the neighbours that it has then and that are joined for it; and what is left."""
+    near = {node: set(others) - {node} for node, others in graph.items()}
+    order = []
+    while (node := choose(near)) is not None:
+        for one, other in itertools.permutations(near[node], 2):
+            near[one].add(other)
+        for other in near[node]:
+            near[other].remove(node)
+        order.append((node, near.pop(node)))
+    return order, frozenset(near)
+
+
+def _bag_tree(order: list[tuple[int, set[int]]], rest: frozenset[int]) -> BagTree:
+    """A bag for each node with its neighbours, from the last up, next to the first one that holds these."""
+    bags = [rest]
+    parents = []
+    for node, others in reversed(order):
+        parents.append(next((k for k, bag in enumerate(bags) if others <= bag), 0))
+        bags.append(frozenset(others | {node}))
+    tree = BagTree()
+    numbers = {bag: number for number, bag in enumerate(sorted(bags, key=sorted))}
+    for bag, number in numbers.items():
+        tree.add(number, bag)
+    for parent, child in sorted(zip(parents, itertools.count(1), strict=False)):
+        tree.join(numbers[bags[parent]], numbers[bags[child]])
     return tree
 
 
-def rooted(tree: nx.Graph, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]] = ()) -> JunctionTree:
-    """A junction tree from one whose nodes are numbers with the attribute ``bag``, a frozenset of variables.
+def _merged(tree: BagTree) -> BagTree:
+    """Merge each bag that lies inside a neighbouring one, so that only maximal cliques stay."""
+    for node in sorted(tree.bags, reverse=True):
+        host = next((other for other in sorted(tree.links[node]) if tree.bags[node] <= tree.bags[other]), None)
+        if host is not None:
+            tree.fold(node, host)
+    return tree
 
-    Bags inside a neighbouring one are merged into it.
-    """
+
+def rooted(tree: BagTree, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]] = ()) -> JunctionTree:
+    """A junction tree from one of bags. Bags inside a neighbouring one are merged into it."""
     return _rooted(_merged(tree), cardinalities, scopes)
 
 
-def _rooted(tree: nx.Graph, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]]) -> JunctionTree:
+def _rooted(tree: BagTree, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]]) -> JunctionTree:
     """Orient the tree, order the axes of each clique, and give each scope its home."""
-    root = min(tree.nodes)
-    preorder = list(nx.dfs_preorder_nodes(tree, root))
-    predecessor = dict(nx.dfs_predecessors(tree, root))
+    predecessor: dict[int, int] = {}
+    preorder, pending = [], [min(tree.bags)]
+    while pending:
+        preorder.append(pending.pop())
+        below = [other for other in tree.links[preorder[-1]] if other != predecessor.get(preorder[-1])]
+        predecessor |= dict.fromkeys(below, preorder[-1])
+        pending += below[::-1]
     layout: dict[int, tuple[int, ...]] = {}
     n_residual: dict[int, int] = {}
     for node in preorder:
-        bag = tree.nodes[node]["bag"]
+        bag = tree.bags[node]
         above = layout[predecessor[node]] if node in predecessor else ()
         separator = tuple(i for i in above if i in bag)
         residual = tuple(sorted(bag.difference(separator)))

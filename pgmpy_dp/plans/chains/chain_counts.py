@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -27,7 +28,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.named_values import distinct_names
 from pgmpy_dp.private.sensitive import Noise, Release
 
-__all__ = ["ORDERS", "ChainSettings", "run"]
+__all__ = ["ORDERS", "ChainSettings", "checked_order", "run"]
 
 ORDERS = (1, 2, "auto")
 
@@ -39,8 +40,8 @@ _OTHER = 0.1  # and elsewhere, where triples need more
 (_SHARE,) = user_additions(lengths=(3,))
 
 
-def _order(name: str, value: object) -> int | str:
-    if isinstance(value, bool) or value not in ORDERS:
+def checked_order(name: str, value: object) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, str | numbers.Integral) or value not in ORDERS:
         raise ValueError(f"{name}={value!r} is no order of a chain; pass one of {ORDERS}")
     return value if isinstance(value, str) else int(value)
 
@@ -71,7 +72,7 @@ class ChainSettings(SeededSettings):
     max_segments: int | None = field(default=None, metadata=whole(1))
     initial_share: float | None = field(default=None, metadata=share())
     noise: str = field(default="auto", metadata=one_of(NOISES))
-    chain_order: int | str = field(default=1, metadata=by(_order))
+    chain_order: int | str = field(default=1, metadata=by(checked_order))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,7 +27,7 @@ from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_nois
 from pgmpy_dp.private.curator.solutions import noise_plan, part_of
 from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.solvers.devices import require_device
+from pgmpy_dp.solvers.devices import checked_device
 
 __all__ = ["DEFAULT_BIAS", "ProjectionSettings", "run"]
 
@@ -68,7 +68,7 @@ class ProjectionSettings(CommunitySettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_device(self.device)
+        checked_device("device", self.device)
 
 
 def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Release:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.plans.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
-from pgmpy_dp.plans.settings_base import SeededSettings, by, one_of, require_kind
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.vector_curator import (
     GRID,
     MAGNITUDES,
-    MECHANISMS,
     Box,
     MatrixNoise,
     VectorCurator,
     checked_box,
-    checked_norm,
     checked_point,
     moments_noise,
 )
@@ -36,7 +35,6 @@ from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
 __all__ = [
     *(
         "SCALINGS",
-        "CovarianceSettings",
         "NoisyCovariance",
         "boxed_norm",
         "checked_bounds",
@@ -98,72 +96,10 @@ def _sides(bounds: tuple[tuple[Any, float, float], ...], columns: Sequence[Hasha
     return lower, upper
 
 
-@dataclass(frozen=True)
-class CovarianceSettings(SeededSettings):
-    """What to release, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    row_norm : float, optional
-        B: records, less the centre, are shortened to this l2 norm. Public: from the ranges of the quantities, never
-        from the records. Either this or `bounds`.
-    mechanism : str, default "auto"
-        Noise of the second moments, one of `MECHANISMS`; :mod:`pgmpy_dp.private.noise.matrix` has their proofs.
-    center : None, sequence of d numbers, or "private"
-        What is subtracted from every record: nothing, a public vector, or a noisy mean on which a fifth of the budget
-        is spent. Nothing is zero, and of `bounds` their middle.
-    center_radius : float, optional
-        Of a private centre: records are clipped to this distance from `center_start` for it. Public; required with
-        `row_norm`, and nothing that `bounds` would leave open.
-    center_start : sequence of d numbers, optional
-        A public guess of the mean. Default: zeros.
-    bounds : mapping or sequence of (lower, upper), optional
-        Public bounds of each column, or a schema of ``Number``. Columns are clipped to them.
-    scaling : {"private", "bounds"}, default "private"
-        Of `bounds`: what one unit of a column is. "private" spends a tenth of the budget on how far each column
-        typically is from the centre, and shortens records to about the root of the number of columns in these units.
-        "bounds" takes the distance from the centre to the farther bound: no record is longer than the root of the
-        number of columns then, and none is shortened.
-    """
-
-    row_norm: float | None = None
-    mechanism: str = field(default="auto", metadata=one_of(MECHANISMS))
-    center: tuple[float, ...] | str | None = None
-    center_radius: float | None = field(default=None, metadata=by(checked_norm))
-    center_start: tuple[float, ...] | None = field(default=None, metadata=by(checked_point))
-    bounds: Any = field(default=None, metadata=by(checked_bounds))
-    scaling: str = field(default="private", metadata=one_of(SCALINGS))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.bounds is None:
-            object.__setattr__(self, "row_norm", checked_norm("row_norm", self.row_norm))
-            if self.scaling != "private":
-                raise ValueError(f"scaling={self.scaling!r} is for bounds, and there are none; pass bounds, or drop it")
-        elif self.row_norm is not None or self.center_radius is not None or self.center_start is not None:
-            raise ValueError(
-                f"row_norm={self.row_norm!r}, center_radius={self.center_radius!r} and center_start="
-                f"{self.center_start!r} follow from bounds; drop them, or bounds"
-            )
-        private = isinstance(self.center, str)
-        if private and self.center != "private":
-            raise ValueError(f"center={self.center!r} is not supported; pass None, a public vector, or 'private'")
-        if self.center is not None and not private:
-            object.__setattr__(self, "center", checked_point("center", self.center))
-        if private and self.center_radius is None and self.bounds is None:
-            raise ValueError(
-                "center='private' needs center_radius, a public distance from center_start (default zeros) within "
-                "which the mean lies and to which records are clipped for it; pass it, or bounds, or a public center"
-            )
-        if not private and (self.center_radius is not None or self.center_start is not None):
-            raise ValueError(
-                f"center_radius={self.center_radius!r} and center_start={self.center_start!r} are for "
-                f"center='private', and center={self.center!r}; drop them"
-            )
-
-
-def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> Release:
+def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     """Release noisy second moments, and a noisy mean and number of records where they are needed.
+
+    Settings are the options of :class:`~pgmpy_dp.estimators.PrivateGraphicalLasso`.
 
     Refuses settings that do not suit the columns, the budget or the adjacency.
 
@@ -197,7 +133,9 @@ def run(data: PrivateVectors, settings: CovarianceSettings, budget: Budget) -> R
     Examples
     --------
     >>> data = PrivateVectors(np.random.default_rng(0).normal(size=(5000, 3)), ledger=Budget(epsilon=1.0))
-    >>> release = run(data, CovarianceSettings(row_norm=3.0), Budget(epsilon=1.0))
+    >>> from pgmpy_dp.estimators import PrivateGraphicalLasso
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> release = run(data, settings_of(PrivateGraphicalLasso(row_norm=3.0)), Budget(epsilon=1.0))
     >>> release.mechanism, release.names, str(data.ledger.left)
     ('double_wishart', ('diagonal', 'off_diagonal', 'count'), '0-DP')
     """
@@ -425,7 +363,9 @@ def noisy_covariance(release: Release) -> NoisyCovariance:
     Examples
     --------
     >>> data = PrivateVectors(np.random.default_rng(0).normal(size=(5000, 2)), ledger=Budget(rho=1e4), n_records=5000)
-    >>> release = run(data, CovarianceSettings(row_norm=6.0), Budget(rho=1e4))
+    >>> from pgmpy_dp.estimators import PrivateGraphicalLasso
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> release = run(data, settings_of(PrivateGraphicalLasso(row_norm=6.0)), Budget(rho=1e4))
     >>> abs(noisy_covariance(release).covariance).round(1).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.plans.settings_base import SeededSettings, require_kind
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram
@@ -25,39 +26,11 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
-__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "PrecisionSettings", "lasso_solvers", "noisy_precision", "run"]
+__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "lasso_solvers", "noisy_precision", "run"]
 
 OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
 
 _ROUNDS = 13  # of twice as many iterations each, up to 8 million: a limit, where days would pass without an answer
-
-
-@dataclass(frozen=True)
-class PrecisionSettings(SeededSettings):
-    """The program and its noise, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    row_norm, penalty, max_eigenvalue, center
-        See :class:`~pgmpy_dp.private.curator.precision.PrecisionProgram`, which checks them.
-    mechanism : {"auto", "frobenius", "goe"}, default "auto"
-        Whichever has less noise, for "auto".
-    """
-
-    row_norm: float
-    penalty: float
-    max_eigenvalue: float | None = None
-    mechanism: str = "auto"
-    center: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.mechanism not in OUTPUT_MECHANISMS:
-            raise ValueError(
-                f"mechanism={self.mechanism!r} is not supported for noise on the output; use one of {OUTPUT_MECHANISMS}"
-            )
-        if isinstance(self.center, str):
-            raise ValueError(f"center={self.center!r}: noise on the output takes a public center only, or None")
 
 
 @outside_function
@@ -81,11 +54,14 @@ def lasso_solvers(program: PrecisionProgram) -> list[Solver]:
     return [(name, {**fixed, "max_iter": 2000 << k}) for k in range(_ROUNDS)]
 
 
-def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Release:
+def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     """Release ``argmin -log det Theta + <S, Theta> + lambda |Theta|_1`` over ``0 < Theta <= tau I``, with noise.
 
     Parameters
     ----------
+    settings : Settings
+        The options of :class:`~pgmpy_dp.estimators.PrivateGraphicalLasso`;
+        :class:`~pgmpy_dp.private.curator.precision.PrecisionProgram` judges the program.
     data : PrivateVectors
         With a public number N of records: S is the second moments of clipped records over N, a public constant.
 
@@ -115,7 +91,10 @@ def run(data: PrivateVectors, settings: PrecisionSettings, budget: Budget) -> Re
     --------
     >>> rows = np.random.default_rng(0).normal(size=(5000, 2))
     >>> data = PrivateVectors(rows, ledger=Budget(epsilon=1.0), n_records=5000)
-    >>> release = run(data, PrecisionSettings(row_norm=3.0, penalty=0.2), Budget(epsilon=1.0))
+    >>> from pgmpy_dp.estimators import PrivateGraphicalLasso
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateGraphicalLasso(row_norm=3.0, perturb="output", penalty=0.2))
+    >>> release = run(data, settings, Budget(epsilon=1.0))
     >>> release.mechanism, release.names
     ('output_frobenius', ('diagonal', 'off_diagonal'))
     """

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.models.gaussian.gaussian_pairs import orthant_correlations, pair_model
 from pgmpy_dp.plans.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
-from pgmpy_dp.plans.gaussian.noisy_moments import checked_bounds, sided, typical_sizes
-from pgmpy_dp.plans.settings_base import SeededSettings, by, number, require_kind, whole
+from pgmpy_dp.plans.gaussian.noisy_moments import sided, typical_sizes
+from pgmpy_dp.plans.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.vector_curator import (
@@ -34,52 +35,19 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
-__all__ = ["NoisyPairs", "PairSettings", "noisy_pairs", "run"]
+__all__ = ["NoisyPairs", "noisy_pairs", "run"]
 
+_ROUNDS = 2  # in each of which a column may name another
+_SELECTION_SHARE = 0.5  # of a round, for the choice
 _COUNT_SHARE = Fraction(1, 50)
 _LAPLACE_TAIL = 1.75
 _MOST_NOISE = 0.3  # of a mean of products of signs: beyond it no correlation is told from none
 
 
-@dataclass(frozen=True)
-class PairSettings(SeededSettings):
-    """What to release, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    center : sequence of d numbers, or "private"
-        About which values have a sign: near their medians. "private", with `bounds`, spends a twentieth of the budget.
-    bounds : mapping or sequence of (lower, upper), optional
-        Public bounds, as of :class:`~pgmpy_dp.plans.gaussian.noisy_moments.CovarianceSettings`: with them a tenth of
-        the budget is spent on the scales of the columns. Without them correlations alone are learned.
-    n_rounds : int
-        How often each column may name another.
-    selection_share : float
-        Of a round's budget, for the choice.
-    """
-
-    center: tuple[float, ...] | str | None = None
-    bounds: Any = field(default=None, metadata=by(checked_bounds))
-    n_rounds: int = field(default=2, metadata=whole(1, 20))
-    selection_share: float = field(default=0.5, metadata=number(below_one=True))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.center is None:
-            raise ValueError(
-                "center=None: signs are about a centre; pass a public number near each column's median (zeros where "
-                "columns vary about zero), or 'private' with bounds"
-            )
-        if not isinstance(self.center, str):
-            object.__setattr__(self, "center", checked_point("center", self.center))
-        elif self.center != "private" or self.bounds is None:
-            raise ValueError(
-                f"center={self.center!r} with bounds={self.bounds!r}: pass numbers, or 'private' with bounds"
-            )
-
-
-def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release:
+def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     """Choose pairs of columns, and release noisy sums of products of their signs.
+
+    Settings are the options of :class:`~pgmpy_dp.estimators.PrivateGraphicalLasso`.
 
     Refuses settings that do not suit the columns or the budget.
 
@@ -107,7 +75,10 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
     Examples
     --------
     >>> data = PrivateVectors(np.random.default_rng(0).normal(size=(5000, 9)), ledger=Budget(rho=0.1))
-    >>> release = run(data, PairSettings(center=(0.0,) * 9), Budget(rho=0.1))
+    >>> from pgmpy_dp.estimators import PrivateGraphicalLasso
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateGraphicalLasso(perturb="pairs", center=(0.0,) * 9))
+    >>> release = run(data, settings, Budget(rho=0.1))
     >>> release.mechanism, release["pairs 1"].array.shape, str(data.ledger.left)
     ('pair_signs', (...), '0-zCDP')
     """
@@ -124,8 +95,8 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
         count=_COUNT_SHARE if data.n_records is None else Fraction(0),
         scale=SCALE_SHARE if box is not None else Fraction(0),
     )
-    each = (1 - first.total) / settings.n_rounds
-    choice = each * Fraction(settings.selection_share)
+    each = (1 - first.total) / _ROUNDS
+    choice = each * Fraction(_SELECTION_SHARE)
     # Scales that cannot be drawn are refused here, before the charge.
     pair_signs_noise(d, data.adjacency, cost, each - choice)
     pair_signs_noise(d, data.adjacency, cost, choice)
@@ -139,7 +110,7 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
     )
     public: dict[str, Any] = {
         **{"n_records": data.n_records, "center": settings.center, "row_norm": math.sqrt(d), "grid": GRID},
-        "settings": settings.public(budget, "n_rounds", "selection_share"),
+        "settings": {"n_rounds": _ROUNDS, "selection_share": _SELECTION_SHARE, **settings.public(budget)},
     }
     if box is not None:
         public |= {"lower": box.lower, "upper": box.upper}
@@ -154,7 +125,7 @@ def run(data: PrivateVectors, settings: PairSettings, budget: Budget) -> Release
         if box is not None:
             kept["magnitudes"] = curator.magnitudes(location, _reach(public, location), first.scale)
         allowed = ~np.eye(d, dtype=bool)
-        for _ in range(settings.n_rounds):
+        for _ in range(_ROUNDS):
             if not allowed.any():
                 break
             noisy = _read(public, kept, data.columns)

@@ -19,13 +19,24 @@ from pgmpy_dp.private.curator.cluster_curator import (
     stable_histogram,
 )
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.solvers.devices import require_device
+from pgmpy_dp.solvers.devices import checked_device
 
-__all__ = ["AUTO", "BLOCK_SOLVERS", "MixtureSettings", "Shares", "advised_blocks", "shares_of"]
+__all__ = [
+    "AUTO",
+    "BLOCK_SOLVERS",
+    "MAX_COMPONENTS",
+    "MixtureSettings",
+    "Shares",
+    "advised_blocks",
+    "checked_components",
+    "checked_covariances",
+    "checked_length",
+    "shares_of",
+]
 
 BLOCK_SOLVERS = ("kmeans", "sdp")
 
-_MAX_COMPONENTS = 1000
+MAX_COMPONENTS = 1000
 _MOST_MOMENTS = 1 << 22  # entries of matrices, which are made into others at every step of their estimate
 _LENGTHS = (1e-60, 1e60)
 _RESERVE = 0.0999  # of delta, for thresholds
@@ -46,21 +57,21 @@ _MOMENTS = {
 AUTO = "auto"
 
 
-def _checked_components(name: str, value: object) -> int | str:
+def checked_components(name: str, value: object) -> int | str:
     if isinstance(value, str):
         if value != AUTO:
             raise ValueError(f"{name}={value!r} is not supported; pass a number of components, or 'auto'")
         return AUTO
-    return whole(1, _MAX_COMPONENTS)["check"](name, value)
+    return whole(1, MAX_COMPONENTS)["check"](name, value)
 
 
-def _checked_covariances(name: str, value: object) -> object:
+def checked_covariances(name: str, value: object) -> object:
     if value == "diagonal":
         raise ValueError(f"{name}='diagonal' is not supported; pass 'diag', as scikit-learn has it")
     return one_of(MOMENT_KINDS)["check"](name, value)
 
 
-def _checked_length(name: str, value: object) -> float:
+def checked_length(name: str, value: object) -> float:
     length, (low, high) = checked_number(name, value, positive=True), _LENGTHS
     if not low <= length <= high:
         raise ValueError(f"{name}={length!r} is out of range; use units in which it is near 1")
@@ -98,16 +109,16 @@ class MixtureSettings(SeededSettings):
         processor; else NumPy, which is the faster there.
     """
 
-    n_components: int | str = field(metadata=by(_checked_components))
-    separation: float | None = field(default=None, metadata=by(_checked_length))
-    scale: float | None = field(default=None, metadata=by(_checked_length))
+    n_components: int | str = field(metadata=by(checked_components))
+    separation: float | None = field(default=None, metadata=by(checked_length))
+    scale: float | None = field(default=None, metadata=by(checked_length))
     n_blocks: int | None = field(default=None, metadata=whole(1, MAX_BLOCKS))
     block_size: int | None = field(default=None, metadata=whole(1, 1 << 20))
     n_steps: int = field(default=3, metadata=whole(2, 100))
     block_solver: str = field(default="kmeans", metadata=one_of(BLOCK_SOLVERS))
     device: str | None = None
-    max_components: int | None = field(default=None, metadata=whole(1, _MAX_COMPONENTS))
-    covariance_type: str | None = field(default=None, metadata=by(_checked_covariances))
+    max_components: int | None = field(default=None, metadata=whole(1, MAX_COMPONENTS))
+    covariance_type: str | None = field(default=None, metadata=by(checked_covariances))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,7 +134,7 @@ class MixtureSettings(SeededSettings):
                 f"n_components={self.n_components!r} with max_components={self.max_components!r}: 'auto' needs a "
                 "public bound on the number of components, and a number of them needs none"
             )
-        require_device(self.device)
+        checked_device("device", self.device)
 
     @property
     def most_components(self) -> int:

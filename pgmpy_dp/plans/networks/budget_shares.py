@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number
+from pgmpy_dp.checks import checked_weight
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference.scope_marginals import Scope, admissible, largest_clique
 from pgmpy_dp.models.structural_zeros import with_zeros
@@ -407,7 +407,7 @@ def checked_workload(argument: str, sets: Any) -> Workload:
     named = checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1)))
     found: dict[frozenset, tuple[tuple, float]] = {}
     for k, names in enumerate(named):
-        weight = 1.0 if weights is None else checked_number(f"{argument}[{names!r}]", weights[k], positive=True)
+        weight = 1.0 if weights is None else checked_weight(f"{argument}[{names!r}]", weights[k])
         _, before = found.get(frozenset(names), (names, 0.0))
         found[frozenset(names)] = names, before + weight
     return tuple(found.values())

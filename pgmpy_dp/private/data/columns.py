@@ -33,6 +33,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.frame import Column, column_names, key_counts, keyed_cells, positions_of, read_cells
+from pgmpy_dp.private.data.record_file import TextSource
 from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.units import fresh_key, limited
 from pgmpy_dp.private.ledger import Ledger
@@ -142,6 +143,14 @@ def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
     names, source = list(names), open_source(data)
     places = positions_of(column_names(data), names) if source is None else source.positions(names)
     return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
+
+
+def all_names(data: Any) -> list[Hashable]:
+    """Names of all columns of the data, which are public; ValueError where a first line of text may be a record."""
+    source = open_source(data)
+    if isinstance(source, TextSource):
+        return list(source.all_names())
+    return column_names(data) if source is None else list(source.names)
 
 
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:

@@ -92,7 +92,7 @@ class TestRefusals:
     def test_arguments_of_methods(self):
         graph = nx.path_graph(30)
         for arguments, kind, message in [
-            ({"method": "louvain"}, ValueError, "use one of"),
+            ({"method": "louvain"}, ValueError, "pass one of"),
             ({"vote": 1}, TypeError, "vote=1"),
             ({"bias": 0.5}, ValueError, "bias=0.5 is used by"),
             ({"device": "cpu"}, ValueError, "device='cpu' is used by"),

@@ -373,10 +373,10 @@ BAD = [
     ({"epsilon": -1.0}, ValueError, "epsilon=-1.0"),
     ({"adjacency": "edge"}, ValueError, "adjacency='edge'"),
     ({"adjacency": "replace_one"}, ValueError, "n_records=None"),
-    ({"max_eigenvalue": 2.0}, ValueError, "is for perturb='output'"),
+    ({"max_eigenvalue": 2.0}, ValueError, "is not for perturb='covariance'"),
     ({"perturb": "output"}, ValueError, "penalty='noise-aware'"),
     ({"perturb": "output", "penalty": 0.1}, ValueError, "public number of records"),
-    ({"perturb": "output", "penalty": 0.1, "center_radius": 1.0}, ValueError, "private center"),
+    ({"perturb": "output", "penalty": 0.1, "center_radius": 1.0}, ValueError, "is not for perturb='output'"),
     ({"mechanism": "goe"}, ValueError, "no pure guarantee"),
     ({"mechanism": "one-sided-wishart"}, ValueError, "private only with a delta"),
     (
@@ -485,7 +485,7 @@ def raises(*_args, **_kwargs):
 
 
 BEFORE = {
-    "the settings": (private_graphical_lasso, "CovarianceSettings"),
+    "the settings": (PrivateGraphicalLasso, "_check"),
     "the vectors": (vectors, "read_numbers"),
     "the plan": (noisy_moments, "moments_noise"),
 }

@@ -168,7 +168,7 @@ class TestRefusals:
             ({"n_components": "auto"}, "'auto' needs a public bound"),
             ({"covariance_type": "diagonal"}, "pass 'diag', as scikit-learn has it"),
             ({"method": "sdp", "covariance_type": "full"}, "for a known number of spheres"),
-            ({"method": "friends"}, r"method='friends' is not supported; use one of \('blocks', 'sdp'\)"),
+            ({"method": "friends"}, r"method='friends' is not supported; pass one of \('blocks', 'sdp'\)"),
             ({"adjacency": "edge"}, "adjacency='edge'"),
             ({"adjacency": "replace_one"}, "n_records=None"),
             ({"n_components": 0}, "n_components=0"),

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.plans import convex_program
 from pgmpy_dp.plans.convex_program import released_solution
 from pgmpy_dp.plans.gaussian import noisy_moments, output_perturbation
-from pgmpy_dp.plans.gaussian.noisy_moments import CovarianceSettings, noisy_covariance
-from pgmpy_dp.plans.gaussian.output_perturbation import PrecisionSettings, noisy_precision
+from pgmpy_dp.plans.gaussian.noisy_moments import noisy_covariance
+from pgmpy_dp.plans.gaussian.output_perturbation import noisy_precision
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -27,6 +28,19 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.solvers.graphical_lasso import graphical_lasso, uncapped_distance_bound
 from tests.private import audit
+from tests.settings import settings
+
+
+def covariance(row_norm, mechanism="auto", center=None, **more):
+    """Settings of noise on second moments."""
+    return settings(PrivateGraphicalLasso, row_norm=row_norm, mechanism=mechanism, center=center, **more)
+
+
+def precision(row_norm, penalty, max_eigenvalue=None, **more):
+    """Settings of noise on the output."""
+    given = {"row_norm": row_norm, "penalty": penalty, "max_eigenvalue": max_eigenvalue, **more}
+    return settings(PrivateGraphicalLasso, perturb="output", **given)
+
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(4000, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.3, 1.0]]) + [1.0, -2.0, 0.5]
@@ -47,7 +61,7 @@ class TestCovariance:
     @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if name != "analytic-goe"])  # refuses exp(1e5)
     def test_with_a_large_budget_it_is_the_second_moments_of_clipped_records(self, mechanism):
         center = np.array([1.0, -2.0, 0.5])
-        release = noisy_moments.run(vectors(), CovarianceSettings(2.0, mechanism, center, random_state=0), PLENTY)
+        release = noisy_moments.run(vectors(), covariance(2.0, mechanism, center, random_state=0), PLENTY)
         noisy = noisy_covariance(release)
         moved = ROWS - center
         clipped = moved * np.minimum(1.0, 2.0 / np.linalg.norm(moved, axis=1, keepdims=True))
@@ -63,7 +77,7 @@ class TestCovariance:
         budget, rows = Budget(epsilon=1.0, delta=1e-6), np.tile(ROWS, 10)  # of few columns pure noise is less
         options = {"adjacency": adjacency, "n_records": len(rows)}
         whole, part = vectors(rows, budget, **options), vectors(rows, Budget(epsilon=2.0, delta=1e-6), **options)
-        settings = CovarianceSettings(5.0, random_state=0)
+        settings = covariance(5.0, random_state=0)
         first, second = (noisy_moments.run(data, settings, budget) for data in (whole, part))
         assert (first.mechanism, second.mechanism) == ("analytic_goe", "goe")
         assert first.guarantee == ApproxDP(1.0, 1e-6) == whole.ledger.entries[0].cost
@@ -72,20 +86,18 @@ class TestCovariance:
         saved = 1.0 - noisy_covariance(first).sd / noisy_covariance(second).sd
         assert saved == pytest.approx(0.0675, abs=0.001)
         for more in (part, vectors(rows, budget, **options)):  # what is named is what is used
-            named = noisy_moments.run(
-                more, CovarianceSettings(5.0, "goe", random_state=0), Budget(epsilon=0.5, delta=1e-6)
-            )
+            named = noisy_moments.run(more, covariance(5.0, "goe", random_state=0), Budget(epsilon=0.5, delta=1e-6))
             assert named.mechanism == "goe"
 
     def test_the_exact_formula_is_refused_where_the_grid_is_not_fine_enough_for_delta(self):
         for budget in (Budget(epsilon=1.0, delta=1e-18), Budget(epsilon=40.0, delta=1e-9), Budget(epsilon=1.0)):
             data = vectors(budget=budget)
             with pytest.raises(ValueError, match="mechanism='analytic-goe' cannot give"):
-                noisy_moments.run(data, CovarianceSettings(5.0, "analytic-goe"), budget)
+                noisy_moments.run(data, covariance(5.0, "analytic-goe"), budget)
             assert not data.ledger.entries
 
     def test_a_private_centre_is_the_mean_of_clipped_records_and_moves_the_moments_around_it(self):
-        settings = CovarianceSettings(4.0, center="private", center_radius=3.0, center_start=(1.0, -1.0, 0.0))
+        settings = covariance(4.0, center="private", center_radius=3.0, center_start=(1.0, -1.0, 0.0))
         noisy = noisy_covariance(noisy_moments.run(vectors(), settings, PLENTY))
         moved = ROWS - [1.0, -1.0, 0.0]
         clipped = moved * np.minimum(1.0, 3.0 / np.linalg.norm(moved, axis=1, keepdims=True))
@@ -96,7 +108,7 @@ class TestCovariance:
         np.testing.assert_allclose(noisy.covariance, around.T @ around / len(ROWS), atol=2e-3)
 
     def test_a_noisy_mean_outside_of_its_ball_is_drawn_back(self):
-        settings = CovarianceSettings(1.0, center="private", center_radius=0.5, random_state=3)
+        settings = covariance(1.0, center="private", center_radius=0.5, random_state=3)
         release = noisy_moments.run(vectors(ROWS[:2], Budget(epsilon=0.01)), settings, Budget(epsilon=0.01))
         assert np.linalg.norm(release.values[2]) > np.linalg.norm(noisy_covariance(release).location)
         assert np.linalg.norm(noisy_covariance(release).location) == pytest.approx(0.5)
@@ -112,17 +124,17 @@ class TestCovariance:
     @pytest.mark.parametrize("center", [{}, {"center": "private", "center_radius": 1.0}])
     def test_it_charges_the_budget_once_before_the_noise(self, budget, cost, center, monkeypatch):
         data = vectors(budget=budget)
-        release = noisy_moments.run(data, CovarianceSettings(1.0, **center), budget)
+        release = noisy_moments.run(data, covariance(1.0, **center), budget)
         assert release.guarantee == cost
         (entry,) = data.ledger.entries
         assert (entry.cost, entry.columns, entry.mechanism) == (cost, (0, 1, 2), release.mechanism)
         with pytest.raises(BudgetExceeded):
-            noisy_moments.run(data, CovarianceSettings(1.0, **center), budget)
+            noisy_moments.run(data, covariance(1.0, **center), budget)
         assert len(data.ledger.entries) == 1
 
     def test_shares_of_matrix_mean_and_number_add_up(self):
         """Each noise's scale, turned back into what it spends, for pure and zCDP budgets."""
-        settings = CovarianceSettings(1.0, center="private", center_radius=1.0)
+        settings = covariance(1.0, center="private", center_radius=1.0)
         for adjacency, n_records, changed in (("add_remove", None, 1), ("replace_one", 4000, 2)):
             pure = noisy_moments.run(
                 vectors(adjacency=adjacency, n_records=n_records, budget=Budget(epsilon=1.0)),
@@ -145,18 +157,16 @@ class TestCovariance:
 
     def test_an_approximate_cost_where_the_mechanism_has_one(self):
         budget = Budget(epsilon=1.0, delta=1e-6)
-        release = noisy_moments.run(vectors(budget=budget), CovarianceSettings(1.0, "one-sided-wishart"), budget)
+        release = noisy_moments.run(vectors(budget=budget), covariance(1.0, "one-sided-wishart"), budget)
         assert release.guarantee == ApproxDP(1.0, 1e-6)
-        goe = noisy_moments.run(vectors(budget=budget), CovarianceSettings(1.0, "goe"), budget)
+        goe = noisy_moments.run(vectors(budget=budget), covariance(1.0, "goe"), budget)
         assert goe.guarantee == ZCDP(approx_to_zcdp(1.0, 1e-6))
 
     def test_the_noise_that_is_declared_is_the_noise(self):
         """Of many seeded releases; 6 standard errors."""
         rows = ROWS[:50]
         settings = [
-            CovarianceSettings(3.0, mechanism, random_state=k)
-            for mechanism in ("double-wishart", "goe")
-            for k in range(300)
+            covariance(3.0, mechanism, random_state=k) for mechanism in ("double-wishart", "goe") for k in range(300)
         ]
         budget = Budget(epsilon=1.0, delta=1e-6)
         for mechanism in ("double-wishart", "goe"):
@@ -173,17 +183,17 @@ class TestCovariance:
     def test_persons(self):
         frame = pd.DataFrame(ROWS[:60], columns=list("abc")).assign(who=np.repeat(np.arange(6), 10))
         data = PrivateVectors(frame, unit="who", ledger=PLENTY)
-        release = noisy_moments.run(data, CovarianceSettings(9.0), PLENTY)
+        release = noisy_moments.run(data, covariance(9.0), PLENTY)
         assert (release.unit, data.ledger.entries[0].unit) == ("who", "who")
         noisy = noisy_covariance(release)
         assert noisy.n_records == pytest.approx(6, abs=1)
         np.testing.assert_allclose(noisy.covariance * noisy.n_records / 6, ROWS[:60].T @ ROWS[:60] / 60, atol=0.01)
         with pytest.raises(ValueError, match="single records"):
-            noisy_moments.run(data, CovarianceSettings(9.0, "one-sided-wishart"), PLENTY)
+            noisy_moments.run(data, covariance(9.0, "one-sided-wishart"), PLENTY)
         assert len(data.ledger.entries) == 1
 
     def test_a_release_survives_a_file(self, tmp_path):
-        settings = CovarianceSettings(3.0, center="private", center_radius=1.0)
+        settings = covariance(3.0, center="private", center_radius=1.0)
         release = noisy_moments.run(vectors(), settings, PLENTY)
         release.save(tmp_path / "release.npz")
         loaded = Release.load(tmp_path / "release.npz")
@@ -195,7 +205,7 @@ class TestCovariance:
     def test_seeds_are_marked_and_warn(self):
         data = vectors()
         with pytest.warns(ReproducibleNoiseWarning):
-            release = noisy_moments.run(data, CovarianceSettings(1.0, random_state=0), PLENTY)
+            release = noisy_moments.run(data, covariance(1.0, random_state=0), PLENTY)
         assert release.reproducible and not data.ledger.private
 
     @pytest.mark.parametrize(
@@ -226,19 +236,19 @@ class TestCovariance:
     def test_bad_arguments_cost_nothing(self, options, error, match):
         data = vectors()
         with pytest.raises(error, match=match):
-            noisy_moments.run(data, CovarianceSettings(**{"row_norm": 1.0, **options}), PLENTY)
+            noisy_moments.run(data, covariance(**{"row_norm": 1.0, **options}), PLENTY)
         assert data.ledger.entries == ()
 
     def test_wrong_types_and_impossible_noise_cost_nothing(self):
         data = vectors(budget=Budget(rho=1.0))
         with pytest.raises(TypeError, match="pass PrivateVectors"):
-            noisy_moments.run(ROWS, CovarianceSettings(1.0), PLENTY)
+            noisy_moments.run(ROWS, covariance(1.0), PLENTY)
         with pytest.raises(TypeError, match=r"budget=1\.0"):
-            noisy_moments.run(data, CovarianceSettings(1.0), 1.0)
+            noisy_moments.run(data, covariance(1.0), 1.0)
         with pytest.raises(ValueError, match="is for an epsilon"):
-            noisy_moments.run(data, CovarianceSettings(1.0, "laplace"), Budget(rho=0.5))
+            noisy_moments.run(data, covariance(1.0, "laplace"), Budget(rho=0.5))
         with pytest.raises(ValueError, match="noise of scale"):
-            noisy_moments.run(data, CovarianceSettings(1.0), Budget(rho=1e-16))
+            noisy_moments.run(data, covariance(1.0), Budget(rho=1e-16))
         assert data.ledger.entries == ()
 
 
@@ -247,7 +257,7 @@ class TestWholeReleaseAudit:
     @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=0.5)], ids=str)
     def test_a_record_against_none(self, budget):
         """Everything that is released with a private mean and number, attacked by the best linear statistic."""
-        settings = [CovarianceSettings(1.0, center="private", center_radius=1.0, random_state=k) for k in range(30_000)]
+        settings = [covariance(1.0, center="private", center_radius=1.0, random_state=k) for k in range(30_000)]
         seeds = iter(settings)
 
         def draw(dataset, count):
@@ -270,7 +280,7 @@ class TestWholeReleaseAudit:
 
 
 class TestPrecision:
-    SETTINGS = PrecisionSettings(2.0, penalty=0.2)
+    SETTINGS = precision(2.0, penalty=0.2)
 
     def exact(self, rows, settings=SETTINGS, n=None):
         clipped = rows * np.minimum(1.0, settings.row_norm / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))[:, None]
@@ -286,7 +296,7 @@ class TestPrecision:
 
     @pytest.mark.parametrize("mechanism", ["frobenius", "goe"])
     def test_with_a_large_budget_it_is_the_solution_of_the_program(self, mechanism):
-        settings = PrecisionSettings(2.0, 0.2, mechanism=mechanism)
+        settings = precision(2.0, 0.2, mechanism=mechanism)
         budget = Budget(epsilon=1e6, delta=1e-6)
         release = output_perturbation.run(vectors(n_records=4000, budget=budget), settings, budget)
         noisy = noisy_precision(release)
@@ -300,7 +310,7 @@ class TestPrecision:
         rng, largest = np.random.default_rng(0), 0.0
         for _ in range(40):
             n, d = 20, int(rng.integers(1, 5))
-            settings = PrecisionSettings(1.0, penalty=float(rng.choice([0.05, 0.3])))
+            settings = precision(1.0, penalty=float(rng.choice([0.05, 0.3])))
             rows = rng.normal(size=(n, d)) * rng.choice([0.01, 1.0])
             other = rows.copy()
             other[0] = 0.0 if adjacency == "add_remove" else -rng.normal(size=d) * 9
@@ -403,7 +413,7 @@ class TestPrecision:
         ):
             for penalty in (1e-18, 1e-13, 1e-3):
                 cap = condition / B**2 * (1 - 1e-15)
-                settings = PrecisionSettings(B, penalty * B**2, max_eigenvalue=cap)
+                settings = precision(B, penalty * B**2, max_eigenvalue=cap)
                 program = program_of(settings, d, Adjacency.ADD_REMOVE, 20)
                 found = certified_solution(
                     program, vectors(rows, n_records=20), output_perturbation.lasso_solvers(program)
@@ -424,7 +434,7 @@ class TestPrecision:
         ("options", "error", "match"),
         [
             ({"penalty": 0.0}, ValueError, "penalty=0.0"),
-            ({"penalty": "noise-aware"}, TypeError, "penalty='noise-aware'"),
+            ({"penalty": "noise-aware"}, ValueError, "penalty='noise-aware'"),
             ({"row_norm": None}, ValueError, "row_norm=None"),
             ({"max_eigenvalue": -1.0}, ValueError, "max_eigenvalue=-1.0"),
             ({"penalty": 1e-200}, ValueError, "max_eigenvalue=1e.200"),
@@ -439,7 +449,7 @@ class TestPrecision:
     def test_bad_arguments_cost_nothing(self, options, error, match):
         data = vectors(n_records=10)
         with pytest.raises(error, match=match):
-            output_perturbation.run(data, PrecisionSettings(**{"row_norm": 1.0, "penalty": 0.1, **options}), PLENTY)
+            output_perturbation.run(data, precision(**{"row_norm": 1.0, "penalty": 0.1, **options}), PLENTY)
         assert data.ledger.entries == ()
 
     def test_it_needs_a_public_number_of_records(self):

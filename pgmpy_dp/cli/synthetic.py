@@ -1,0 +1,96 @@
+"""How synthetic records are written as text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pgmpy_dp.cli import option
+from pgmpy_dp.cli.application import ask_for, note
+from pgmpy_dp.shown import runs_in_spreadsheets, shown, spreadsheet_safe
+
+if TYPE_CHECKING:
+    from pgmpy_dp.private.data.text_file import TextFile
+
+__all__ = ["StyleOptions", "text_of"]
+
+
+@dataclass(frozen=True)
+class StyleOptions:
+    """How text files are written: as the file of the records was, by the options that it was read with."""
+
+    delimiter: option.Delimiter = None
+    encoding: option.Encoding = None
+    decimal: option.Decimal = None
+    safe: Annotated[
+        bool, typer.Option("--spreadsheet-safe", help="Put a ' before texts that a spreadsheet would compute.")
+    ] = False
+
+    def written(self, out: Path, kind: str) -> TextFile:
+        """The options, checked, with what is usual for a kind of file; none of them is for Parquet."""
+        from pgmpy_dp.private.data.text_file import TextFile
+
+        passed = {name: value for name, value in vars(self).items() if value}
+        if kind == ".parquet":
+            for name, value in passed.items():
+                ask_for(
+                    "--spreadsheet-safe" if name == "safe" else f"--{name}",
+                    value,
+                    "it is for files of text; write .csv or .tsv",
+                )
+        passed.pop("safe", None)
+        if (sign := passed.get("delimiter", "\t" if kind == ".tsv" else ",")) in ("tab", "\\t"):
+            sign = "\t"
+        return TextFile(out, **passed | {"delimiter": sign})
+
+
+def text_of(columns: Mapping[Hashable, Sequence], written: TextFile, safe: bool, quiet: bool) -> bytes:
+    """Records as the bytes of a text file.
+
+    Parameters
+    ----------
+    columns : dict of name to list
+        The values of each column; None and NaN are empty cells.
+    written : TextFile
+        How the file is written.
+    safe : bool
+        Whether a spreadsheet shall not compute any of it; else it is said if one might.
+    quiet : bool
+    """
+    header = [str(name) for name in columns]
+    texts = [_texts(values, written.decimal) for values in columns.values()]
+    odd = {
+        text for text in {*header, *(text for column in texts for text in set(column))} if runs_in_spreadsheets(text)
+    }
+    if odd and safe:
+        header = [spreadsheet_safe(name) for name in header]
+        texts = [[spreadsheet_safe(text) if text in odd else text for text in column] for column in texts]
+    elif odd:
+        which = ", ".join(map(repr, sorted(odd)[:3])) + (f" and {len(odd) - 3} more" if len(odd) > 3 else "")
+        note(f"a spreadsheet would compute {which}; --spreadsheet-safe writes a ' before such texts", quiet)
+    stream = io.StringIO()
+    rows = csv.writer(stream, delimiter=written.delimiter or ",", lineterminator="\n")
+    rows.writerow(header)
+    rows.writerows(zip(*texts, strict=True))
+    try:
+        return stream.getvalue().encode(written.encoding)
+    except UnicodeEncodeError as error:
+        sign = error.object[error.start]
+        ask_for("--encoding", written.encoding, f"it has no sign for {shown(sign)!r}, which a name has; use utf-8")
+
+
+def _texts(values: Sequence, decimal: str) -> list[str]:
+    """The texts of cells."""
+
+    def text(value: Any) -> str:
+        if value is None or value != value:
+            return ""
+        return repr(value).replace(".", decimal) if isinstance(value, float) else str(value)
+
+    return list(map(text, values))

@@ -1,0 +1,1 @@
+"""What all methods share and nobody has to trust."""

@@ -1,0 +1,198 @@
+"""Options: each is declared once, beside its default, and its check, its settings and its tests follow from that.
+
+A declaration is a field of a dataclass, ``n_rounds: int = option(3, whole(1))``, or an entry of a class's `_rules`, for
+what several subclasses take alike. An option whose default is None may be None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from pgmpy_dp.checks import checked_integer, checked_number, require_choice, require_flag
+from pgmpy_dp.private.budget import Budget
+
+__all__ = [
+    "Rule",
+    "Settings",
+    "anything",
+    "by",
+    "checked",
+    "flag",
+    "number",
+    "one_of",
+    "option",
+    "rules_of",
+    "settings_of",
+    "whole",
+]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What an option may be.
+
+    Attributes
+    ----------
+    check : callable
+        From the option's name and what was passed to the value that is used, of Python's own types; a TypeError or
+        ValueError that says what was got and what to pass.
+    kind : str
+        "whole", "number", "choice", "flag" or "other".
+    least, most : float
+        Of numbers; the range holds `least` unless `above`, and `most` unless `below`.
+    above, below, infinite : bool
+    choices : tuple of str
+    nothing : bool
+        Whether None is a value, even where it is not the default.
+    """
+
+    check: Callable[[str, Any], Any]
+    kind: str = "other"
+    least: float = -math.inf
+    most: float = math.inf
+    above: bool = False
+    below: bool = False
+    infinite: bool = False
+    choices: tuple[str, ...] = ()
+    nothing: bool = False
+
+
+def whole(least: int, most: int | None = None) -> Rule:
+    """A whole number from `least` to `most`."""
+    return Rule(
+        lambda name, value: checked_integer(name, value, least, most),
+        "whole",
+        least,
+        math.inf if most is None else most,
+    )
+
+
+def number(*, positive: bool = True, below_one: bool = False, most: float = math.inf, infinite: bool = False) -> Rule:
+    """A finite number, above 0 unless not `positive`, below 1 if `below_one`, and at most `most`."""
+    given: dict[str, Any] = {"positive": positive, "below_one": below_one, "most": most, "infinite": infinite}
+    return Rule(
+        lambda name, value: checked_number(name, value, **given),
+        "number",
+        0.0,
+        1.0 if below_one else most,
+        above=positive,
+        below=below_one,
+        infinite=infinite,
+    )
+
+
+def one_of(choices: Sequence[str | None]) -> Rule:
+    """One of some texts; None among them is a choice too."""
+    texts = tuple(choice for choice in choices if choice is not None)
+
+    def check(name: str, value: Any) -> str:
+        require_choice(name, value, texts)
+        return str(value)
+
+    return Rule(check, "choice", choices=texts, nothing=None in choices)
+
+
+def flag() -> Rule:
+    """A truth value."""
+
+    def check(name: str, value: Any) -> bool:
+        require_flag(name, value)
+        return bool(value)
+
+    return Rule(check, "flag")
+
+
+def by(check: Callable[[str, Any], Any]) -> Rule:
+    """What `check` makes of the name and the value."""
+    return Rule(check)
+
+
+def anything() -> Rule:
+    """What only the data, the schema or another option can judge: kept as it is."""
+    return Rule(lambda _, value: value)
+
+
+def column(name: str, value: Any) -> Hashable:
+    """The name of a column."""
+    if not isinstance(value, Hashable):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass the name of a column")
+    return value
+
+
+def option(default: Any, rule: Rule, **how: Any) -> Any:
+    """A field with its default and its rule."""
+    return field(default=default, metadata={"rule": rule}, **how)
+
+
+@cache
+def rules_of(owner: type) -> Mapping[str, tuple[Rule, Any]]:
+    """Rule and default of each declared option of a class, in the order of its constructor.
+
+    Raises
+    ------
+    TypeError
+        For an option without a rule.
+    """
+    found = {}
+    for name, default in _defaults(owner).items():
+        for base in owner.__mro__:
+            declared = base.__dict__.get("__dataclass_fields__", {}).get(name)
+            rule = (declared and declared.metadata.get("rule")) or base.__dict__.get("_rules", {}).get(name)
+            if rule is not None:
+                found[name] = (rule, default)
+                break
+        else:
+            raise TypeError(f"{owner.__name__} declares no rule for its option {name!r}")
+    return found
+
+
+def _defaults(owner: type) -> dict[str, Any]:
+    import inspect
+
+    return {
+        name: parameter.default
+        for name, parameter in inspect.signature(owner).parameters.items()
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    }
+
+
+def checked(given: Any) -> dict[str, Any]:
+    """The options of an object as they are used, each checked by its rule; those that are None by default may be None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For the first that is wrong.
+    """
+    found = {}
+    for name, (rule, default) in rules_of(type(given)).items():  # type: ignore[arg-type]  # a class is hashable
+        value = getattr(given, name)
+        found[name] = None if value is None and (default is None or rule.nothing) else rule.check(name, value)
+    return found
+
+
+def settings_of(given: Any) -> Settings:
+    """The options of an object, checked, as a method takes them."""
+    return Settings(**checked(given))
+
+
+class Settings(SimpleNamespace):
+    """Checked options by name, read-only: what a method does, fixed before the records are looked at."""
+
+    def __setattr__(self, name: str, value: object = None) -> NoReturn:
+        raise AttributeError(f"settings are fixed; {name} cannot be set")
+
+    __delattr__ = __setattr__
+
+    def but(self, **changes: Any) -> Settings:
+        """The same with some values changed or added."""
+        return Settings(**{**vars(self), **changes})
+
+    def public(self, budget: Budget, *names: str) -> dict[str, Any]:
+        """What a release says of the budget, and of the settings of these names."""
+        return {name: getattr(self, name) for name in names} | {"budget": budget.guarantee.to_dict()}

@@ -1,0 +1,129 @@
+"""Every option of every estimator: bad input is refused in one sentence before anything is spent, scalars are taken."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from pgmpy_dp import Ledger, list_estimators
+from pgmpy_dp.learning.options import Rule, Settings, rules_of
+from tests.estimators.cases import CASES
+
+FIRST = {case.estimator: case for case in reversed(CASES)}
+OPTIONS = [(estimator, name) for estimator in list_estimators() for name in rules_of(estimator)]
+STATES = {"a": ["x", "y"], "b": [0, 1], "c": [False, True]}
+
+
+def bad_values(rule: Rule, default: Any) -> Iterator[tuple[Any, type[Exception]]]:
+    """What no value of a rule is, and the error that says so."""
+    kind = TypeError if rule.kind in ("whole", "number", "flag") else ValueError
+    yield from ((value, kind) for value in ([1, 2], {"a": 1}, object()))
+    if rule.kind in ("whole", "number"):
+        yield from ((value, TypeError) for value in ("2", True, np.True_, 1j, b"2", [1], np.arange(2)))
+        yield from ((value, ValueError) for value in _outside(rule))
+    if rule.kind == "whole":
+        yield from ((value, TypeError) for value in (2.5, 3.0, np.float64(3.0), math.nan, math.inf))
+    if rule.kind == "choice":
+        yield from ((value, ValueError) for value in ("nonsense", "", 0, True, math.nan, np.array(["auto"])))
+    if rule.kind == "flag":
+        yield from ((value, TypeError) for value in ("yes", 0, 1, 1.0, math.nan))
+    if default is not None and rule.kind in ("whole", "number", "flag"):
+        yield None, TypeError
+
+
+def _outside(rule: Rule) -> Iterator[Any]:
+    if rule.kind == "whole":
+        yield rule.least - 1
+        yield np.int64(rule.least - 1)
+        yield from () if math.isinf(rule.most) else (rule.most + 1, 10**400)
+        return
+    yield from (math.nan, np.float32("nan"), -math.inf, -1, np.int64(-3))
+    yield from () if rule.infinite else (math.inf, 10**400)
+    yield from (0, -0.0) if rule.above else ()
+    yield from () if math.isinf(rule.most) else (rule.most + 1, rule.most if rule.below else rule.most * (1 + 1e-9))
+
+
+def good_values(rule: Rule) -> Iterator[tuple[Any, Any]]:
+    """Scalars of NumPy's, and the value that is used for each."""
+    if rule.kind == "whole":
+        yield from ((of(rule.least + 1), int(rule.least + 1)) for of in (np.int64, np.uint8, np.int32))
+    if rule.kind == "number":
+        value = 0.5 if rule.most == 1.0 else 1.5
+        yield from ((of(value), value) for of in (np.float64, np.float32, np.float16))
+    if rule.kind == "flag":
+        yield from ((np.bool_(value), value) for value in (True, False))
+    if rule.kind == "choice":
+        yield from ((np.str_(choice), choice) for choice in rule.choices)
+
+
+@pytest.fixture
+def charges(monkeypatch):
+    made: list[Any] = []
+    monkeypatch.setattr(Ledger, "charge", lambda *_args, **_given: made.append("charged"))
+    return made
+
+
+def fit(estimator, case):
+    """On data that nothing opens."""
+    data = object()
+    if case.estimator.get_class_tag("task") == "parameters":
+        return estimator.fit(nx.Graph([("a", "b"), ("b", "c")]), data)
+    return estimator.fit(data)
+
+
+@pytest.mark.parametrize(("estimator", "name"), OPTIONS, ids=lambda part: getattr(part, "__name__", part))
+def test_a_wrong_value_is_refused_in_one_sentence_before_anything_is_spent(estimator, name, charges):
+    rule, default = rules_of(estimator)[name]
+    case = FIRST[estimator]
+    described = {"state_names": STATES} if "state_names" in rules_of(estimator) else {}
+    for value, error in bad_values(rule, default) if rule.kind != "other" else ():
+        made = estimator(**{**described, **case.options, name: value})
+        before = dict(vars(made))
+        with pytest.raises(error) as raised:
+            fit(made, case)
+        assert str(raised.value).startswith(f"{name}={value!r} is ") and "; pass " in str(raised.value)
+        assert type(raised.value) is error and charges == []
+        assert vars(made).keys() == before.keys() and all(vars(made)[key] is before[key] for key in before)
+        assert getattr(made, name) is value and not made.is_fitted
+
+
+@pytest.mark.parametrize(("estimator", "name"), OPTIONS, ids=lambda part: getattr(part, "__name__", part))
+def test_scalars_of_numpy_are_used_as_python_s(estimator, name):
+    rule, _ = rules_of(estimator)[name]
+    for value, used in good_values(rule):
+        made = estimator(**{**FIRST[estimator].options, name: value})
+        taken = vars(made._as_checked())[name]
+        assert taken == used and type(taken) is type(used)
+        assert getattr(made, name) is value
+
+
+@pytest.mark.parametrize("estimator", list_estimators(), ids=lambda estimator: estimator.__name__)
+def test_every_argument_of_the_constructor_is_declared_and_its_default_is_allowed(estimator):
+    rules = rules_of(estimator)
+    assert list(rules) == list(inspect.signature(estimator).parameters)
+    for name, (rule, default) in rules.items():
+        if default is not None:
+            assert rule.check(name, default) == default
+
+
+@pytest.mark.parametrize("estimator", list_estimators(), ids=lambda estimator: estimator.__name__)
+def test_a_fit_reads_a_snapshot(estimator):
+    made = estimator(**FIRST[estimator].options)
+    taken = made._as_checked()
+    made.set_params(**dict.fromkeys(rules_of(estimator)))
+    assert {name: vars(taken)[name] for name in FIRST[estimator].options} == FIRST[estimator].options
+
+
+def test_settings_are_read_only():
+    settings = Settings(width=1.0)
+    with pytest.raises(AttributeError, match="settings are fixed; width cannot be set"):
+        settings.width = 2.0
+    with pytest.raises(AttributeError, match="settings are fixed"):
+        del settings.width
+    assert settings.but(width=2.0, order=3) == Settings(width=2.0, order=3) and settings.width == 1.0
