@@ -101,7 +101,9 @@ def write_report(rows_path: Path, path: Path) -> Path:
         "## In which order\n\n" + _order(wide),
         *(["## Where CollectiveMAP is weakest against the best mbi\n\n" + _worst(wide)] if "mbi_best" in wide else []),
         "## Time in this run\n\n" + _times(rows),
-        "## Divergence per setting\n\nGeometric mean over draws; in brackets the smallest and the largest.\n\n"
+        "## Divergence per setting\n\nGeometric mean over draws; in brackets the smallest and the largest."
+        + _apart(wide)
+        + "\n\n"
         + "\n\n".join(_divergences(wide, kind) for kind in KINDS if kind in set(wide["kind"])),
         *(["## Each variant of mbi\n\nGeometric mean over draws.\n\n" + _variants(wide)] if "mbi_best" in wide else []),
         "## Figures\n\nThe command draws divergence against N as in the paper's figure 2; bars span the draws: "
@@ -212,6 +214,13 @@ def _run_less(wide: pd.DataFrame) -> str:
     fewer = [m for m in present if wide[m].count() < wide["map"].count()]
     named = [f"{LABELS[m]} ({wide[m].count()} of {wide['map'].count()})" for m in fewer]
     return f" On fewer draws only: {', '.join(named)}." if named else ""
+
+
+def _apart(wide: pd.DataFrame) -> str:
+    """What the columns of methods with fewer draws are not to be compared by."""
+    if not _run_less(wide):
+        return ""
+    return " Columns of methods with fewer draws are of these alone: the ratios and counts above compare draw by draw."
 
 
 def _worst(wide: pd.DataFrame, n: int = 12) -> str:

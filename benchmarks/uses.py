@@ -131,7 +131,7 @@ def main() -> None:
     if given.before:
         earlier = [json.loads(line) for line in given.before.read_text().splitlines()]
         rows += [row | {"mode": f"{row['mode']}{BEFORE}"} for row in earlier]
-        given.modes = [mode for own in given.modes for mode in (f"{own}{BEFORE}", own)]
+        given.modes = [*(f"{mode}{BEFORE}" for mode in MODES), *given.modes]
     asked = itertools.product(given.tables, given.epsilons, given.modes)
     order = {key: k for k, key in enumerate(asked)}
     rows = sorted(

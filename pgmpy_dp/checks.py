@@ -113,7 +113,7 @@ def checked_integer(name: str, value: object, least: int, most: int | None = Non
     what = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass {what}")
-    checked = int(value)
+    checked = int(value)  # compared as it is used: a subclass of int may compare otherwise
     if checked < least or (most is not None and checked > most):
         raise ValueError(f"{name}={value!r} is out of range; pass {what}")
     return checked

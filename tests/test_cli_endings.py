@@ -9,6 +9,8 @@ import os
 import re
 import shlex
 import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -18,8 +20,10 @@ import pytest
 from typer.testing import CliRunner
 
 from pgmpy_dp import Ledger, MarkovNetwork, Release
-from pgmpy_dp.cli import app
+from pgmpy_dp.cli import app, application
 from pgmpy_dp.cli import fit as fit_command
+from pgmpy_dp.cli import ledger as ledger_command
+from pgmpy_dp.cli.files import free_name
 from pgmpy_dp.private.curator.curator_base import Curator
 
 COLUMNS = '--variable "job=office,field" --variable "income=low,high" --variable "sex=F,M"'
@@ -107,6 +111,81 @@ class TestInterrupted:
         assert Release.load("s.release.npz").kind == "interrupted"
         assert "it is too little for a model" in told
         assert "was interrupted before it had" in " ".join(run("refit s.release.npz --out m.npz", 2).stderr.split())
+
+
+class TestInterruptedAgain:
+    """Signals after the first are ignored until what was paid for is kept: 6 in 37 said that nothing was spent."""
+
+    @pytest.fixture(autouse=True)
+    def heard(self):
+        """Processes that run tests side by side ignore Ctrl-C, and what is ignored stays so."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
+    @pytest.mark.parametrize("again", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("what", ["free_name", "marked"])
+    def test_while_it_is_kept_and_told(self, folder, monkeypatch, what, again):
+        true = free_name if what == "free_name" else Ledger.account.fget
+
+        def told(*arguments):
+            os.kill(os.getpid(), again)
+            return true(*arguments)
+
+        before = signal.getsignal(signal.SIGINT)
+        with monkeypatch.context() as patch:
+            end_at(patch, 3, lambda: os.kill(os.getpid(), signal.SIGINT))
+            if what == "free_name":
+                patch.setattr(ledger_command, what, told)
+            else:
+                patch.setattr(Ledger, "account", property(told))
+            said = " ".join(run(FIT, 4).stderr.split())
+        assert "interrupted after the budget was spent" in said and "refit" in said
+        assert signal.getsignal(signal.SIGINT) is before
+        run("refit model.release.npz --out again.npz")
+
+    def test_when_something_else_failed(self, folder, monkeypatch):
+        true = Release.save
+
+        def save(self, path):
+            os.kill(os.getpid(), signal.SIGINT)
+            true(self, path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Release, "save", save)
+            patch.setattr(MarkovNetwork, "save", full)
+            said = " ".join(run(FIT, 4).stderr.split())
+        assert "No space left on device after the budget was spent" in said and Path("model.release.npz").exists()
+
+    def test_after_the_last_word(self, folder, monkeypatch):
+        true = application.call_with_groups
+
+        def called(*arguments):
+            true(*arguments)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        monkeypatch.setattr(application, "call_with_groups", called)
+        run(FIT)
+        assert Path("model.npz").exists() and len(Ledger.open("ledger.json").entries) == 1
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_before_the_command_line_is_built(self, folder, number):
+        """The import of it takes half a second."""
+        code = f"""
+import os, sys
+from pgmpy_dp.__main__ import main
+
+class Pressing:
+    def find_spec(self, name, *_):
+        if name == "pgmpy_dp.cli.application":
+            os.kill(os.getpid(), {int(number)})
+
+sys.meta_path.insert(0, Pressing())
+main()
+"""
+        ended = subprocess.run([sys.executable, "-c", code, *shlex.split(FIT)], capture_output=True, text=True)
+        assert (ended.returncode, ended.stderr) == (128 + number, "pgmpy-dp: interrupted; nothing was spent\n")
+        assert not Path("ledger.json").exists()
 
 
 def full(*_, **__):

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from typer.core import TyperGroup
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.option_groups import call_with_groups, options_of
 from pgmpy_dp.shown import shown
+from pgmpy_dp.signals import INTERRUPTED, ending_once, no_more
 
 __all__ = [
     "CHECK_FAILED",
@@ -44,7 +44,6 @@ CHECK_FAILED = 1
 USAGE = 2
 REFUSED = 3
 CRASHED = 4
-INTERRUPTED = 128  # and the number of the signal, as shells have it
 
 _PACKAGE = Path(__file__).parents[1]
 _TRACEBACK = "PGMPY_DP_TRACEBACK"
@@ -155,12 +154,11 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
     def declare(function: Callable) -> Callable:
         @functools.wraps(function)
         def guarded(**options: Any) -> None:
-            with warnings.catch_warnings():
+            with ending_once(), warnings.catch_warnings():
                 # Libraries warn about what they deprecate, and might about a record.
                 warnings.simplefilter("ignore")
                 try:
-                    with _signals():
-                        call_with_groups(function, options)
+                    call_with_groups(function, options)
                 except typer.Exit:
                     raise
                 except (Exception, KeyboardInterrupt) as error:
@@ -178,41 +176,13 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
     return declare
 
 
-class Told(KeyboardInterrupt):
-    """A signal that asks this process to end: unwound like Ctrl-C, so that what was released is kept."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-
-
-@contextmanager
-def _signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, where this thread may say so."""
-
-    def end(number: int, frame: object) -> NoReturn:
-        raise Told(number)
-
-    here = threading.current_thread() is threading.main_thread()
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # One that is ignored (nohup) stays ignored; a handler that was not set by Python could not be put back.
-    before = {number: signal.getsignal(number) for number in numbers if here}
-    before = {number: handler for number, handler in before.items() if handler not in (None, signal.SIG_IGN)}
-    for number in before:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _end(error: Exception | KeyboardInterrupt) -> NoReturn:
     """Say what was wrong, and exit.
 
     Only texts that this package wrote are shown, which are about arguments and public facts: those of exceptions that
     one of its lines raises itself. One by a library (from deep inside pandas, or ``float(text)``) may quote a record.
     """
+    no_more()
     from pgmpy_dp.private.ledger import BudgetExceeded
 
     if os.environ.get(_TRACEBACK):

@@ -16,6 +16,7 @@ from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
 from pgmpy_dp.cli.files import STANDARD_OUTPUT, free_name, require_writable, write_output
 from pgmpy_dp.shown import spreadsheet_safe
+from pgmpy_dp.signals import no_more
 
 if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
@@ -74,7 +75,9 @@ def marked(ledger: Ledger) -> Iterator[None]:
     before = len(ledger.entries)
     try:
         yield
+        no_more()  # an interrupt of what is left to do would say that nothing was spent
     except BaseException as error:
+        no_more()  # until what was paid for is kept, and said
         spent = True  # unless the ledger can still say otherwise
         with suppress(Exception):
             spent = len(ledger.entries) > before
@@ -101,6 +104,7 @@ def kept(path: Path, remedy: str, learner: Any = None) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
+        no_more()
         release = getattr(error, "release", None) or getattr(learner, "release_", None)
         if release is not None:
             error.release = release  # type: ignore[attr-defined]

@@ -36,6 +36,8 @@ class Values:
     weights : ndarray of float, optional
         How likely each state of `declared` is among those of its state, up to a factor for each; not negative. By
         default, and where all are 0, cells count by their numbers of values, other states equally.
+    noise : float, optional
+        Standard deviation of the noise in a weight, for `ends`. Default: unknown, so that all weights may be noise.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Values:
     declared: Number | Sequence
     state: np.ndarray | None = None
     weights: np.ndarray | None = None
+    noise: float | None = None
 
     @property
     def number(self) -> Number:
@@ -76,6 +79,14 @@ class Values:
         totals = np.bincount(self.state, weights)[self.state]
         weights = np.where(totals > 0, weights, sizes)
         return weights / np.bincount(self.state, weights)[self.state]
+
+    def drawn(
+        self, codes: np.ndarray, uniform: np.ndarray, inside: Range = EVERYTHING
+    ) -> tuple[Number | Sequence, np.ndarray]:
+        """`declared` and its numbers, or its states and which of them; see :meth:`numbers` and :meth:`refined`."""
+        if isinstance(self.declared, Number):
+            return self.declared, self.numbers(codes, uniform, inside)
+        return self.finer, self.refined(codes, uniform)
 
     def refined(self, codes: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """States of `declared` for the model's states: where their cumulative weights pass a number from [0, 1).
@@ -181,6 +192,80 @@ class Values:
         position = 1 - (behind[found] - wanted) / (cells[found] / cells.sum())
         return self.number.within(np.clip(position, 0, 1), found)
 
+    def ends(self, probabilities: np.ndarray, levels: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        """Between what the mean and the quantiles may be, for all that is not known of where values lie in a state.
+
+        Parameters
+        ----------
+        probabilities, levels
+            As :meth:`quantiles` takes them.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (1 + len(levels),)
+            Of the mean, then of each quantile.
+
+        Notes
+        -----
+        *Within a cell* a quantile may be any value. The mean of its values lies as far from its centre, of the way to
+        its ends, as the density of a neighbouring cell differs from its own, relatively: all the way where a neighbour
+        is empty or absent, as beside a spike. *Within a state* of several cells, the part of its weights that may be
+        noise may be anywhere.
+
+        Examples
+        --------
+        >>> thirds = Values(Number(0, 30, cuts=[10, 20]))
+        >>> [end.round(2).tolist() for end in thirds.ends(np.array([0.6, 0.3, 0.1]), [0.5])]
+        [[5.0, 0.0], [15.0, 10.0]]
+        """
+        number, cells = self.number, self._cells(probabilities)
+        if not cells.sum() > 0:
+            return np.full(1 + len(levels), np.nan), np.full(1 + len(levels), np.nan)
+        every, centres = np.arange(len(cells)), number.centres
+        sizes = np.diff(number.edges if number.resolution is None else number.firsts)
+        density = np.pad(cells / sizes, 1)
+        change = np.maximum(np.abs(np.diff(density[:-1])), np.abs(np.diff(density[1:])))
+        apart = np.minimum(np.divide(change, density[1:-1], out=np.ones(len(cells)), where=cells > 0), 1.0)
+        shares = cells / cells.sum()
+        behind = np.cumsum(shares)
+        possible = np.flatnonzero(cells)
+
+        def at(level: np.ndarray) -> np.ndarray:
+            return np.clip(np.searchsorted(behind, np.minimum(level, behind[-1]) - 1e-12), possible[0], possible[-1])
+
+        own = every if self.state is None else self.state[: len(cells)]
+        unsure, held = self._unsure[own], np.bincount(own, shares)[own]
+        last, found = np.zeros(own.max() + 1), at(np.asarray(levels))
+        np.maximum.at(last, own, behind)
+        ends = []
+        for sign, position, furthest in ((-1.0, 0.0, np.minimum), (1.0, 1.0, np.maximum)):
+            edge = number.within(np.full(len(cells), position), every)
+            whole = np.full(own.max() + 1, -sign * np.inf)
+            furthest.at(whole, own, edge)  # of all cells of a state
+            means = centres + apart * (edge - centres)
+            means += unsure * (whole[own] - means)
+            # As much of a state may lie on the other side of the quantile.
+            level = levels + sign * (unsure * held)[found]
+            # A cell of the state without weight, beyond those that have some, may hold as much.
+            end = last[own][found]
+            beyond = level >= end if sign > 0 else level <= end - held[found]
+            ends.append(np.append(shares @ means, np.where(beyond, whole[own][found], edge[at(level)])))
+        return ends[0], ends[1]
+
+    @cached_property
+    def _unsure(self) -> np.ndarray:
+        """Of each of the model's states, the part of its weights that may be noise; 0 of one cell."""
+        if self.state is None:
+            return np.zeros(len(self.finer))
+        count = np.bincount(self.state)
+        if self.weights is None:
+            return (count > 1).astype(float)
+        held = np.bincount(self.state, self.weights)
+        noise = np.inf if self.noise is None else self.noise
+        # Sums of m cells have the noise of sqrt(m), and what is below it counts as empty (`likely_proportions`).
+        part = np.divide(3.0 * noise * np.sqrt(count), held, out=np.ones(len(held)), where=held > 0)
+        return np.where(count > 1, np.minimum(part, 1.0), 0.0)
+
     def _cells(self, probabilities: np.ndarray) -> np.ndarray:
         """The probabilities of the cells of the declared number."""
         given = np.asarray(probabilities, dtype=np.float64)
@@ -196,12 +281,14 @@ class Values:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form of what says how states are merged, without `declared`."""
-        return {name: None if (v := getattr(self, name)) is None else np.asarray(v).tolist() for name in _MERGED}
+        said = {name: None if (v := getattr(self, name)) is None else np.asarray(v).tolist() for name in _MERGED}
+        return said | ({} if self.noise is None else {"noise": self.noise})
 
     @classmethod
     def from_dict(cls, declared: Number | Sequence, content: dict) -> Values:
         """The inverse of :meth:`to_dict`."""
-        return cls(declared, **{name: None if content[name] is None else np.array(content[name]) for name in _MERGED})
+        said = {name: None if content[name] is None else np.array(content[name]) for name in _MERGED}
+        return cls(declared, **said, noise=content.get("noise"))
 
 
 _MERGED = ("state", "weights")

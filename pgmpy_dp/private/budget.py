@@ -118,8 +118,11 @@ class UnitBudget(Budget):
 
 
 def require_budget(budget: object, example: str = "a Budget, e.g. Budget(epsilon=1.0)") -> None:
-    """Raise a TypeError, which says to pass the example, for anything but a budget."""
-    if not isinstance(budget, Budget):
+    """Raise a TypeError, which says to pass the example, for anything but a budget.
+
+    A subclass from elsewhere is none: its numbers could change between two readings.
+    """
+    if type(budget) not in (Budget, UnitBudget):
         raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass {example}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pgmpy_dp.private.adjacency import Adjacency
@@ -43,6 +43,10 @@ class Entry:
     adjacency: Adjacency
     reproducible: bool
     unit: Hashable = None
+
+    def copied(self) -> Entry:
+        """The same, for whoever may do with it what they like."""
+        return replace(self, cost=replace(self.cost))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, read back by :meth:`from_dict`."""

@@ -140,6 +140,7 @@ class Filter:
 
     def __post_init__(self) -> None:
         require_budget(self.budget)
+        object.__setattr__(self, "budget", replace(self.budget))  # nobody else has this one
         if self.adjacency is not None:
             object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
         if self.conversion_delta is not None:
@@ -185,7 +186,7 @@ class Filter:
     @property
     def account(self) -> Account:
         """What was spent and is left in one measure; see ``Ledger.account``."""
-        budget, sums = self.budget, self._sums()
+        budget, sums = replace(self.budget), self._sums()
         if budget.rho is not None:
             return Account(ZCDP(sums.rho), self.left, budget.guarantee, budget)
         converting = self.conversion_delta or 0.0
@@ -203,13 +204,11 @@ class Filter:
 
         Raises
         ------
-        TypeError, ValueError
-            For a cost that is none; for another adjacency or unit than the entries'.
+        ValueError
+            For another adjacency or unit than the entries'.
         BudgetExceeded
             For a cost that does not fit in what is left, or that a budget of this measure cannot pay.
         """
-        if not isinstance(cost, Guarantee):
-            raise TypeError(f"cost={cost!r} is a {type(cost).__name__}; pass a PureDP, ZCDP, ReservedZCDP or ApproxDP")
         self._require_comparable(adjacency, unit)
         self._require_payable(cost)
         budget, sums = self.budget, self._sums(cost)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ __all__ = [
     "ReservedZCDP",
     "ZCDP",
     "guarantee_from_dict",
+    "own_guarantee",
     "part_for_each",
     "privacy_profile",
     "share_of_cost",
@@ -183,6 +184,21 @@ class ReservedZCDP:
 
 
 Guarantee = PureDP | ZCDP | ReservedZCDP | ApproxDP
+
+
+def own_guarantee(cost: object, name: str = "cost") -> Guarantee:
+    """A copy of a guarantee that nobody else has; TypeError for anything but exactly one of the four.
+
+    A subclass could have another epsilon each time it is asked, and what others hold they could change.
+
+    Examples
+    --------
+    >>> own_guarantee(PureDP(1.0))
+    PureDP(epsilon=1.0)
+    """
+    if type(cost) not in (PureDP, ZCDP, ReservedZCDP, ApproxDP):
+        raise TypeError(f"{name}={cost!r} is a {type(cost).__name__}; pass a PureDP, ZCDP, ReservedZCDP or ApproxDP")
+    return replace(cost)  # type: ignore[type-var, return-value]
 
 
 def guarantee_from_dict(content: Mapping[str, Any]) -> Guarantee:

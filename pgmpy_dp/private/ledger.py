@@ -8,9 +8,9 @@ is chosen after seeing earlier results, is in :mod:`pgmpy_dp.private.filter` and
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Hashable, Iterable
-from contextlib import nullcontext
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import NoReturn
@@ -20,11 +20,17 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry, entries_table
 from pgmpy_dp.private.filter import Account, BudgetExceeded, Filter
-from pgmpy_dp.private.guarantee import Guarantee
+from pgmpy_dp.private.guarantee import Guarantee, own_guarantee
 from pgmpy_dp.private.ledger_file import LedgerFile, agreed, read_ledger, write_ledger
+from pgmpy_dp.private.turns import Turns
 from pgmpy_dp.schema import decode_label, encode_label
 
 __all__ = ["BudgetExceeded", "Entry", "Ledger"]
+
+_BUSY = (
+    "this thread is charging this ledger already: a signal's handler, a finaliser or an argument charges it in the "
+    "middle of a charge, and one of the two would be forgotten; charge it after that. Nothing was charged now"
+)
 
 
 class Ledger:
@@ -48,7 +54,8 @@ class Ledger:
     ``adjacency``, also when costs are chosen adaptively. Sums may exceed the budget by a relative 1e-12 (rounding).
     `spent` and `left` are sums of costs and inform; the guarantee is the budget's. Two copies of a ledger could be
     spent twice, so it refuses to be copied or pickled, and one in memory refuses charges in a forked process: share a
-    file with :meth:`open`.
+    file with :meth:`open`. A charge in the middle of a charge of the same thread is refused. What the ledger hands out
+    are copies: who changes one changes nothing here.
 
     Examples
     --------
@@ -63,8 +70,9 @@ class Ledger:
         self._bind(Filter(budget, adjacency, conversion_delta), None)  # type: ignore[arg-type]  # parsed there
 
     def _bind(self, content: Filter, file: LedgerFile | None) -> None:
-        self._filter, self._file = content, file
-        self._lock, self._process = threading.RLock(), os.getpid()
+        if "_filter" in vars(self):
+            raise RuntimeError("this ledger has its budget, and what was spent of it; make another one")
+        self._filter, self._file, self._turns = content, file, Turns(_BUSY)
 
     @classmethod
     def open(
@@ -155,7 +163,7 @@ class Ledger:
     @property
     def budget(self) -> Budget:
         """What may be spent in total."""
-        return self._filter.budget
+        return replace(self._filter.budget)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -170,12 +178,12 @@ class Ledger:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All charges, oldest first."""
-        return self._current().entries
+        return tuple(entry.copied() for entry in self._current().entries)
 
     @property
     def private(self) -> bool:
         """False as soon as one charge was for reproducible (seeded) noise."""
-        return not any(entry.reproducible for entry in self.entries)
+        return not any(entry.reproducible for entry in self._current().entries)
 
     @property
     def spent(self) -> Guarantee:
@@ -227,8 +235,9 @@ class Ledger:
         RuntimeError
             If the ledger is in memory and this process is a copy (a fork) of the one that made it.
         """
-        with self._guarded():
-            self._current().check(cost, adjacency, unit)
+        asked, protected = own_guarantee(cost), decode_label(encode_label(unit))
+        self._require_process()
+        self._current().check(asked, adjacency, protected)
 
     def charge(
         self,
@@ -268,39 +277,53 @@ class Ledger:
         BudgetExceeded, ValueError, RuntimeError
             As :meth:`check`, and as :meth:`open` for a ledger in a file. A refusal changes nothing.
         """
-        with self._guarded(), nullcontext() if self._file is None else self._file.locked():
-            content = self._current()
-            content.check(cost, adjacency, unit)
-            entry = Entry(
-                what=str(what),
-                columns=tuple(decode_label(encode_label(name)) for name in columns),
-                mechanism=str(mechanism),
-                cost=cost,
-                adjacency=Adjacency.parse(adjacency),
-                reproducible=bool(reproducible),
-                unit=decode_label(encode_label(unit)),
-            )
-            content = content.charged(entry)
+        # What a caller passes may run code of its own. It is read here, once, before the ledger is; after that there
+        # are only values of Python's own types, which nobody else has.
+        entry = Entry(
+            what=str.__str__(str(what)),
+            columns=tuple(decode_label(encode_label(name)) for name in columns),
+            mechanism=str.__str__(str(mechanism)),
+            cost=own_guarantee(cost),
+            adjacency=Adjacency.parse(adjacency),
+            reproducible=bool(reproducible),
+            unit=decode_label(encode_label(unit)),
+        )
+        with self._changing():
+            before = self._current()
+            content = before.charged(entry)
             if self._file is not None:
                 self._file.write(content)
+            elif self._filter is not before:
+                raise RuntimeError(_BUSY)
             self._filter = content
-            return entry
+        return entry.copied()
 
-    def _guarded(self) -> threading.RLock:
-        """The lock between threads; RuntimeError in a process to which the ledger was copied."""
-        if self._process != os.getpid():
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """No other thread, no other process and nothing else in this thread changes the ledger in this block."""
+        self._require_process()
+        with self._turns.taken():
+            if self._file is None:
+                yield
+            else:
+                with self._file.locked():
+                    yield
+
+    def _require_process(self) -> None:
+        """RuntimeError in a process to which a ledger in memory was copied."""
+        if self._turns.process != os.getpid():
             if self._file is None:
                 raise RuntimeError(
                     "this ledger is in the memory of another process, of which this one is a copy (a fork): each copy "
                     "could spend the whole budget; open a file in both with Ledger.open(path, budget)"
                 )
             # The copied lock may be held by a thread that was not copied. Between processes the file's lock counts.
-            self._lock, self._process = threading.RLock(), os.getpid()
-        return self._lock
+            self._turns = Turns(_BUSY)
 
     def _current(self) -> Filter:
         if self._file is not None:
-            with self._guarded():
+            self._require_process()
+            with self._turns.lock:
                 self._filter = self._file.read()
         return self._filter
 

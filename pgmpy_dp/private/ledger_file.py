@@ -16,6 +16,8 @@ it lacks would be spent again. Here such a file, or one in which a digit is anot
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +31,7 @@ from pgmpy_dp.schema.stored import DIGEST, content_digest, json_content, read_fr
 __all__ = ["LedgerFile", "agreed", "read_ledger", "write_ledger"]
 
 _POLL = 0.01  # seconds between two attempts to take a lock
+_HELD: set[tuple[int, int, Path]] = set()  # by which thread of which process
 
 
 _FORMAT, _VERSION = "pgmpy_dp.ledger", 2
@@ -105,24 +108,34 @@ class LedgerFile:
     def locked(self) -> Iterator[None]:
         """No other process, and no other thread, is in such a block for the same file; TimeoutError if it takes long.
 
-        Not to be nested.
+        RuntimeError where this thread is in one already, by another object for the file: it would wait for itself.
         """
         from filelock import FileLock, Timeout
 
+        mine = os.getpid(), threading.get_ident(), self.path
+        if mine in _HELD:
+            raise RuntimeError(
+                f"this thread is charging the ledger {str(self.path)!r} already; charge it after that. Nothing was "
+                "charged now"
+            )
         # A new object each time: it opens the file anew, so it also excludes other threads and forgets on a fork.
         lock = FileLock(str(self.lock_path), timeout=self.timeout)
         try:
-            lock.acquire(poll_interval=_POLL)
-        except Timeout:
-            raise TimeoutError(
-                f"the lock {str(self.lock_path)!r} of the ledger was not free for {self.timeout:g} s: another process "
-                "is charging and has stopped, or very many are; nothing was charged. Wait or end that process (the "
-                "lock ends with it); do not delete the file, which would let two processes in"
-            ) from None
-        try:
+            _HELD.add(mine)
+            try:
+                lock.acquire(poll_interval=_POLL)
+            except Timeout:
+                raise TimeoutError(
+                    f"the lock {str(self.lock_path)!r} of the ledger was not free for {self.timeout:g} s: another "
+                    "process is charging and has stopped, or very many are; nothing was charged. Wait or end that "
+                    "process (the lock ends with it); do not delete the file, which would let two processes in"
+                ) from None
             yield
         finally:
-            lock.release()
+            try:
+                lock.release()
+            finally:
+                _HELD.discard(mine)
 
     def exists(self) -> bool:
         """Whether there is a file already."""

@@ -12,7 +12,7 @@ from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.inference.scope_marginals import tables_of_draws
 from pgmpy_dp.models.posterior.posterior_draws import Interval
-from pgmpy_dp.models.posterior.query_intervals import query_intervals
+from pgmpy_dp.models.posterior.query_intervals import number_interval, query_intervals
 
 __all__ = ["state_text", "variable_rows"]
 
@@ -100,14 +100,14 @@ def _summary(
     own = of(table)
     ends = None
     if posterior is not None and draws is not None and (len(draws) + 1) * (1 - level) >= 2 - 1e-9:
-        ends = posterior.draws.interval_of(np.array([of(drawn) for drawn in draws]), level)
+        ends = number_interval(values, draws, _QUANTILES, level)
     labels = ["mean", *(f"{100 * q:g} % are at most" if q != 0.5 else "median" for q in _QUANTILES)]
     return [
         {
             "what": label,
             "value": told(own[k], k == 0),
-            "lower": "–" if ends is None else told(ends.lower[k], k == 0),
-            "upper": "–" if ends is None else told(ends.upper[k], k == 0),
+            "lower": "–" if ends is None else told(ends[0][k], k == 0),
+            "upper": "–" if ends is None else told(ends[1][k], k == 0),
         }
         for k, label in enumerate(labels)
     ]

@@ -141,14 +141,12 @@ class TestMutantsOfTheBoundary:
         assert "warned differs" in found(fit_parameters)
 
     def test_an_operator_without_a_formula(self):
-        class Curator(TableCurator):
-            def secret(self):
-                exact = self._exact([("a",)], 1)
-                return self._answer("secret", {}, 1, lambda c, s: AdditiveNoise.of(exact, c, s))
+        def fit(frame):
+            table = PrivateTable(frame, STATES, ledger=Budget(rho=1.0))
+            curator = TableCurator(table, Budget(rho=1.0), what="", columns=[])
+            exact = curator._exact([("a",)], 1)
+            curator._answer("secret", {}, 1, lambda c, s: AdditiveNoise.of(exact, c, s))
 
-        fit = lambda frame: Curator(  # noqa: E731
-            PrivateTable(frame, STATES, ledger=Budget(rho=1.0)), Budget(rho=1.0), what="", columns=[]
-        ).secret()
         assert "secret: no formula of its scale" in found(fit)
 
 

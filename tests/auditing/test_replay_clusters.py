@@ -302,32 +302,31 @@ def test_a_function_that_draws_from_everywhere_is_found():
     assert "stable_cells: exact statistics moved by" in found(asking(3, 1, **named))
 
 
-class FriendsCurator(ClusterCurator):
+RADIUS, GRID = 64.0, 0.5
+
+
+def agreeing_mean(curator, found, clip, share):
     """The mean of blocks that agree as `method="friends"` released it; its clip made the sensitivity false.
 
     Centres of M blocks that have enough others within r are averaged in doubles and rounded to a grid. One block moves
     their mean by ``2 r ((M - 1) + 2 H)/(h H)``, "to which rounding to a grid adds at most sqrt(d) units, and errors of
     floating point less than as much again". They do not, beyond 2**53 units, and means were clipped to 2**60.
     """
+    m = found.n_blocks
+    low, least = 2 * m // 3 + 1, math.ceil(0.9 * m) - 2
+    moved = 2.0 * RADIUS * (m - 1 + 2 * (least - low)) / (least * (least - low)) / GRID + 2.0
 
-    RADIUS, GRID = 64.0, 0.5
+    def mechanism(cost, s):
+        centres = curator._clustered(found)[0][:, 0]
+        friends = (np.abs(centres - centres[:, np.newaxis]) <= RADIUS).all(axis=2).sum(axis=1)
+        weights = np.clip(friends - low, 0, least - low)
+        (core,) = np.nonzero(weights)
+        reference = centres[core[0]]
+        mean = reference + weights[core] @ (centres[core] - reference) / weights.sum()
+        exact = np.clip(np.rint(mean / GRID), -clip, clip).astype(np.int64)
+        return AdditiveNoise.of([Sensitive(exact, curator.adjacency, moved, moved, moved)], cost, s)
 
-    def agreeing_mean(self, found, clip, share):
-        m = found.n_blocks
-        low, least = 2 * m // 3 + 1, math.ceil(0.9 * m) - 2
-        moved = 2.0 * self.RADIUS * (m - 1 + 2 * (least - low)) / (least * (least - low)) / self.GRID + 2.0
-
-        def mechanism(cost, s):
-            centres = self._clustered(found)[0][:, 0]
-            friends = (np.abs(centres - centres[:, np.newaxis]) <= self.RADIUS).all(axis=2).sum(axis=1)
-            weights = np.clip(friends - low, 0, least - low)
-            (core,) = np.nonzero(weights)
-            reference = centres[core[0]]
-            mean = reference + weights[core] @ (centres[core] - reference) / weights.sum()
-            exact = np.clip(np.rint(mean / self.GRID), -clip, clip).astype(np.int64)
-            return AdditiveNoise.of([Sensitive(exact, self.adjacency, moved, moved, moved)], cost, s)
-
-        return self._answer("agreeing_mean", {"blocks": found}, share, mechanism)[0]
+    return curator._answer("agreeing_mean", {"blocks": found}, share, mechanism)[0]
 
 
 def friends_moved(place: float, clip: float) -> float:
@@ -335,8 +334,8 @@ def friends_moved(place: float, clip: float) -> float:
 
     def fit(rows):
         data = PrivateVectors(rows, adjacency="replace_one", ledger=BUDGET, n_records=len(rows))
-        curator = FriendsCurator(data, BUDGET, what="", columns=data.columns)
-        return curator.agreeing_mean(BlockClusters(1, 60, 1), clip, 1)
+        curator = ClusterCurator(data, BUDGET, what="", columns=data.columns)
+        return agreeing_mean(curator, BlockClusters(1, 60, 1), clip, 1)
 
     tables = [np.where(np.arange(300)[:, np.newaxis] < n, place, place + 64.0) for n in range(120, 181)]
     return max(replay(fit, *pair).movement["agreeing_mean"] for pair in itertools.pairwise(tables))

@@ -139,7 +139,7 @@ def test_several_fits_share_one_ledger():
     before = table.ledger.entries
     with pytest.raises(BudgetExceeded, match=r"0\.5-DP was asked.*0\.75-DP.*0\.25-DP is left"):
         CollectiveMAP(epsilon=0.5).fit(GRAPH, table)
-    assert table.ledger.entries is before
+    assert table.ledger.entries == before
 
 
 def test_a_rho_ledger_pays_for_gaussian_tables():

@@ -206,7 +206,7 @@ def test_a_failed_fit_changes_nothing(step, monkeypatch):
     after = snapshot(estimator, model, table)
     assert_unchanged(before, after)
     if step in BEFORE_THE_CHARGE:
-        assert after[4] is before[4]
+        assert after[4] == before[4]
     else:
         # Charged before the noise is drawn, and never given back: what was seen cannot be unseen.
         assert len(after[4]) == len(before[4]) + 1

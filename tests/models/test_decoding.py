@@ -1,6 +1,7 @@
 """Values within states, and what is known of them, against enumeration."""
 
 import itertools
+import json
 from datetime import date
 
 import numpy as np
@@ -190,3 +191,53 @@ def test_the_position_of_a_state():
     assert state_of(SCHEMA, "job", " yes ") == 1
     with pytest.raises(ValueError, match="no number, range"):
         state_of(SCHEMA, "age", (1, 2))
+
+
+@pytest.mark.parametrize("resolution", [None, 1], ids=["reals", "whole numbers"])
+def test_ends_hold_wherever_the_values_of_a_cell_lie(resolution):
+    """Quantiles always; means of a spike, which has neighbours of other densities."""
+    number = Number(0, 100, cuts=range(10, 100, 10), resolution=resolution, missing="drop")
+    rng = np.random.default_rng(0)
+    levels = [0.05, 0.5, 0.95]
+    for where in (0.0, 0.999, None):
+        cells = rng.choice(10, 2000, p=[0.02, 0.6, 0.03, *[0.05] * 7])
+        inside = rng.random(2000) if where is None else np.full(2000, where)
+        values = 10 * cells + (np.floor(10 * inside) if resolution else 10 * inside)
+        lower, upper = Values(number).ends(np.bincount(cells, minlength=10) / 2000, levels)
+        true = np.quantile(values, levels, method="inverted_cdf")
+        assert (lower[1:] <= true).all() and (true <= upper[1:]).all()
+        spike = values[cells == 1].mean() - 15  # the others are not at their centres either
+        assert lower[0] <= np.mean(10 * cells + 5) + 0.6 * spike <= upper[0]
+        assert lower[0] < Values(number).mean(np.bincount(cells, minlength=10) / 2000) < upper[0]
+
+
+def test_ends_are_values_where_cells_are_and_reach_through_states_as_far_as_weights_are_noise():
+    ages = Number(0, 3, cuts=[1, 2, 3], resolution=1, missing="drop")
+    lower, upper = Values(ages).ends(np.array([0.1, 0.4, 0.4, 0.1]), [0.05, 0.5])
+    assert lower.tolist() == upper.tolist() == [pytest.approx(1.5), 0.0, 1.0]
+    state, weights = np.array([0, 0, 0, 1]), np.array([0.5, 0.2, 0.1, 0.2])
+    known, noisy, unknown = (
+        Values(ages, state, weights, noise).ends(np.array([0.8, 0.2]), [0.5]) for noise in (0.0, 0.05, None)
+    )
+    assert known[0].tolist() == known[1].tolist() == [pytest.approx(1.0), 0.0]
+    assert known[0][0] > noisy[0][0] > unknown[0][0] == pytest.approx(0.6)
+    assert known[1][0] < noisy[1][0] < unknown[1][0] == pytest.approx(2.2)
+    assert (unknown[0][1], unknown[1][1]) == (0.0, 2.0)
+    assert np.isnan(Values(ages).ends(np.zeros(4), [0.5])).all()
+
+
+def test_the_noise_of_weights_is_kept_in_a_file_and_files_without_it_are_read():
+    number = Number(0, 2, cuts=[1], missing="drop")
+    values = Values(number, np.array([0, 0]), np.array([0.5, 0.5]), 0.1)
+    content = json.loads(json.dumps(values.to_dict()))
+    assert Values.from_dict(number, content).noise == 0.1
+    del content["noise"]
+    assert Values.from_dict(number, content).noise is None
+
+
+def test_ends_of_a_quantile_reach_cells_without_weight_that_noise_may_hide():
+    """A state's last cells count as empty below the noise: a quantile near its end may still be in them."""
+    visits = Number(0, 9, cuts=[1, 2, 4, 6, 8], resolution=1, missing="drop")
+    state, weights = np.array([0, 1, 1, 1, 1, 1]), np.array([0.6, 0.2, 0.2, 0.0, 0.0, 0.0])
+    lower, upper = Values(visits, state, weights, 0.02).ends(np.array([0.6, 0.4]), [0.5, 0.7, 0.95])
+    assert lower[1:].tolist() == [0.0, 1.0, 2.0] and upper[1:].tolist() == [0.0, 3.0, 9.0]

@@ -511,7 +511,7 @@ class TestOneAtATime:
 
 
 def test_all_operators_answer_through_the_one_door():
-    """`draw` is called in `Curator._answer`, and of made-up tables in `rehearsed_tables`; else by a `draw` itself."""
+    """`draw` is called in `_answer_now`, of made-up tables in `rehearsed_tables`, and by a `draw` itself."""
     calls = {
         (
             path.name,
@@ -522,7 +522,11 @@ def test_all_operators_answer_through_the_one_door():
         for call in ast.walk(tree)
         if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "draw"
     }
-    assert calls == {("curator_base.py", "_answer"), ("table_curator.py", "rehearsed_tables"), ("mechanism.py", "draw")}
+    assert calls == {
+        ("curator_base.py", "_answer_now"),
+        ("table_curator.py", "rehearsed_tables"),
+        ("mechanism.py", "draw"),
+    }
 
 
 def test_costs_of_budgets():

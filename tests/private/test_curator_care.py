@@ -185,7 +185,7 @@ class TestProcesses:
         held, go, curator = threading.Event(), threading.Event(), curator()
 
         def hold():
-            with curator._lock:
+            with curator._turns.lock:
                 held.set()
                 go.wait(60)
 

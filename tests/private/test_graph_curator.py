@@ -87,16 +87,16 @@ def test_what_is_exact_leaves_with_noise_alone():
 
 
 @pytest.mark.parametrize("cost", [PureDP(0.7), ZCDP(0.2)], ids=str)
-def test_noise_from_public_numbers_is_that_of_the_operators(cost):
+def test_noise_from_public_numbers_is_that_of_the_operators(cost, monkeypatch):
     budget = Budget(epsilon=0.7) if isinstance(cost, PureDP) else Budget(rho=0.2)
-    share, seen = Fraction(1, 3), []
+    share, seen, true = Fraction(1, 3), [], graph_curator.GraphCurator._answer
 
-    class Watch(graph_curator.GraphCurator):
-        def _answer(self, operator, arguments, share, mechanism, eta=0, **options):
-            seen.append(mechanism(self.cost, Fraction(share)))
-            return super()._answer(operator, arguments, share, mechanism, eta, **options)
+    def watched(self, operator, arguments, share, mechanism, eta=0, **options):
+        seen.append(mechanism(self.cost, Fraction(share)))
+        return true(self, operator, arguments, share, mechanism, eta, **options)
 
-    asked = Watch(PrivateGraph(KARATE, ledger=budget), budget, what="")
+    monkeypatch.setattr(graph_curator.GraphCurator, "_answer", watched)
+    asked = graph_curator.GraphCurator(PrivateGraph(KARATE, ledger=budget), budget, what="")
     asked.edge_count(share)
     asked.neighbour_sums(MARKS, share)
     asked.randomised_response(share)

@@ -347,7 +347,10 @@ class TestForks:
         charge(ledger)
 
     def test_a_file_is_shared_even_if_the_lock_of_threads_was_held(self, path, ledger):
-        with ledger._lock, forked(lambda write: write(charge(ledger, what="child").what.encode())) as (_, reading):
+        with (
+            ledger._turns.lock,
+            forked(lambda write: write(charge(ledger, what="child").what.encode())) as (_, reading),
+        ):
             assert everything(reading) == b"child"
         assert [entry.what for entry in ledger.entries] == ["child"]
 

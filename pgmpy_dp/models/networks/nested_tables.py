@@ -4,18 +4,86 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.private.mathematics.field_design import helmert
 
-__all__ = ["AxisMaps", "NestedTables", "maximal", "moved", "orthonormal"]
+__all__ = ["AxisMap", "AxisMaps", "Helmert", "MOST_DENSE", "NestedTables", "maximal", "moved", "orthonormal"]
 
 _WHOLE = 64
 """Cells of a table up to which it is mapped at once, and not axis by axis."""
+
+MOST_DENSE = 512
+"""States up to which a variable's maps are matrices; beyond, their products are taken in closed form."""
+
+Product = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class AxisMap:
+    """A square matrix of a variable with many states, by its products with arrays of shape (..., k, m)."""
+
+    forward: Product
+    transposed: Product
+
+
+class Helmert:
+    """Columns that are orthonormal under positive weights, the first of them constant: products without the matrix.
+
+    Column j > 0 is ``-1`` on the states before j, ``P_j/w_j`` on j and 0 on those after it, times
+    ``sqrt(w_j/(P_j (P_j + w_j)))``, P_j being the sum of the weights before j.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (k,)
+
+    Attributes
+    ----------
+    sums, squares : ndarray of shape (k,)
+        Of the entries of each column.
+
+    Examples
+    --------
+    >>> columns = Helmert(np.array([0.5, 0.25, 0.25]))
+    >>> columns.times(np.eye(3)).round(3)
+    array([[ 1.   , -0.577, -0.577],
+           [ 1.   ,  1.155, -0.577],
+           [ 1.   ,  0.   ,  1.732]])
+    >>> columns.sums.round(3), columns.transposed_times(np.ones((3, 1))).ravel().round(3)
+    (array([3.   , 0.577, 0.577]), array([3.   , 0.577, 0.577]))
+    """
+
+    def __init__(self, weights: np.ndarray) -> None:
+        before = np.cumsum(weights)[:-1]
+        own = weights[1:]
+        self._constant = 1 / math.sqrt(before[-1] + own[-1])
+        self._scale = np.sqrt(own / (before * (before + own)))[:, None]
+        self._step = (before / own)[:, None]
+        places, scale, step = np.arange(1, len(weights)), self._scale[:, 0], self._step[:, 0]
+        self.sums = np.append(self._constant * len(weights), scale * (step - places))
+        self.squares = np.append(self._constant**2 * len(weights), scale**2 * (step**2 + places))
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """The matrix times an array of shape (..., k, m)."""
+        scaled = self._scale * x[..., 1:, :]
+        result = np.empty_like(x)
+        result[..., :-1, :] = -np.flip(np.cumsum(np.flip(scaled, -2), -2), -2)
+        result[..., -1, :] = 0.0
+        result[..., 1:, :] += self._step * scaled
+        return result + self._constant * x[..., :1, :]
+
+    def transposed_times(self, x: np.ndarray) -> np.ndarray:
+        """The transposed matrix times an array of shape (..., k, m)."""
+        before = np.cumsum(x, -2)
+        result = np.empty_like(x)
+        result[..., 0, :] = self._constant * before[..., -1, :]
+        result[..., 1:, :] = self._scale * (self._step * x[..., 1:, :] - before[..., :-1, :])
+        return result
 
 
 def maximal(cliques: Cliques) -> Cliques:
@@ -63,8 +131,8 @@ class AxisMaps:
     Parameters
     ----------
     cliques : Cliques
-    matrices : sequence of ndarray of shape (k, k)
-        One for each variable.
+    matrices : sequence of ndarray of shape (k, k) or AxisMap
+        One for each variable, an `AxisMap` if and only if it has more than `MOST_DENSE` states.
 
     Examples
     --------
@@ -73,7 +141,7 @@ class AxisMaps:
     (array([3., 2.]), array([1., 3.]))
     """
 
-    def __init__(self, cliques: Cliques, matrices: Sequence[np.ndarray]) -> None:
+    def __init__(self, cliques: Cliques, matrices: Sequence[np.ndarray | AxisMap]) -> None:
         same: dict[tuple[int, ...], list[int]] = {}
         for c, shape in enumerate(cliques.shapes):
             same.setdefault(shape, []).append(c)
@@ -81,7 +149,8 @@ class AxisMaps:
         for shape, members in same.items():
             size = math.prod(shape)
             cells = np.array([cliques.slices[c].start for c in members])[:, None] + np.arange(size)
-            stacks = [np.stack([matrices[cliques.indices[c][axis]] for c in members]) for axis in range(len(shape))]
+            axes: list[Any] = [[matrices[cliques.indices[c][axis]] for c in members] for axis in range(len(shape))]
+            stacks = [maps if k > MOST_DENSE else np.stack(maps) for k, maps in zip(shape, axes, strict=True)]
             if size <= _WHOLE:  # Kronecker products
                 whole = stacks[0]
                 for stack in stacks[1:]:
@@ -104,6 +173,12 @@ class AxisMaps:
             table, before, after = flat[cells], 1, cells.shape[1]
             for size, stack in zip(shape, stacks, strict=True):
                 after //= size
+                if size > MOST_DENSE:
+                    table = table.reshape(-1, before, size, after)
+                    products = [own.transposed if transpose else own.forward for own in stack]
+                    table = np.stack([product(part) for product, part in zip(products, table, strict=True)])
+                    before *= size
+                    continue
                 matrix = stack.transpose(0, 2, 1) if transpose else stack
                 if after == 1:
                     table = table.reshape(-1, before, size) @ matrix.transpose(0, 2, 1)
@@ -173,7 +248,7 @@ class NestedTables:
         self.n_coordinates: int = n
         self.place[self.place < 0] = n
         self.home = np.unique(self.place, return_index=True)[1][:n]
-        self._maps = AxisMaps(cliques, [orthonormal(k).T for k in cliques.cardinalities])
+        self._maps = AxisMaps(cliques, [_effects_of(k) for k in cliques.cardinalities])
 
     def effects(self, flat: np.ndarray) -> np.ndarray:
         """Each table in orthonormal contrasts, shape (n_cells,)."""
@@ -208,6 +283,14 @@ def orthonormal(size: int) -> np.ndarray:
            [ 0.707,  0.707]])
     """
     return np.concatenate([np.ones((size, 1)), helmert(size)], axis=1) / math.sqrt(size)
+
+
+def _effects_of(size: int) -> np.ndarray | AxisMap:
+    """The map to orthonormal contrasts."""
+    if size <= MOST_DENSE:
+        return orthonormal(size).T
+    columns = Helmert(np.ones(size))
+    return AxisMap(columns.transposed_times, columns.times)
 
 
 def _layout(shape: tuple[int, ...], order: tuple[int, ...]) -> list[tuple[tuple[int, ...], np.ndarray, float]]:

@@ -20,7 +20,16 @@ from pgmpy_dp.models.inference.belief_propagation import SumProduct
 from pgmpy_dp.models.inference.growing_tree import GrowingTree
 from pgmpy_dp.models.inference.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.networks.nested_tables import AxisMaps, NestedTables, maximal, moved, orthonormal
+from pgmpy_dp.models.networks.nested_tables import (
+    MOST_DENSE,
+    AxisMap,
+    AxisMaps,
+    Helmert,
+    NestedTables,
+    maximal,
+    moved,
+    orthonormal,
+)
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.structural_zeros import ObeyingEngine, with_zeros
 from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
@@ -177,9 +186,9 @@ class _Steps:
         for scope, table, variance in singles:
             if len(scope) == 1:  # what is below the noise may be as large as it
                 likely[scope[0]] = table + math.sqrt(variance) / noisy.n_records + 1e-2 / noisy.n_records
-        contrasts = [_contrasts(p / p.sum()) for p in likely]
+        contrasts, squared = zip(*(_contrasts(p / p.sum()) for p in likely), strict=True)
         self._maps = AxisMaps(tables, contrasts)
-        squares = AxisMaps(tables, [matrix**2 for matrix in contrasts])
+        squares = AxisMaps(tables, squared)
         held = squares.transposed(nested.share**2 * nested.spread(penalty))[nested.home]
         self._unit = (1 + held) ** -0.5
 
@@ -194,10 +203,22 @@ class _Steps:
         return self._unit * effects[self._nested.home]
 
 
-def _contrasts(p: np.ndarray) -> np.ndarray:
-    """A constant and contrasts that are orthonormal under p, themselves in orthonormal contrasts."""
-    basis, root = orthonormal(len(p)), np.sqrt(p)[:, None]
-    return basis.T @ (np.linalg.qr(root * basis)[0] / root)
+def _contrasts(p: np.ndarray) -> tuple[np.ndarray, np.ndarray] | tuple[AxisMap, AxisMap]:
+    """A constant and contrasts that are orthonormal under p, themselves in orthonormal contrasts, and their squares."""
+    if len(p) <= MOST_DENSE:
+        basis, root = orthonormal(len(p)), np.sqrt(p)[:, None]
+        matrix = basis.T @ (np.linalg.qr(root * basis)[0] / root)
+        return matrix, matrix**2
+    flat, own = Helmert(np.ones(len(p))), Helmert(p)
+    maps = AxisMap(lambda x: flat.transposed_times(own.times(x)), lambda x: own.transposed_times(flat.times(x)))
+    # Penalties are the same for all contrasts of a variable, so that of their squares only the sums of columns matter.
+    first = (own.sums**2 / len(p))[:, None]
+    others = own.squares[:, None] - first
+
+    def squared(x: np.ndarray) -> np.ndarray:
+        return first * x[..., :1, :] + others * x[..., 1:2, :]
+
+    return maps, AxisMap(squared, squared)
 
 
 def _grown(noisy: NoisyMarginals, base: LogLinearModel) -> NoisyMarginals:

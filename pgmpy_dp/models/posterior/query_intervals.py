@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Scope
 from pgmpy_dp.models.posterior.posterior_draws import Interval
 
-__all__ = ["conditional", "query_intervals"]
+__all__ = ["conditional", "number_interval", "query_intervals"]
 
 
 def query_intervals(
@@ -80,6 +81,44 @@ def query_intervals(
         gradients.append(slope)
     half = discrepancy.half_widths(scope, shares, gradients, variances.ravel(), level).reshape(estimate.shape)
     return Interval(estimate, np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0))
+
+
+def number_interval(
+    values: Values, draws: np.ndarray, levels: Sequence[float], level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals of the mean and of quantiles of a number that also count what its states leave open.
+
+    Parameters
+    ----------
+    values : Values
+    draws : ndarray of shape (n_draws, n_states)
+        The number's distribution under each draw of the posterior.
+    levels : sequence of float in [0, 1]
+        Of the quantiles.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    lower, upper : ndarray of shape (1 + len(levels),)
+
+    Notes
+    -----
+    Each draw says between what the mean and the quantiles may lie, wherever values lie in states (`Values.ends`). The
+    lower ends of the draws are above the lower end of the interval with probability ``(1 + level)/2``, the upper ones
+    below the upper end.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.schema import Number
+    >>> even = np.full((30, 2), 0.5)
+    >>> lower, upper = number_interval(Values(Number(0, 20, cuts=[10])), even, [0.25], 0.9)
+    >>> lower.tolist(), upper.tolist()
+    ([5.0, 0.0], [15.0, 10.0])
+    """
+    ends = np.array([values.ends(drawn, levels) for drawn in draws])
+    tail = (1 - level) / 2
+    lower = np.quantile(ends[:, 0], tail, axis=0, method="weibull")
+    return lower, np.quantile(ends[:, 1], 1 - tail, axis=0, method="weibull")
 
 
 def conditional(table: np.ndarray, weights: Sequence[np.ndarray], batch: int = 0, *, joint: bool = False) -> np.ndarray:

@@ -98,7 +98,9 @@ def fine_states(release: Release) -> dict[Hashable, Values]:
         name = decode_label(encoded)
         number = schema.numbers.get(name)
         likely = likely_proportions(*tables[(name,)], None if number is None else len(number.cells))
-        found[name] = Values(schema.states[name] if number is None else number, np.array(places), likely)
+        counts, deviation = tables[(name,)]
+        noise = deviation / max(float(counts.sum()), deviation)
+        found[name] = Values(schema.states[name] if number is None else number, np.array(places), likely, noise)
     return found
 
 

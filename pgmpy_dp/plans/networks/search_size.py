@@ -25,6 +25,9 @@ _READING, _READ = 18, 3
 _PER_ENTRY, _MOST_ENTRIES = 8, 3 * 2**24
 """Bytes of a number of a late fit's conditional matrices, and how many are held at once."""
 
+_SECONDS_PER_SQUARE = 1e-8
+"""Of one core, for each fit and each two states of a variable: a late fit has a square matrix of them."""
+
 _WIDE = 80
 """Cells of the largest clique that is allowed, over those of the mean separator when a search ends."""
 
@@ -107,9 +110,11 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
     entries = sum(shares.sizes) * p * sets.max_cells / _WIDE
     searching = n_records * p * _READ + candidates * _PER_TABLE + cells * _PER_CELL
     searching += min(entries, _MOST_ENTRIES) * _PER_ENTRY + 32 * sets.max_cells
+    searching += max(shares.sizes) ** 2 * _PER_ENTRY
     memory = _PROGRAM + max(n_records * p * _READING, searching)
     per_variable = _SECONDS_PER_VARIABLE + sets.max_cells * _SECONDS_PER_CELL_ALLOWED
     per_fit = candidates * _SECONDS_PER_CANDIDATE + p * per_variable
+    per_fit += sum(k * k for k in shares.sizes) * _SECONDS_PER_SQUARE
     seconds = fits * per_fit + n_records * (cells * _SECONDS_PER_COUNT + p * _SECONDS_PER_CELL)
     return NetworkSize(candidates, rounds, fits, int(memory), seconds)
 

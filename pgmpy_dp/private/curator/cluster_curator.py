@@ -321,6 +321,7 @@ class ClusterCurator(VectorCurator):
         blocks = _checked_blocks(blocks)
         width = _checked_length("width", width)
         k, d = blocks.n_components, len(self._data.columns)
+        share, eta = checked_share(share), checked_eta(eta)
         stable_histogram(k, self.cost, share, eta)
         public_rng, basis = self.generator(), lattice_basis(d)
         turned = np.linalg.qr(public_rng.normal(size=(d, d)))[0]
@@ -374,6 +375,7 @@ class ClusterCurator(VectorCurator):
         Privacy: :meth:`stable_cells`, where a block marks one cell, its octave, or none: k = 1.
         """
         blocks = self._checked_kmeans(blocks)
+        share, eta = checked_share(share), checked_eta(eta)
         stable_histogram(1, self.cost, share, eta)
         offset = float(self.generator().random())
 
@@ -620,7 +622,7 @@ def _checked_blocks(blocks: BlockClusters) -> BlockClusters:
     """A copy that is checked again: the dict of arguments can have been changed since it was made."""
     if not isinstance(blocks, BlockClusters):
         raise TypeError(f"blocks={blocks!r} is a {type(blocks).__name__}; pass BlockClusters")
-    return replace(blocks)
+    return BlockClusters(**{name: getattr(blocks, name) for name in BlockClusters.__dataclass_fields__})
 
 
 def _rho(cost: PureDP | ZCDP) -> ZCDP:

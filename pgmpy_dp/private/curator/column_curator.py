@@ -209,6 +209,7 @@ class ColumnCurator(Curator):
         """
         names = self._checked(names)
         max_length = checked_integer("max_length", max_length, 1)
+        share, eta = checked_share(share), checked_eta(eta)
         category_histogram(len(names), self.adjacency, self.cost, share, eta)
 
         def mechanism(cost: ZCDP, s: Fraction) -> StableMarks:

@@ -7,13 +7,13 @@ is computed from a curator's answers has the guarantee that was charged when it 
 from __future__ import annotations
 
 import os
-import threading
 import traceback
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -23,13 +23,15 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
-from pgmpy_dp.private.data.data_base import PrivateData
+from pgmpy_dp.private.data.data_base import PrivateData, require_data_and_budget
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, part_for_each, share_of_cost
 from pgmpy_dp.private.named_values import Question, distinct_names, told
-from pgmpy_dp.private.noise.samplers import seeded_generator
+from pgmpy_dp.private.noise.samplers import exercised, seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
+from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
+from pgmpy_dp.private.turns import Turns
 
 __all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_eta", "checked_share", "cost_of", "observed"]
 
@@ -40,6 +42,9 @@ Asked = ParamSpec("Asked")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
 Units = tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateData]]
 
+_NOTHING = Fraction(0)
+_BUSY = "this curator is answering a question; ask the next one after that"
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -49,12 +54,12 @@ class Answer:
     ----------
     operator : str
     arguments : mapping
-        Public arguments, as the operator checked them; of very many, their number.
+        Public arguments, as the operator checked them; of very many, their number. They cannot be changed.
     share : Fraction
         Of the curator's cost.
     mechanism : str
     values : object
-        What the operator returned: noisy arrays, a position.
+        What the operator returned: noisy arrays, in a tuple where there are several; a position.
     noise : tuple of Noise or None
         One per array.
     question : Question
@@ -218,6 +223,21 @@ def checked_eta(eta: Fraction | float) -> Fraction:
     return exact
 
 
+def _kept_as_it_is(value: Any) -> Any:
+    """A public argument that nobody can change any more: mappings and lists are copied, arrays read-only copies."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({name: _kept_as_it_is(item) for name, item in value.items()})
+    if isinstance(value, list | tuple):
+        try:
+            hash(value)  # thousands of scopes: there is nothing in them to copy
+        except TypeError:
+            return tuple(map(_kept_as_it_is, value))
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+    return value
+
+
 def _forget(error: BaseException | None) -> None:
     """Empty the frames of an error, which hold records and exact statistics.
 
@@ -276,6 +296,7 @@ class Curator:
         Share of the cost that is not spent.
     cost : PureDP or ZCDP
         Of all shares together, for one record where units have several. ApproxDP where operators are accounted jointly.
+        What decides noise is read from here and cannot be set.
     unit_cost : PureDP, ZCDP or ApproxDP
         Of all shares together, for a unit: what the ledger is charged. The same where a record is a unit.
     answers : tuple of Answer
@@ -293,14 +314,15 @@ class Curator:
     Privacy: see ``proof.md``. Operators take public arguments and a share, and know sensitivities themselves; a plan
     that is wrong can waste budget or learn badly. A curator refuses calls in a copy of its process, and to be copied or
     pickled, as its shares could be spent twice; it refuses calls while code that is not part of the boundary sees
-    records of the same data.
+    records of the same data, and calls of a thread in the middle of an answer to it. Subclasses from elsewhere are not
+    opened: they could set what noise is made from.
     """
 
     kind: type[PrivateData]
     """Of the data that it takes."""
 
-    cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
-    unit_cost: Any
+    _cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
+    _unit_cost: Any
 
     def __init__(
         self,
@@ -314,11 +336,16 @@ class Curator:
         pure: bool = False,
         random_state: int | None = None,
     ) -> None:
+        require_own("this curator", self, "write a plan that asks one of those there are")
+        if "_data" in vars(self):
+            raise RuntimeError("a curator is opened once; make another one")
+        require_data_and_budget(data, self.kind, budget)
+        require_own("data", data, "a curator takes the kinds of private data that there are")
         cost = self._cost_of(Budget.of(budget.guarantee), reserve, pure)
         self._start(data, cost, seeded_generator(random_state))
         if data._in_other_hands:
             raise RuntimeError("a solver or a block function sees these records now; open the curator after it is done")
-        self._mechanism = mechanism or ("discrete_gaussian" if isinstance(self.cost, ZCDP) else "discrete_laplace")
+        self._mechanism = mechanism or ("discrete_gaussian" if isinstance(self._cost, ZCDP) else "discrete_laplace")
         charged: Guarantee = cost
         if reserve:
             failing = float(reserve)
@@ -331,6 +358,10 @@ class Curator:
             "adjacency": data.adjacency,
             "reproducible": self._rng is not None,
         }
+        # What can be missing, or busy, is found before anything is spent.
+        if self._rng is None:
+            exercised()
+        data._require_ready()
         data.ledger.charge(charged, unit=self.unit, **facts)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(float(reserve))
@@ -345,15 +376,25 @@ class Curator:
         return part_for_each(cost, self._data._rows_of_unit)
 
     def _start(self, data: PrivateData, cost: Cost, rng: np.random.Generator | None) -> None:
-        self._data, self.unit_cost, self._rng = data, cost, rng
-        self.cost = self._of_a_record(cost)
+        self._data, self._unit_cost, self._rng = data, cost, rng
+        self._cost = self._of_a_record(cost)
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
         self._answered, self._interrupted = False, False
+        self._vouched: list[str] = []
         self._picked: list[tuple[np.ndarray, Noise | None, Answer]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
-        self._closed, self._answering = False, False
-        self._lock, self._process = threading.RLock(), os.getpid()
+        self._closed, self._turns = False, Turns(_BUSY)
+
+    @property
+    def cost(self) -> Any:
+        """What all shares cost together, for one record where units have several."""
+        return replace(self._cost)  # its own is in nobody's hands
+
+    @property
+    def unit_cost(self) -> Any:
+        """What all shares cost together, for a unit."""
+        return replace(self._unit_cost)
 
     @property
     def left(self) -> Fraction:
@@ -363,7 +404,7 @@ class Curator:
     @property
     def answers(self) -> tuple[Answer, ...]:
         """What was released, oldest first."""
-        return tuple(self._answers)
+        return tuple(map(replace, self._answers))
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -422,7 +463,8 @@ class Curator:
         """
         drawn = self._drawn()
         kept = self.named if values is None else values
-        known = {id(value): (noise, answer) for value, noise, answer in (*drawn, *self._picked)}  # kept, with their ids
+        every = (*drawn, *self._all("_picked"))
+        known = {id(value): (noise, answer) for value, noise, answer in every}  # kept, with their ids
         of_each = [known.get(id(value), (None, None)) for value in kept.values()]
         return Release(
             kind=kind,
@@ -459,7 +501,7 @@ class Curator:
             yield
         except BaseException as error:
             self._interrupted = True
-            if self._answered:
+            if self._has_answered():
                 error.release = release() or self.release("interrupted", {})  # type: ignore[attr-defined]
                 error.add_note("What was released so far is paid for: it is this exception's .release, for fit_release")
             raise
@@ -482,7 +524,7 @@ class Curator:
         return release(found)
 
     def _drawn(self) -> list[tuple[np.ndarray, Noise | None, Answer]]:
-        noisy = [answer for answer in self._answers if answer.noise]
+        noisy = [answer for answer in self._all("_answers") if answer.noise]
         return [(*pair, answer) for answer in noisy for pair in zip(answer.values, answer.noise, strict=True)]
 
     def _public(self) -> dict[str, Any]:
@@ -491,10 +533,9 @@ class Curator:
 
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
-        vouched = sorted({a.arguments["function"] for a in self._answers if a.arguments.get("vouched_for")})
+        vouched = sorted(set(self._all("_vouched")))
         return ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
 
-    @_reading("counted: nothing was released, and the share is spent")
     def _answer(
         self,
         operator: str,
@@ -503,40 +544,59 @@ class Curator:
         mechanism: Callable[[Any, Fraction], Mechanism],
         eta: Fraction | float = 0,
         *,
+        of_units: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit.
+
+        An operator whose proof is for units, with all their records, says so (`of_units`) and has a unit's cost to
+        spend. `options` are those of :meth:`_answer_now`.
+        """
+        if eta and not of_units and self._data._rows_of_unit > 1:
+            # A group's eta is more than m times a record's.
+            raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
+        share, eta = checked_share(share), exact_fraction(eta)
+        with self._turn():
+            return self._answer_now(operator, arguments, share, mechanism, eta, of_units=of_units, **options)
+
+    @_reading("counted: nothing was released, and the share is spent")
+    def _answer_now(
+        self,
+        operator: str,
+        arguments: Mapping[str, Any],
+        share: Fraction,
+        mechanism: Callable[[Any, Fraction], Mechanism],
+        eta: Fraction = _NOTHING,
+        *,
         keep: bool = True,
         of_units: bool = False,
         noted: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit.
+        """The same in this thread's turn, of a share and an eta that are checked.
 
         Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end. So
         would large arguments, in whose place others are (`noted`).
-        An operator whose proof is for units, with all their records, says so (`of_units`) and has a unit's cost to
-        spend.
         """
         # Whoever has numpy's errors raised or printed would see there what records overflow.
-        if eta and not of_units and self._data._rows_of_unit > 1:
-            # A group's eta is more than m times a record's.
-            raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
-        with self._turn(), np.errstate(all="ignore"):
-            try:
-                self._answering = True
-                share, eta = self._debit(share, eta)
-                exact = mechanism(self.unit_cost if of_units else self.cost, share)
-                rows = 1 if of_units else self._data._rows_of_unit
-                request = Request(self, operator, arguments, share, eta, self.unit_cost, exact, rows)
-                values = _observer.answer(request, lambda: request.mechanism.draw(self._rng))
-                for value in values if isinstance(values, list | tuple) else (values,):
-                    if isinstance(value, np.ndarray):
-                        value.flags.writeable = False  # the release says what was answered, whatever a plan does
-                self._answered = True
-                if keep:
-                    said = arguments if noted is None else noted
-                    question = Question(operator, told(said), str(share), exact.name)
-                    self._answers.append(Answer(operator, said, share, exact.name, values, exact.noise, question))
-                return values
-            finally:
-                self._answering = False
+        self._data._require_ready()
+        with np.errstate(all="ignore"):
+            self._debit(share, eta)
+            exact = mechanism(self._unit_cost if of_units else self._cost, share)
+            rows = 1 if of_units else self._data._rows_of_unit
+            request = Request(self, operator, arguments, share, eta, self._unit_cost, exact, rows)
+            values = _observer.answer(request, lambda: request.mechanism.draw(self._rng))
+            for value in values if isinstance(values, list | tuple) else (values,):
+                if isinstance(value, np.ndarray):
+                    value.flags.writeable = False  # the release says what was answered, whatever a plan does
+            self._answered = True
+            if arguments.get("vouched_for"):
+                self._vouched.append(arguments["function"])
+            if keep:
+                said = _kept_as_it_is(arguments if noted is None else noted)
+                kept = tuple(values) if isinstance(values, list) else values
+                question = Question(operator, told(said), str(share), exact.name)
+                self._answers.append(Answer(operator, said, share, exact.name, kept, exact.noise, question))
+            return values
 
     def _additive(
         self,
@@ -555,8 +615,8 @@ class Curator:
         With `grid`, from the largest scale of the noise to a number g, `exact` is given g and counts in parts of 1/g,
         with norms of g times the public ones (:class:`AdditiveNoise`).
         """
-        cost = self.unit_cost if of_units else self.cost
-        noise = additive_scales([(l1, l2) for l1, l2, *_ in norms], cost, checked_share(share), weights)
+        cost, share = self._unit_cost if of_units else self._cost, checked_share(share)
+        noise = additive_scales([(l1, l2) for l1, l2, *_ in norms], cost, share, weights)
         parts = 1 if grid is None else grid(max(one.scale for one in noise))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
@@ -566,14 +626,14 @@ class Curator:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Hold the lock of an open curator; who may not ask, a fork too, is refused before it would wait for it."""
+        """Change an open curator; who may not, a fork too, is refused before it would wait for the lock."""
         self._require_open()
-        with self._lock:
+        with self._turns.taken():
             self._require_open()
             yield
 
     def _require_open(self) -> None:
-        if self._process != os.getpid():
+        if self._turns.process != os.getpid():
             raise RuntimeError(
                 "this curator is a copy in another process (a fork) than the one that opened it: its budget could be "
                 "spent twice; open a curator in each process, with a ledger in a file (Ledger.open)"
@@ -586,23 +646,18 @@ class Curator:
             raise RuntimeError(
                 "a solver or a block function sees these records now; no curator of them answers meanwhile"
             )
-        if self._answering and self._lock.acquire(blocking=False):
-            # The same thread: a signal's handler, say, in the middle of a debit. Other threads wait for the lock.
-            self._lock.release()
-            raise RuntimeError("this curator is answering a question; ask the next one after that")
         if self._parts:
             raise RuntimeError("this curator's budget is with its parts; ask them, or end their `with` block first")
 
-    def _debit(self, share: Fraction | float, eta: Fraction | float) -> tuple[Fraction, Fraction]:
+    def _debit(self, share: Fraction, eta: Fraction) -> None:
         """Take a share, and a part of the reserve; BudgetExceeded, and nothing taken, where too little is left."""
-        share, eta = checked_share(share), exact_fraction(eta)
         if share > self._left:
             raise BudgetExceeded(
-                f"refused: a share of {float(share):.6g} of {self.unit_cost} was asked, {float(self._left):.6g} is "
+                f"refused: a share of {float(share):.6g} of {self._unit_cost} was asked, {float(self._left):.6g} is "
                 "left; ask for less, or use what was released already",
-                spent=share_of_cost(self.unit_cost, 1 - self._left),
-                asked=share_of_cost(self.unit_cost, share),
-                left=share_of_cost(self.unit_cost, self._left),
+                spent=share_of_cost(self._unit_cost, 1 - self._left),
+                asked=share_of_cost(self._unit_cost, share),
+                left=share_of_cost(self._unit_cost, self._left),
             )
         if eta < 0 or eta > self._reserve:
             raise ValueError(
@@ -611,7 +666,6 @@ class Curator:
             )
         self._left -= share
         self._reserve -= eta
-        return share, eta
 
     def _random_parts(self, units: Callable[[], np.ndarray], count: int, n_parts: int) -> np.ndarray:
         """The part of each of `count` units, by a uniform draw of its own."""
@@ -638,7 +692,7 @@ class Curator:
     def _child(self, data: PrivateData) -> Self:
         """A curator of a part of the data, which has nothing to spend until it is lent something."""
         child = object.__new__(type(self))
-        child._start(data, self.unit_cost, self._rng)
+        child._start(data, self._unit_cost, self._rng)
         child._mechanism, child._guarantee = self._mechanism, self._guarantee
         return child
 
@@ -668,28 +722,41 @@ class Curator:
             _observer.lent(self, parts)
             yield
         finally:
-            with self._lock:
-                if self._parts is lent:  # else the block around this one has ended before it, and closed everything
+            if self._parts is lent:  # else the block around this one has ended before it, and closed everything
+                with self._turns.taken():
                     self._reclaim()
 
     def _reclaim(self) -> None:
-        """Close the parts for good, with the parts of parts whose blocks may last still; take back what is left."""
-        for part in self._parts:
-            with part._lock:
+        """Close the parts for good, with the parts of parts whose blocks may last still; take back what is left.
+
+        In this curator's turn and, from the outermost to the innermost, in those of all its parts: where this thread is
+        in the middle of an answer of one of them, it is refused before that one is closed.
+        """
+        with ExitStack() as turns:
+            for part in self._parts:
+                turns.enter_context(part._turns.taken())
                 part._reclaim()
-                part._closed = True
-                self._answers += part._answers
-                self._answered |= part._answered
-                self._picked += part._picked
-        if parts := self._parts:
-            self._left = min(part._left for part in parts)
-            self._reserve = min(part._reserve for part in parts)
-            self._parts = []
-            _observer.returned(self, parts)
+            if parts := self._parts:
+                for part in parts:
+                    part._closed = True
+                left, reserve = min([part._left for part in parts]), min([part._reserve for part in parts])
+                answers, picked, vouched = self._all("_answers"), self._all("_picked"), self._all("_vouched")
+                answered = self._has_answered()
+                # No call, hence no signal's handler, comes between these: all of it is as it was, or as it is to be.
+                self._answers, self._picked, self._vouched, self._answered = answers, picked, vouched, answered
+                self._left, self._reserve, self._parts = left, reserve, []
+                _observer.returned(self, parts)
+
+    def _all(self, name: str) -> list[Any]:
+        """A list of this one's, with those of the parts whose blocks last: what they answered is this one's."""
+        return getattr(self, name) + [item for part in self._parts for item in part._all(name)]
+
+    def _has_answered(self) -> bool:
+        return self._answered or True in [part._has_answered() for part in self._parts]
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(cost={self.unit_cost}, left={float(self._left):.6g}, answers={len(self._answers)})"
+            f"{type(self).__name__}(cost={self._unit_cost}, left={float(self._left):.6g}, answers={len(self._answers)})"
         )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

@@ -237,20 +237,21 @@ class RegressionPath:
             *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithms 1 to 4, after Talwar, Thakurta and Zhang 2015;
             Cesar and Rogers 2021 for the cost of a selection.
         """
-        self._curator._require_open()  # as in `_answer`: who is refused does not wait
-        with self._curator._lock:  # moves are compared with the reach and made in one go
+        slope, share = checked_number("slope", slope, positive=True), checked_share(share)
+        rows, moves = self._integers(rows, moves)
+        with self._curator._turn():  # moves are compared with the reach and made in one go
             return self._vertices(rows, moves, slope, share)
 
-    def _vertices(self, rows: np.ndarray, moves: np.ndarray, slope: float, share: Fraction | float) -> np.ndarray:
+    def _vertices(self, rows: np.ndarray, moves: np.ndarray, slope: float, share: Fraction) -> np.ndarray:
         curator, layout = self._curator, self._layout
-        slope = checked_number("slope", slope, positive=True)
-        rows, moves = self._checked(rows, moves)
-        cost: Any = curator.cost
+        self._require_within(rows, moves)
         # Refuses before anything is spent.
-        scale = vertex_scale(layout, curator.adjacency, cost, checked_share(share))
+        scale = vertex_scale(layout, curator.adjacency, curator.cost, share)
         grid = share_grid(curator._data, scale, self._grid or _PARTS_OF_REGRESSIONS)
         if grid < (self._grid or grid):
-            raise ValueError(f"share={share!r} is much less than what this path was asked with before; make a new one")
+            raise ValueError(
+                f"share={float(share)!r} is much less than what this path was asked with before; make a new one"
+            )
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> SeveralNoisyMax:
             if self._sums is None:
@@ -267,21 +268,24 @@ class RegressionPath:
             return SeveralNoisyMax.of(scores, float(grid * RESIDUAL_UNIT), self._weight, cost, s)
 
         arguments = {"layout": layout, "rows": rows, "moves": moves, "slope": slope}
-        best = curator._answer("vertices", arguments, share, mechanism, keep=False)
+        best = curator._answer_now("vertices", arguments, share, mechanism, keep=False)
         sizes = np.array([len(chosen) for chosen in self._candidates])
         negative = best >= sizes
         column = [chosen[b] for chosen, b in zip(self._candidates, best - sizes * negative, strict=True)]
         return np.array(column, dtype=np.int64) + layout.columns.shape[1] * negative
 
-    def _checked(self, rows: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self._moving:
-            raise RuntimeError("this path was interrupted while it moved its weights; make a new one, and begin again")
-        layout, m = self._layout, self._layout.n_regressions
+    def _integers(self, rows: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        m = self._layout.n_regressions
         rows, moves = np.asarray(rows), np.asarray(moves)
         for name, value in (("rows", rows), ("moves", moves)):
             if value.shape != (m,) or not np.issubdtype(value.dtype, np.integer):
                 raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {m} integers")
-        rows, moves = rows.astype(np.int64), moves.astype(np.int64)
+        return rows.astype(np.int64), moves.astype(np.int64)
+
+    def _require_within(self, rows: np.ndarray, moves: np.ndarray) -> None:
+        if self._moving:
+            raise RuntimeError("this path was interrupted while it moved its weights; make a new one, and begin again")
+        layout = self._layout
         # A regression on the constant alone stays one: what it knows of a record is its label (selection_weight).
         own = (layout.columns == rows[:, np.newaxis]).any(axis=1) & (rows >= 0)
         if not (own | ((moves == 0) & (rows >= 0) & (rows < len(layout.features)))).all():
@@ -289,7 +293,6 @@ class RegressionPath:
         within = (moves >= -self._reach) & (moves <= self._reach)  # -2**63 is its own absolute value
         if not within.all() or (self._moved + np.abs(moves) > self._reach).any():
             raise ValueError(f"moves go beyond the reach of {self._reach} that the path was made with")
-        return rows, moves
 
 
 class PseudoLikelihood:
@@ -307,7 +310,16 @@ class PseudoLikelihood:
 
     def __init__(self, curator: FieldCurator, grid: ResidualGrid) -> None:
         self._curator, self._grid = curator, grid
-        self.bound, self.unit_size = grid.bound, grid.unit
+
+    @property
+    def bound(self) -> int:
+        """The l2 norm that no record's gradient exceeds, in units of the grid."""
+        return self._grid.bound
+
+    @property
+    def unit_size(self) -> float:
+        """What one unit of the grid is."""
+        return self._grid.unit
 
     def gradient(self, theta: np.ndarray, share: Fraction | float) -> np.ndarray:
         """A noisy sum of clipped gradients at public parameters.
@@ -352,7 +364,8 @@ class PseudoLikelihood:
             raise ValueError(
                 f"theta has shape {checked.shape}; pass {grid.design.n_parameters} finite numbers, one per parameter"
             )
-        multiplier = gradient_multiplier(curator.adjacency, curator.cost, checked_share(share))
+        share = checked_share(share)  # of which the noise is made, and which is debited
+        multiplier = gradient_multiplier(curator.adjacency, curator.cost, share)
         noise = Noise("discrete_gaussian", math.nextafter(multiplier * grid.bound, math.inf))
         parts = share_grid(curator._data, noise.scale, _PARTS_OF_GRADIENTS)
 

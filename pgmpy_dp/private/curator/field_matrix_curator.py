@@ -254,6 +254,7 @@ class FieldMatrixCurator(Curator):
             **{"features": matrix.features, "weights": matrix.weights, "family": matrix.family},
             "with_count": matrix.with_count,
         }
+        share = checked_share(share)
         return self._answer("parity_matrix", arguments, share, self._matrix(matrix, share))
 
     def interaction_matrix(
@@ -299,9 +300,10 @@ class FieldMatrixCurator(Curator):
         chosen = None if pairs is None else checked_pairs(pairs, len(sizes))
         matrix = ContrastMatrix(sizes, chosen, bool(with_count))
         arguments = {"pairs": chosen, "with_count": matrix.with_count}
+        share = checked_share(share)
         return self._answer("interaction_matrix", arguments, share, self._matrix(matrix, share))
 
-    def _matrix(self, matrix: FeatureMatrix, share: Fraction | float) -> Callable[[PureDP, Fraction], MatrixSums]:
+    def _matrix(self, matrix: FeatureMatrix, share: Fraction) -> Callable[[PureDP, Fraction], MatrixSums]:
         """What counts, after checks of public numbers."""
         noise = _planned(matrix, self.adjacency, self.cost, share)
         grid = share_grid(self._data, max(one.scale for one in noise))

@@ -87,20 +87,25 @@ class GradientCurator(SampledCurator):
                 f"rows_per_unit={data.rows_per_unit!r} with adjacency='replace_one' leaves no public number of "
                 "records, which gradients of samples need there; pass rows_per_unit=1, or adjacency='add_remove'"
             )
-        self.scopes = checked_scopes(scopes)
-        require_scopes(data.schema, self.scopes)
-        cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in self.scopes)
-        norm = math.sqrt(len(self.scopes)) if clip_norm is None else clip_norm
+        self._scopes = checked_scopes(scopes)
+        require_scopes(data.schema, self._scopes)
+        cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in self._scopes)
+        norm = math.sqrt(len(self._scopes)) if clip_norm is None else clip_norm
         # A float: an array of no axes would be a norm that can be changed after its noise is fixed.
-        grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(self.scopes), cells)
-        used = {name for scope in self.scopes for name in scope}
+        grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(self._scopes), cells)
+        used = {name for scope in self._scopes for name in scope}
         columns = [name for name in data.schema.variables if name in used]
-        super().__init__(data, budget, data.n_records, grid, f"{len(self.scopes)} tables", columns, **schedule)
+        super().__init__(data, budget, data.n_records, grid, f"{len(self._scopes)} tables", columns, **schedule)
 
     @property
     def schema(self) -> Schema:
         """Public description of the variables."""
         return self._data.schema
+
+    @property
+    def scopes(self) -> tuple[tuple[Hashable, ...], ...]:
+        """The tables of the model."""
+        return self._scopes
 
     def _parts_of_records(self, scale: float, most: int) -> int:
         return share_grid(self._data, scale, most)
@@ -110,16 +115,16 @@ class GradientCurator(SampledCurator):
 
     def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive:
         rows = self._data._rows_of_unit
-        return sampled_gradient_sum(self._data, self.scopes, parameters, self._grid, self._coins, rows, parts)
+        return sampled_gradient_sum(self._data, self._scopes, parameters, self._grid, self._coins, rows, parts)
 
     def _coins(self, codes: np.ndarray) -> np.ndarray:
         """Positions of the records of the units that take part."""
         units, count, owner = table_units(self._data)
-        sample = self._sample(units, count, self.schedule.rate)
+        sample = self._sample(units, count, self._schedule.rate)
         return sample if isinstance(owner, slice) else np.flatnonzero(np.isin(owner, sample))
 
     def _public(self) -> dict[str, Any]:
-        return super()._public() | {"scopes": [[encode_label(name) for name in scope] for scope in self.scopes]}
+        return super()._public() | {"scopes": [[encode_label(name) for name in scope] for scope in self._scopes]}
 
 
 class ChainGradientCurator(SampledCurator):
@@ -195,4 +200,4 @@ class ChainGradientCurator(SampledCurator):
         return sampled_user_gradient_sum(self._users, parameters, self._grid, self._coins)
 
     def _coins(self, users: UserShares) -> np.ndarray:
-        return self._sample(users.rows, len(users), self.schedule.rate)
+        return self._sample(users.rows, len(users), self._schedule.rate)

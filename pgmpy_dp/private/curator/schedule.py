@@ -12,7 +12,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -202,19 +202,19 @@ class SampledCurator(Curator):
         random_state: int | None = None,
         **schedule: Any,
     ) -> None:
-        self.schedule = sampled_schedule(budget, data.adjacency, public_count, **schedule)
-        self._grid, self.bound, self.unit_size = grid, data._rows_of_unit * grid.bound, grid.unit
-        self.scale = math.nextafter(self.schedule.multiplier * self.bound, math.inf)
-        if self.scale > LARGEST_SCALE:
+        self._schedule = sampled_schedule(budget, data.adjacency, public_count, **schedule)
+        self._grid, self._bound = grid, data._rows_of_unit * grid.bound
+        self._scale = math.nextafter(self._schedule.multiplier * self._bound, math.inf)
+        if self._scale > LARGEST_SCALE:
             raise ValueError(
-                f"{budget} needs noise of {self.schedule.multiplier:.3g} times the clip norm in each of n_steps="
-                f"{self.schedule.n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
+                f"{budget} needs noise of {self._schedule.multiplier:.3g} times the clip norm in each of n_steps="
+                f"{self._schedule.n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
             )
         self._asked = Counter[str]()
         super().__init__(
             data,
             budget,
-            what=f"{self.schedule.n_steps} gradient steps for {of}",
+            what=f"{self._schedule.n_steps} gradient steps for {of}",
             columns=columns,
             mechanism="subsampled_discrete_gaussian",
             random_state=random_state,
@@ -226,7 +226,27 @@ class SampledCurator(Curator):
     def _cost_of(self, budget: Budget, reserve: float, pure: bool) -> Cost:  # type: ignore[override]  # the schedule's
         if reserve or pure:
             raise ValueError(f"reserve={reserve!r} and pure={pure!r} are for curators with shares; a schedule has none")
-        return self.schedule.cost
+        return self._schedule.cost
+
+    @property
+    def schedule(self) -> Schedule:
+        """All that this curator will be asked."""
+        return replace(self._schedule)  # its own is in nobody's hands
+
+    @property
+    def bound(self) -> int:
+        """The l2 norm that no unit's contribution to a step exceeds, in units of the grid."""
+        return self._bound
+
+    @property
+    def unit_size(self) -> float:
+        """What one unit of the grid is."""
+        return self._grid.unit
+
+    @property
+    def scale(self) -> float:
+        """Of the noise of a step, in units of the grid."""
+        return self._scale
 
     def count(self) -> int:
         """A noisy number of units, once, where no public one is known.
@@ -243,8 +263,8 @@ class SampledCurator(Curator):
         """
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
-            assert self.schedule.count_scale is not None
-            scale = self._data._rows_of_unit * self.schedule.count_scale
+            assert self._schedule.count_scale is not None
+            scale = self._data._rows_of_unit * self._schedule.count_scale
             parts = self._parts_of_records(scale, GRID)
             return AdditiveNoise((self._exact_count(parts),), (Noise("discrete_gaussian", scale),), parts)
 
@@ -286,8 +306,8 @@ class SampledCurator(Curator):
             )
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
-            parts = self._parts_of_records(self.scale, _PARTS_OF_STEPS)
-            return AdditiveNoise((self._exact_sum(checked, parts),), (Noise("discrete_gaussian", self.scale),), parts)
+            parts = self._parts_of_records(self._scale, _PARTS_OF_STEPS)
+            return AdditiveNoise((self._exact_sum(checked, parts),), (Noise("discrete_gaussian", self._scale),), parts)
 
         return self._scheduled("step", {"parameters": checked}, mechanism, keep=False)[0]
 
@@ -313,17 +333,17 @@ class SampledCurator(Curator):
         mechanism: Callable[[Any, Fraction], Mechanism],
         keep: bool = True,
     ) -> Any:
-        requests = self.schedule.requests
+        requests = self._schedule.requests
         with self._turn():
             most = requests.get(operator, 0)
             if self._asked[operator] >= most:
                 raise BudgetExceeded(
                     f"refused: request {self._asked[operator] + 1} of {operator!r} is not on the schedule, which has "
                     f"{most}; what is asked how often is fixed when a scheduled curator is opened",
-                    spent=self.cost,
-                    asked=self.cost,
+                    spent=self._cost,
+                    asked=self._cost,
                     left=PureDP(0.0),
                 )
             self._asked[operator] += 1
             share = Fraction(1, sum(requests.values()))
-            return self._answer(operator, arguments, share, mechanism, keep=keep, of_units=True)
+            return self._answer_now(operator, arguments, share, mechanism, keep=keep, of_units=True)

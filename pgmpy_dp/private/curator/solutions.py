@@ -26,7 +26,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, SymmetricNoise
 from pgmpy_dp.private.curator.outside_functions import (
     ended_without_text,
@@ -42,6 +42,7 @@ from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.additive import round_down
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
 from pgmpy_dp.private.noise.matrix import MatrixNoise, plan_matrix_noise
+from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = [
@@ -62,7 +63,6 @@ Records = TypeVar("Records", contravariant=True)
 Solver = tuple[str, Mapping[str, Any]]
 """Name of a registered function, and public arguments."""
 
-_INSIDE = "pgmpy_dp.private."
 _UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
 
 
@@ -317,7 +317,8 @@ class SolutionCurator(Curator):
         """
         calls = [(str(name), plain_arguments(arguments)) for name, arguments in solvers]
         asked = self._checked_program(program, calls, vouched_for)
-        budget = part_of(self.cost, share, eta)
+        share, eta = checked_share(share), exact_fraction(eta)  # of which the noise is made, and which are debited
+        budget = part_of(self._cost, share, eta)
         mechanism: Callable[[Any, Fraction], Mechanism]
         if noise == "gaussian":
             grid = noise_plan(program, budget)
@@ -342,7 +343,7 @@ class SolutionCurator(Curator):
     def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
         """Public arguments of the request."""
         kind = type(program)
-        checked = isinstance(program, CheckedProgram) and kind.__module__.startswith(_INSIDE)
+        checked = isinstance(program, CheckedProgram) and is_own(kind)
         if not checked and not vouched_for:
             raise TypeError(
                 f"program is a {kind.__name__}, which is not part of the boundary; vouch for what it says of itself "

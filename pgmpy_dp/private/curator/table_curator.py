@@ -192,11 +192,12 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
             A record's merged state is a function of its state, hence of that record alone. So a record adds 1 to one
             cell of a merged table as of any other, and the sensitivities of all operators are what they were.
         """
+        places = {name: [int(place) for place in found] for name, found in places.items()}
         with self._turn():
             before, after = self.schema.cardinalities, schema.cardinalities
             if self._fine is not None or list(before) != list(after) or not set(places) <= set(before):
                 raise ValueError("states merge once, and into a schema with the same variables")
-            checked = {name: [int(place) for place in places.get(name, range(k))] for name, k in before.items()}
+            checked = {name: places.get(name, list(range(k))) for name, k in before.items()}
             for name, found in checked.items():
                 if len(found) != before[name] or set(found) != set(range(after[name])):
                     raise ValueError(
@@ -249,11 +250,16 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
-        checked = self._checked(scopes)
+        checked, known = self._checked(scopes)
         weights = None if weights is None else tuple(weights)
         norms = [table_sensitivity(self.adjacency)] * len(checked)
         arguments = {"scopes": checked, "weights": weights, **self._places}
-        exact, grid = partial(self._exact, checked), partial(share_grid, self._data)
+        grid = partial(share_grid, self._data)
+
+        def exact(grid: int) -> list[Sensitive]:
+            self._require_states(known)
+            return self._exact(checked, grid)
+
         return self._additive("tables", arguments, share, norms, exact, weights, grid=grid)
 
     def matched_counts(self, share: Fraction | float) -> np.ndarray:
@@ -353,8 +359,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
             *Source.* McKenna, Mullins, Sheldon and Miklau 2022; Cesar and Rogers 2021.
         """
-        checked = self._checked(scopes)
-        shapes = [self._shapes[scope] for scope in checked]
+        checked, known = self._checked(scopes)
+        shapes = [known[scope] for scope in checked]
         sizes = np.fromiter(map(math.prod, shapes), dtype=np.int64, count=len(shapes))
         if isinstance(expected, np.ndarray) and expected.shape == (int(sizes.sum()),):
             assumed = np.array(expected, dtype=np.float64)
@@ -376,6 +382,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         grid = share_grid(self._data, misfit_scale(self.adjacency, self.cost, checked_share(share)))
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
+            self._require_states(known)
             exact = self._joined(checked, sizes, grid)
             return NoisyMax.of(joined_misfit_scores(exact, sizes, grid * assumed, grid * floors, counted), cost, s)
 
@@ -433,9 +440,9 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
-        checked = self._checked(scopes)
+        checked, known = self._checked(scopes)
         given = [np.asarray(table, dtype=np.float64) for table in probabilities]
-        shapes = [self._shapes[scope] for scope in checked]
+        shapes = [known[scope] for scope in checked]
         if [table.shape for table in given] != shapes:
             raise ValueError(f"probabilities has tables of the shapes {[t.shape for t in given]}, scopes have {shapes}")
         sizes = np.array([table.size for table in given])
@@ -444,6 +451,7 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         norms = [distance_sensitivity(len(checked) if means is None else len(means))]
 
         def exact(grid: int) -> list[Sensitive]:
+            self._require_states(known)
             return [mean_distances(self._joined(checked, sizes, grid), sizes, parts, means)]
 
         arguments = {"scopes": checked, "probabilities": parts, "weights": means, **self._places}
@@ -497,7 +505,10 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
 
     def _public(self) -> dict[str, Any]:
         scopes = [
-            scope for answer in self._answers if answer.operator == "tables" for scope in answer.arguments["scopes"]
+            scope
+            for answer in self._all("_answers")
+            if answer.operator == "tables"
+            for scope in answer.arguments["scopes"]
         ]
         facts = super()._public()
         if scopes:
@@ -510,7 +521,8 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
         """What a question depends on besides its own arguments: how states were merged before it."""
         return {} if self._fine is None else {"places": self._fine["places"]}
 
-    def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
+    def _checked(self, scopes: Sequence[Sequence[Hashable]]) -> tuple[tuple[Scope, ...], dict]:
+        """Scopes as tuples of names, and the shapes of tables by which they were checked."""
         known = self._shapes
         if not isinstance(scopes, list | tuple):
             scopes = checked_scopes(scopes)
@@ -523,7 +535,12 @@ class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixC
             require_scopes(self.schema, checked)
             sizes = self.schema.cardinalities
             known.update((scope, tuple(sizes[name] for name in scope)) for scope in checked)
-        return tuple(scopes)  # all of them are tuples, or would not be known
+        return tuple(scopes), known  # all of them are tuples, or would not be known
+
+    def _require_states(self, known: dict) -> None:
+        """RuntimeError where states were merged, by another thread say, since a request was checked."""
+        if known is not self._shapes:
+            raise RuntimeError("states were merged while this question was asked, which is of those before; ask again")
 
     def _joined(self, scopes: Sequence[Scope], sizes: np.ndarray, grid: int) -> Sensitive:
         """Exact tables in one vector, counted where they were not before."""

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number
+from pgmpy_dp.checks import checked_number, exact_fraction
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import SeveralNoisyMax, SymmetricNoise, additive_scales
 from pgmpy_dp.private.curator.solutions import SolutionCurator, part_of
 from pgmpy_dp.private.data.boxes import MAGNITUDES, Box, magnitude_sensitivity, magnitudes, sign_products
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.moments import GRID, centered_sums, mean_sensitivity, second_moments, unit_count
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -140,6 +141,10 @@ class VectorCurator(SolutionCurator):
 
     kind = PrivateVectors
     _data: PrivateVectors
+
+    def __init__(self, data: PrivateVectors, budget: Budget, **facts: Any) -> None:
+        require_data_and_budget(data, PrivateVectors, budget)
+        super().__init__(data, budget, **facts)
 
     def unit_count(self, share: Fraction | float) -> int:
         """A noisy number of kept records, or of persons with one, where no public one is known.
@@ -419,12 +424,11 @@ class VectorCurator(SolutionCurator):
         d, data = len(self._data.columns), self._data
         point, norm = checked_point("center", center, d), checked_norm("row_norm", row_norm)
         box = None if box is None else checked_box(box, d)
+        share, eta = checked_share(share), exact_fraction(eta)  # of which the noise is made, and which are debited
         if mechanism == "auto" or bool(eta) != (mechanism in WITH_ETA):
             raise ValueError(f"mechanism={mechanism!r} with eta={float(eta)!r}: name one; {WITH_ETA} alone need an eta")
         single = data.unit is None
-        plan = moments_noise(
-            mechanism, d, self.adjacency, part_of(self.cost, 1, eta), checked_share(share), single_records=single
-        )
+        plan = moments_noise(mechanism, d, self.adjacency, part_of(self.cost, 1, eta), share, single_records=single)
         diagonal, off_diagonal = self._answer(
             "second_moments",
             {"center": point, "row_norm": norm, "mechanism": mechanism, **_boxed(box)},

@@ -223,6 +223,7 @@ class VotingCurator(Curator):
             *Source.* Dwork and Lei 2009; Vadhan 2017, Proposition 3.4; Zhang, Kamath, Kulkarni and Wu 2020, Lemma 6.1.
         """
         called, plain = self._checked_call(function, arguments, n_blocks, max_edges, n_workers, vouched_for)
+        share, eta = checked_share(share), checked_eta(eta)
         agreement_test(self.unit_cost, share, eta)
         pairs = np.transpose(np.triu_indices(self._n_variables, 1))
 

@@ -12,6 +12,7 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.own_types import require_own
 
 __all__ = ["PrivateData", "checked_public_count", "require_data_and_budget"]
 
@@ -70,6 +71,12 @@ class PrivateData:
     def _public(self) -> dict[str, Any]:
         """What a release says of the data."""
         return {}
+
+    def _require_ready(self) -> None:
+        """Raise an error, which says nothing of the records, where their source cannot be read now."""
+        source = getattr(self, "_source", None)
+        if source is not None:
+            source.require_ready()
 
     @property
     def _in_other_hands(self) -> bool:
@@ -152,6 +159,7 @@ def _checked_ledger(ledger: Ledger | Budget | None, adjacency: Adjacency) -> Led
             f"ledger={ledger!r} is a {type(ledger).__name__}; pass the Budget that may be spent on these records, "
             "e.g. ledger=Budget(epsilon=1.0), or the Ledger that they have already"
         )
+    require_own("ledger", ledger, "pass a Ledger")
     if ledger.adjacency is not None and ledger.adjacency != adjacency:
         raise ValueError(
             f"adjacency={str(adjacency)!r} differs from the ledger's {str(ledger.adjacency)!r}; use the ledger's, "

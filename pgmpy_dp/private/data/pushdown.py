@@ -61,6 +61,9 @@ class Source(ABC):
         """
         return self
 
+    def require_ready(self) -> None:  # noqa: B027  # most sources can always be read
+        """Raise a RuntimeError where this cannot be read now, for a reason that is none of the records."""
+
     def joint_counts(self, schema: Schema, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """Exact joint table of each cover, positions in `schema`, int64, from records with no cell outside it."""
         cardinalities = list(schema.cardinalities.values())

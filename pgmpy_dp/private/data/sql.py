@@ -99,6 +99,11 @@ class DuckDBSource(Source):
                 return self
         return slow.opened(names)
 
+    def require_ready(self) -> None:
+        """As :meth:`~pgmpy_dp.private.data.pushdown.Source.require_ready`: a connection of others may be busy."""
+        if self._connection is None:
+            require_free(self._relation)
+
     def joint_counts(self, schema: Schema, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """As :meth:`~pgmpy_dp.private.data.pushdown.Source.joint_counts`, by one query and what it leaves."""
         coded, left = self._coded(schema)
@@ -302,6 +307,20 @@ def _sent(columns: Sequence[tuple[str, str]]) -> str:
 def _method(query: Any, *names: str) -> Any:
     """The first of the methods that this version of DuckDB has."""
     return getattr(query, next(name for name in names if hasattr(query, name)))
+
+
+def require_free(relation: Any) -> None:
+    """Raise a RuntimeError where the connection of a DuckDB relation runs no query now; no record is read to find out.
+
+    It has a result that nobody has fetched to its end, or a transaction that has failed, or it is closed.
+    """
+    with contextlib.suppress(Exception):  # whose own words are not attached
+        quietly(relation.limit(0).fetchall)
+        return
+    raise RuntimeError(
+        "data is on a DuckDB connection that runs no query now: fetch the result that is open on it to its end, end "
+        "the transaction that failed, or pass a relation of another connection; nothing was spent on this question"
+    )
 
 
 def parquet_relation(files: Sequence[str]) -> tuple[Any, Any]:

@@ -85,7 +85,10 @@ class PrivateTable(PrivateData):
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_declared", "_matched", "_n_records", "_n_units", "_records", "_rows_per_unit", "_schema", "_unit")
+    __slots__ = (
+        *("_declared", "_matched", "_n_records", "_n_units", "_records"),
+        *("_rows_per_unit", "_schema", "_source", "_unit"),
+    )
 
     def __init__(
         self,
@@ -108,7 +111,7 @@ class PrivateTable(PrivateData):
         self._n_units = checked_public_count("n_records", n_records, self._adjacency)
         # Of units of several records only their own number is public.
         self._n_records = self._n_units if self._rows_of_unit == 1 else None
-        source = open_source(data)
+        source = self._source = open_source(data)
         self._records: np.ndarray | PushedRecords | UnitRecords
         self._matched: np.ndarray | None = None
         if self._unit is not None:
@@ -165,7 +168,7 @@ class PrivateTable(PrivateData):
         other = object.__new__(PrivateTable)
         other._declared, other._schema, other._adjacency, other._ledger = schema, schema, self._adjacency, self._ledger
         other._hands, other._n_records, other._records = self._hands, self._n_records, self._records
-        other._matched = self._matched
+        other._matched, other._source = self._matched, self._source
         other._unit, other._rows_per_unit, other._n_units = self._unit, self._rows_per_unit, self._n_units
         return other
 

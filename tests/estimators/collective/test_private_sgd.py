@@ -163,7 +163,7 @@ def test_the_ledger_stops_it():
     before = table.ledger.entries
     with pytest.raises(BudgetExceeded, match=r"\(1, 1e-05\)-DP was asked"):
         PrivateSGD(n_steps=5, **BUDGET).fit(GRAPH, table)
-    assert table.ledger.entries is before
+    assert table.ledger.entries == before
 
 
 def test_a_record_s_place_in_the_table_does_not_matter_to_what_is_public():

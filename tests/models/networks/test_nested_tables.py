@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference.belief_propagation import SumProduct
-from pgmpy_dp.models.networks.nested_tables import AxisMaps, NestedTables, maximal, moved
+from pgmpy_dp.models.networks import nested_tables, network_estimate
+from pgmpy_dp.models.networks.nested_tables import AxisMaps, Helmert, NestedTables, maximal, moved, orthonormal
+from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 
 # One table of more than 64 cells, axes out of order, one variable of one state.
 VARIABLES, SIZES = ("a", "b", "c", "d", "e"), (3, 2, 4, 5, 1)
@@ -69,3 +73,49 @@ def test_axis_maps_are_products_of_matrices_in_tables_of_all_sizes():
         np.testing.assert_allclose(table, known, atol=1e-12)
     other = rng.normal(size=LAYOUT.n_cells)
     assert maps.transposed(other) @ flat == pytest.approx(other @ maps.forward(flat))
+
+
+@pytest.mark.parametrize("weights", [np.ones(7), np.array([0.5, 1e-9, 0.2, 0.3 - 1e-9])], ids=["equal", "unequal"])
+def test_contrasts_in_closed_form_are_orthonormal_under_their_weights(weights):
+    k = len(weights)
+    columns = Helmert(weights)
+    matrix = columns.times(np.eye(k))
+    np.testing.assert_allclose(matrix.T @ (weights[:, None] * matrix), np.eye(k), atol=1e-12)
+    np.testing.assert_allclose(matrix[:, 0], matrix[0, 0])
+    np.testing.assert_allclose(columns.sums, matrix.sum(axis=0), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(columns.squares, (matrix**2).sum(axis=0), rtol=1e-12)
+    x = np.random.default_rng(0).normal(size=(2, k, 3))
+    np.testing.assert_allclose(columns.times(x), matrix @ x, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(columns.transposed_times(x), matrix.T @ x, rtol=1e-9, atol=1e-9)
+    if (weights == 1).all():
+        np.testing.assert_allclose(matrix, orthonormal(k), atol=1e-12)
+
+
+def test_products_in_closed_form_fit_the_same_model(monkeypatch):
+    """As the matrices of variables with few states do; by other contrasts, so that steps differ a little."""
+    counts = 1e4 * marginals(LAYOUT) + np.random.default_rng(4).normal(0, 30, LAYOUT.n_cells)
+    single = Cliques(VARIABLES, SIZES, tuple((name,) for name in VARIABLES))
+    counts = np.append(counts, 1e4 * marginals(single))
+    every = Cliques(VARIABLES, SIZES, (*SCOPES, *single.scopes))
+    noisy = NoisyMarginals(every, counts, "gaussian", np.full(every.n_cliques, 30.0))
+    pairs = [(0, 3), (1, 2), (2, 4)]
+    dense = network_estimate.estimate_network(noisy).expected_tables(pairs)
+    monkeypatch.setattr(nested_tables, "_WHOLE", 1)
+    for module in (nested_tables, network_estimate):
+        monkeypatch.setattr(module, "MOST_DENSE", 2)
+    for one, other in zip(network_estimate.estimate_network(noisy).expected_tables(pairs), dense, strict=True):
+        np.testing.assert_allclose(one, other, atol=2.0)  # of 10,000 records
+
+
+def test_a_variable_of_ten_thousand_states_has_no_square_matrix():
+    k = 10_000
+    cliques = Cliques(("a", "b"), (k, 2), (("a",), ("b",), ("a", "b")))
+    table = np.random.default_rng(0).integers(0, 9, (k, 2)).astype(float)
+    counts = np.concatenate([table.sum(axis=1), table.sum(axis=0), table.ravel()])
+    noisy = NoisyMarginals(cliques, counts, "gaussian", np.full(3, 1.0))
+    tracemalloc.start()
+    found = network_estimate.estimate_network(noisy)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < k * k  # bytes: an eighth of such a matrix
+    np.testing.assert_allclose(found.expected_counts((1,)), table.sum(axis=0), rtol=1e-2)

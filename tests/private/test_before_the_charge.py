@@ -1,0 +1,99 @@
+"""What a fit needs is there before anything is spent: the samplers, and a source that can be read."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+
+from pgmpy_dp import Budget, PrivateSequences, PrivateTable, PrivateVectors
+from pgmpy_dp.private.curator.column_curator import ColumnCurator
+from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
+from pgmpy_dp.private.data.columns import PrivateColumns
+from pgmpy_dp.private.noise.samplers import exercised
+from pgmpy_dp.schema import Number, Schema
+
+RHO = Budget(rho=1.0)
+FRAME = pd.DataFrame({"a": ["x", "y"] * 50, "v": [1.0, 2.0] * 50, "user": range(100), "sequence": ["x y"] * 100})
+
+
+@pytest.mark.parametrize("missing", ["opendp.measurements", "opendp.measures"])
+def test_opendp_is_loaded_before_the_charge(monkeypatch, missing):
+    """It takes memory: under a limit of it the charge was made, and the first answer failed."""
+    table = PrivateTable(FRAME, {"a": ["x", "y"]}, ledger=RHO)
+    exercised.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, missing, None)
+        with pytest.raises(ImportError, match=missing):
+            TableCurator(table, RHO, what="test", columns=["a"])
+    assert table.ledger.entries == ()
+    TableCurator(table, RHO, what="test", columns=["a"])
+
+
+class TestABusyConnection:
+    """Of DuckDB: with a result that nobody fetched to its end, it runs no other query."""
+
+    KINDS = {
+        "table": (lambda r: PrivateTable(r, {"a": ["x", "y"]}, ledger=RHO), TableCurator, lambda c: c.record_count(1)),
+        "units": (
+            lambda r: PrivateTable(r, {"a": ["x", "y"]}, unit="user", ledger=RHO),
+            TableCurator,
+            lambda c: c.record_count(1),
+        ),
+        "vectors": (
+            lambda r: PrivateVectors(r, columns=["v"], ledger=RHO),
+            VectorCurator,
+            lambda c: c.unit_count(1),
+        ),
+        "columns": (
+            lambda r: PrivateColumns(r, Schema({"v": Number(0, 4)}), ledger=RHO),
+            ColumnCurator,
+            lambda c: c.number_tables([("v", Number(0, 4, cuts=[2]))], 1),
+        ),
+        "sequences": (
+            lambda r: PrivateSequences(r, {"page": ["x", "y"]}, ledger=RHO),
+            SequenceCurator,
+            lambda c: c.ngram_tables(1),
+        ),
+    }
+
+    @pytest.fixture
+    def connection(self):
+        connection = pytest.importorskip("duckdb").connect()
+        connection.register("records", FRAME)
+        yield connection
+        connection.close()
+
+    @staticmethod
+    def busy(connection):
+        """Whether it is, with a result that is open: DuckDB of before 2.0 drops that for the next query."""
+        connection.execute("SELECT a FROM records")
+        connection.fetchone()
+        try:
+            connection.table("records").aggregate("count(*)").fetchall()
+        except Exception:
+            return True
+        return False
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_is_found_before_the_charge_and_before_a_debit(self, connection, kind):
+        make, opened, ask = self.KINDS[kind]
+        data = make(connection.table("records"))
+        if not self.busy(connection):
+            pytest.skip("this version of DuckDB runs other queries beside an open result")
+        with pytest.raises(RuntimeError, match="runs no query now: fetch the result") as caught:
+            opened(data, RHO, what="test", columns=[])
+        assert data.ledger.entries == () and caught.value.__context__ is None
+        assert len(connection.fetchall()) == 99  # what was open is as it was
+        curator = opened(data, RHO, what="test", columns=[])
+        assert self.busy(connection)
+        with pytest.raises(RuntimeError, match="runs no query now"):
+            ask(curator)
+        assert curator.left == Fraction(1)
+        connection.fetchall()
+        ask(curator)
+        assert curator.left == 0
