@@ -318,3 +318,42 @@ def test_samples_are_written_as_the_records_were(tmp_path, monkeypatch):
     told = run(f"check synthetic.csv {style} --schema schema.json --epsilon 1e4 --json").stdout
     assert json.loads(told)["n_matching"] == pytest.approx(200, abs=1)
     assert "it has no sign for 'ö'" in run("sample model.npz --n 5 --out other.csv --encoding ascii", 2).stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "info model.npz",
+        "query model.npz --variables job --evidence sex=F",
+        "sample model.npz --n 9 --out a.csv --evidence sex=F",
+        "schema --variable a=b,c",
+    ],
+)
+def test_a_model_is_asked_without_heavy_libraries(folder, command):
+    heavy = {
+        "pgmpy",
+        "pandas",
+        "networkx",
+        "scipy",
+        "narwhals",
+        "polars",
+        "pyarrow",
+        "opendp",
+        "dp_accounting",
+        "jinja2",
+    }
+    code = (
+        "import sys; from pgmpy_dp.cli import app\n"
+        f"try: app({shlex.split(command)!r})\n"
+        f"except SystemExit as end: assert end.code == 0; print(sorted({heavy!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (0, ["[]"])
+
+
+def test_records_are_the_same_without_pgmpy(folder):
+    run("sample model.npz --n 50 --out a.csv --random-state 3")
+    whole = MarkovNetwork.load("model.npz")
+    pd.testing.assert_frame_equal(pd.read_csv("a.csv", dtype=str), whole.sample(50, 3))
+    table = json.loads(run("query model.npz --variables sex --evidence job=a --json").stdout)["table"]
+    assert [row["probability"] for row in table] == whole.query("sex", {"job": "a"}).values.tolist()

@@ -215,7 +215,7 @@ legend = ax.legend(fontsize="small")
 # * It grows more slowly with the number of questions than any other, so it wins for very many of them
 #   ([measured](../docs/stable-structure.md)), but not here.
 #
-# There is a trap: with fewer persons than blocks, most blocks are empty, have no edges, and agree on that.
+# With fewer persons than blocks most blocks are empty. They do not vote, so there is no graph that they agree on.
 
 # %%
 few = StableStructure(2.0, 0.4, **given, learner="chow-liu", state_names=schema).fit(survey[:20])

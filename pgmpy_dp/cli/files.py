@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pgmpy_dp.cli.application import ask_for
 
 if TYPE_CHECKING:
+    from pgmpy_dp.estimators.answers import SavedModel
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
     from pgmpy_dp.estimators.model_file import ModelFile
     from pgmpy_dp.private.sensitive import Release
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("STANDARD_OUTPUT", "free_name", "load_model", "load_model_file", "load_release", "load_schema"),
-    *("require_writable", "write_output"),
+    *("load_saved_model", "require_writable", "write_output"),
 ]
 
 _Found = TypeVar("_Found")
@@ -134,6 +135,14 @@ def load_model(path: Path) -> MarkovNetwork:
     from pgmpy_dp.estimators.markov_network import MarkovNetwork
 
     return _read(path, MarkovNetwork.load)
+
+
+def load_saved_model(path: Path) -> SavedModel:
+    """A saved model, to be asked without pgmpy; ValueError for another file."""
+    from pgmpy_dp.estimators.answers import SavedModel
+    from pgmpy_dp.estimators.model_file import read_model_file
+
+    return _read(path, lambda place: SavedModel(read_model_file(place)))
 
 
 def load_model_file(path: Path) -> ModelFile:

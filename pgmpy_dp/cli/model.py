@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
+import math
 from collections.abc import Hashable
 from enum import StrEnum
 from pathlib import Path
@@ -15,15 +16,22 @@ import typer
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, show
 from pgmpy_dp.cli.arguments import parse_assignment, variable_named
-from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_model, load_model_file, require_writable, write_output
-from pgmpy_dp.cli.synthetic import StyleOptions, text_of
+from pgmpy_dp.cli.files import (
+    STANDARD_OUTPUT,
+    load_model,
+    load_model_file,
+    load_saved_model,
+    require_writable,
+    write_output,
+)
+from pgmpy_dp.cli.synthetic import StyleOptions, as_day, text_of
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pgmpy_dp.estimators.markov_network import MarkovNetwork
-    from pgmpy_dp.schema import Schema
+    from pgmpy_dp.estimators.answers import Answers, Drawn, SavedModel
+    from pgmpy_dp.schema import Number
 
 __all__ = ["info", "query", "sample"]
 
@@ -113,7 +121,7 @@ def query(
     from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
 
-    network = load_model(model)
+    network = load_saved_model(model)
     states = {name: list(network.states[name]) for name in network.nodes}
     asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
     known = _known(network, evidence)
@@ -126,7 +134,7 @@ def query(
     if both or len(set(asked)) < len(asked):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
     try:
-        table = network.query(asked, known).values
+        table = network.query(asked, known)
     except ImpossibleEvidence:
         ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
     cells = list(itertools.product(*(states[name] for name in asked)))
@@ -134,7 +142,7 @@ def query(
         {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}
         for cell, p in zip(cells, table.ravel(), strict=True)
     ]
-    columns, frame = [], _intervals(network, asked, known, level, counts)
+    columns, frame = [], _intervals(model, network, asked, known, level, counts)
     if frame is not None:
         for row, found in zip(rows, frame.iloc[:, len(asked) :].to_dict("records"), strict=True):
             row |= {part: float(found[part]) for part in found if part != "estimate"}
@@ -155,7 +163,8 @@ def query(
     body = [[*header], *body]
     text = _aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
     if len(asked) == 1 and asked[0] in network.numbers:
-        numbers = {f"{label}": _told(value) for label, value in network.summary(asked[0], known).items()}
+        number, levels, values = network.summary(asked[0], known)
+        numbers = dict(zip(["mean", *map(str, levels)], (_told(number, value) for value in values), strict=True))
         document["summary"] = numbers
         told = (
             f"{_QUANTILES.get(k, k)} {v:.6g}" if isinstance(v, float) else f"{_QUANTILES.get(k, k)} {v}"
@@ -168,20 +177,27 @@ def query(
 
 
 def _intervals(
-    network: MarkovNetwork, asked: list[Hashable], known: dict[Hashable, str | None], level: float, counts: bool
+    model: Path,
+    network: SavedModel,
+    asked: list[Hashable],
+    known: dict[Hashable, str | None],
+    level: float,
+    counts: bool,
 ) -> pd.DataFrame | None:
     """What the posterior in a model's file says; None where it has none."""
-    if network.posterior is None:
+    if not network.has_posterior:
         if counts:
             ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
         return None
+    posterior = load_model(model).posterior
+    assert posterior is not None
     try:
-        return network.posterior.interval(asked, known, level=level, counts=counts)
+        return posterior.interval(asked, known, level=level, counts=counts)
     except ValueError as error:
         ask_for("--level", str(level), str(error))
 
 
-def _known(network: MarkovNetwork, evidence: list[str] | None) -> dict[Hashable, str | None]:
+def _known(network: SavedModel, evidence: list[str] | None) -> dict[Hashable, str | None]:
     """What is known of each variable; None for missing. A mistake is said in the terms of the option."""
     states = {name: list(network.states[name]) for name in network.nodes}
     known: dict[Hashable, str | None] = {}
@@ -262,50 +278,37 @@ def sample(
     outs = [out] if copies is None else [_numbered(out, k + 1) for k in range(copies)]
     for file in outs:
         require_writable(overwrite, (model,), printed=not as_json, out=file)
-    network = load_model(model)
-    known = _known(network, evidence)
+    saved = load_saved_model(model)
+    known = _known(saved, evidence)
+    networks: list[Answers] = [saved]
     if copies is not None:
-        networks = _draws(network, copies)
+        networks = _draws(model, saved, copies)
         method = Method.INDEPENDENT  # what combining rules take them to be
-    else:
-        networks = [network]
     stream = np.random.default_rng(random_state)
     for file, drawn in zip(outs, networks, strict=True):
         try:
-            frame = drawn.sample(n, stream, labels, evidence=known, method=method.value)
+            columns = drawn.drawn(n, stream, labels, evidence=known, method=method.value)
         except ImpossibleEvidence:
             ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
-        content = (
-            _parquet(frame)
-            if kind == ".parquet"
-            else text_of(_columns(frame, None if labels else drawn.schema), written, style.safe, quiet)
-        )
+        content = _parquet(columns) if kind == ".parquet" else text_of(columns, written, style.safe, quiet)
         quiet = True  # said once
         write_output(file, gzip.compress(content, mtime=0) if file.suffix.lower() == ".gz" else content)
     if out == STANDARD_OUTPUT:
         return
     files = str(out) if copies is None else f"{outs[0]} to {outs[-1]}"
-    text = f"Wrote {files}: {n:,} synthetic records of {frame.shape[1]} variables{' each' if copies else ''}"
+    text = f"Wrote {files}: {n:,} synthetic records of {len(columns)} variables{' each' if copies else ''}"
     document = {"out": str(out) if copies is None else [str(file) for file in outs], "n": n}
-    show(document | {"variables": list(map(str, frame.columns))}, text, as_json)
+    show(document | {"variables": list(map(str, columns))}, text, as_json)
 
 
-def _columns(frame: pd.DataFrame, schema: Schema | None) -> dict[Hashable, list]:
-    """Columns of Python's values, as a text file has them."""
-    from pgmpy_dp.estimators.decoded_columns import days_as_texts
-
-    if schema is not None:
-        frame = days_as_texts(frame, schema)
-    found = (frame.iloc[:, k].astype(object) for k in range(frame.shape[1]))
-    return {name: part.where(part.notna(), None).tolist() for name, part in zip(frame.columns, found, strict=True)}
-
-
-def _draws(network: MarkovNetwork, copies: int) -> list[MarkovNetwork]:
+def _draws(model: Path, saved: SavedModel, copies: int) -> list[Answers]:
     """Models of as many draws as are asked for."""
-    if network.posterior is None:
+    if not saved.has_posterior:
         ask_for("--copies", str(copies), "the model has no posterior; write it by fit or refit with --draws 30")
+    posterior = load_model(model).posterior
+    assert posterior is not None
     try:
-        return network.posterior.models(copies)
+        return list(posterior.models(copies))
     except ValueError as error:
         ask_for("--copies", str(copies), str(error))
 
@@ -316,11 +319,11 @@ def _numbered(out: Path, number: int) -> Path:
     return out.with_name(f"{out.name.removesuffix(endings)}.{number}{endings}")
 
 
-def _told(value: Any) -> Any:
+def _told(number: Number, value: float) -> Any:
     """A number, or a day's text; nothing where there is none."""
-    import pandas as pd
-
-    return None if pd.isna(value) else round(float(value), 6) if not hasattr(value, "date") else str(value.date())
+    if math.isnan(value):
+        return None
+    return round(float(value), 6) if number.kind == "number" else as_day(value).isoformat()
 
 
 def _aligned(rows: list[list[str]]) -> str:
@@ -342,7 +345,12 @@ def _kind(out: Path) -> str:
     ask_for("--out", str(out), "use a name that ends in .csv, .tsv (or either with .gz) or .parquet")
 
 
-def _parquet(frame: pd.DataFrame) -> bytes:
+def _parquet(columns: dict[Hashable, Drawn]) -> bytes:
+    import pandas as pd
+
+    from pgmpy_dp.estimators.decoded_columns import as_series
+
     stream = io.BytesIO()
-    frame.rename(columns=str).to_parquet(stream, index=False)
+    frame = pd.DataFrame({str(name): as_series(*column) for name, column in columns.items()})
+    frame.to_parquet(stream, index=False)
     return stream.getvalue()

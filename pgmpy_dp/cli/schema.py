@@ -88,12 +88,12 @@ def schema(
         return
     found.to_json(out)
     sizes = found.cardinalities.values()
-    text = f"Wrote {out}: {len(found)} variables"
+    told = f"Wrote {out}: {len(found)} variables"
     if sizes:
-        text += f" with {min(sizes)} to {max(sizes)} states, {math.prod(sizes):,} possible records"
+        told += f" with {min(sizes)} to {max(sizes)} states, {math.prod(sizes):,} possible records"
     if len(sizes) < len(found):
-        text += f", {len(found) - len(sizes)} of them numbers without cells"
-    show({"schema": str(out), "variables": len(found), "possible_records": math.prod(sizes)}, text, as_json)
+        told += f", {len(found) - len(sizes)} of them numbers without cells"
+    show({"schema": str(out), "variables": len(found), "possible_records": math.prod(sizes)}, told, as_json)
 
 
 def _template(

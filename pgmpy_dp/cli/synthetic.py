@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +18,13 @@ from pgmpy_dp.cli.application import ask_for, note
 from pgmpy_dp.shown import runs_in_spreadsheets, shown, spreadsheet_safe
 
 if TYPE_CHECKING:
-    from pgmpy_dp.private.data.text_file import TextFile
+    import numpy as np
 
-__all__ = ["StyleOptions", "text_of"]
+    from pgmpy_dp.estimators.answers import Drawn
+    from pgmpy_dp.private.data.text_file import TextFile
+    from pgmpy_dp.schema import Number
+
+__all__ = ["StyleOptions", "as_day", "text_of"]
 
 
 @dataclass(frozen=True)
@@ -50,13 +56,12 @@ class StyleOptions:
         return TextFile(out, **passed | {"delimiter": sign})
 
 
-def text_of(columns: Mapping[Hashable, Sequence], written: TextFile, safe: bool, quiet: bool) -> bytes:
+def text_of(columns: Mapping[Hashable, Drawn], written: TextFile, safe: bool, quiet: bool) -> bytes:
     """Records as the bytes of a text file.
 
     Parameters
     ----------
-    columns : dict of name to list
-        The values of each column; None and NaN are empty cells.
+    columns : dict of name to Drawn
     written : TextFile
         How the file is written.
     safe : bool
@@ -64,7 +69,7 @@ def text_of(columns: Mapping[Hashable, Sequence], written: TextFile, safe: bool,
     quiet : bool
     """
     header = [str(name) for name in columns]
-    texts = [_texts(values, written.decimal) for values in columns.values()]
+    texts = [_texts(*column, written.decimal) for column in columns.values()]
     odd = {
         text for text in {*header, *(text for column in texts for text in set(column))} if runs_in_spreadsheets(text)
     }
@@ -85,12 +90,25 @@ def text_of(columns: Mapping[Hashable, Sequence], written: TextFile, safe: bool,
         ask_for("--encoding", written.encoding, f"it has no sign for {shown(sign)!r}, which a name has; use utf-8")
 
 
-def _texts(values: Sequence, decimal: str) -> list[str]:
-    """The texts of cells."""
+def _texts(declared: Number | Sequence, drawn: np.ndarray, decimal: str) -> list[str]:
+    """The texts of a column's cells; a missing one is empty."""
+    from pgmpy_dp.schema import Date, Number
 
     def text(value: Any) -> str:
         if value is None or value != value:
             return ""
+        if isinstance(declared, Date):
+            return as_day(value).strftime(declared.format) if declared.format else as_day(value).isoformat()
+        if isinstance(declared, Number) and declared.whole:
+            return str(int(value))
         return repr(value).replace(".", decimal) if isinstance(value, float) else str(value)
 
-    return list(map(text, values))
+    if not isinstance(declared, Number):
+        states = list(map(text, declared))
+        return [states[code] for code in drawn.tolist()]
+    return list(map(cache(text), drawn.tolist()))
+
+
+def as_day(value: float) -> date:
+    """The day of a number of days since 1970; a part of a day is left out."""
+    return date(1970, 1, 1) + timedelta(int(value))

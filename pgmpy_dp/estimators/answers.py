@@ -101,7 +101,7 @@ class Answers:
         if name not in self.numbers:
             raise ValueError(f"variable={variable!r} has states and no numbers; use query")
         levels: list[Any] = list(quantiles) if isinstance(quantiles, Iterable) else [None]
-        if not all(isinstance(level, numbers.Real) and 0 <= level <= 1 for level in levels):
+        if not all(isinstance(level, numbers.Real) and 0 <= float(level) <= 1 for level in levels):
             raise ValueError(f"quantiles={quantiles!r} must be numbers from 0 to 1, such as [0.25, 0.5, 0.75]")
         values, (_, table) = self.within.get(name) or Values(self.numbers[name]), self._table(name, evidence)
         return self.numbers[name], levels, np.array([values.mean(table), *values.quantiles(table, levels)])

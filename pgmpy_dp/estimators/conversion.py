@@ -24,6 +24,7 @@ import numpy as np
 from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
 from pgmpy.models import DiscreteBayesianNetwork, JunctionTree
 
+from pgmpy_dp.estimators.answers import log_linear_of_tables
 from pgmpy_dp.models.cliques import Cliques
 from pgmpy_dp.models.inference.belief_propagation import SumProduct
 from pgmpy_dp.models.inference.bounded_tables import bounded_tables
@@ -128,12 +129,9 @@ def factors_to_log_linear(
     missing = [name for name in variables if name not in states]
     if missing:
         raise ValueError(f"no factor has the variables {missing}; fit the model, or add a factor for each of them")
-    cliques = Cliques(
-        variables, tuple(len(states[name]) for name in variables), tuple(tuple(factor.variables) for factor in factors)
-    )
-    with np.errstate(divide="ignore"):
-        theta = cliques.join([np.log(np.asarray(factor.values)) for factor in factors])
-    return LogLinearModel(cliques, theta, memory_limit, inference)
+    sizes = {name: len(given) for name, given in states.items()}
+    scopes, tables = [factor.variables for factor in factors], [factor.values for factor in factors]
+    return log_linear_of_tables(scopes, tables, variables, sizes, memory_limit, inference)
 
 
 def to_pgmpy_bayesian_network(

@@ -11,7 +11,7 @@ from pgmpy_dp.models.decoding import EVERYTHING, Range, Values
 from pgmpy_dp.models.inference.sampling import SamplingMethod, uniforms
 from pgmpy_dp.schema import Date, Number, Schema
 
-__all__ = ["as_column", "days_as_texts", "states_of", "values_of"]
+__all__ = ["as_column", "as_series", "days_as_texts", "states_of", "values_of"]
 
 
 def values_of(
@@ -44,10 +44,12 @@ def values_of(
     >>> values_of(age, np.array([1, 2]), np.random.default_rng(0)).tolist()
     [119, <NA>]
     """
-    number, uniform = values.declared, uniforms(codes, generator, method)
-    if not isinstance(number, Number):
-        return states_of(values.finer, values.refined(codes, uniform))
-    return as_column(number, values.numbers(codes, uniform, inside), number.whole)
+    return as_series(*values.drawn(codes, uniforms(codes, generator, method), inside))
+
+
+def as_series(declared: Number | Sequence, drawn: np.ndarray) -> pd.Series:
+    """Numbers, or states by their numbers, in the type of their column."""
+    return as_column(declared, drawn, declared.whole) if isinstance(declared, Number) else states_of(declared, drawn)
 
 
 def as_column(number: Number, drawn: np.ndarray, whole: bool) -> pd.Series:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import numbers
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,24 +13,23 @@ import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, JunctionTree
 
+from pgmpy_dp.estimators.answers import Answers
 from pgmpy_dp.estimators.conversion import (
     factors_to_log_linear,
     log_linear_to_factors,
     to_pgmpy_bayesian_network,
     to_pgmpy_junction_tree,
 )
-from pgmpy_dp.estimators.decoded_columns import as_column, states_of, values_of
+from pgmpy_dp.estimators.decoded_columns import as_column, as_series
 from pgmpy_dp.estimators.display import as_table, states_text
-from pgmpy_dp.estimators.model_file import FORMAT, VERSION, ModelFile, own_schema, read_model_file, reading_model
+from pgmpy_dp.estimators.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
 from pgmpy_dp.estimators.privacy_record import Privacy
-from pgmpy_dp.models.decoding import EVERYTHING, Values
-from pgmpy_dp.models.evidence import checked_evidence, likelihood, range_of
-from pgmpy_dp.models.inference.belief_propagation import LOG_ZERO
-from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence, conditioned
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import likelihood
 from pgmpy_dp.models.inference.exact_or_loopy import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.models.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.models.inference.row_conditionals import row_conditionals
-from pgmpy_dp.models.inference.sampling import SamplingMethod, check_method
+from pgmpy_dp.models.inference.sampling import SamplingMethod
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.array_file import array_file
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["MarkovNetwork"]
 
 
-class MarkovNetwork(DiscreteMarkovNetwork):
+class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     """Discrete Markov network: pgmpy's, with exact log-space inference, sampling and lossless files.
 
     It is a ``pgmpy.models.DiscreteMarkovNetwork``: pgmpy's ``VariableElimination``,
@@ -469,39 +467,9 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         >>> model.query("smokes", {"age": 37}).values.round(3), model.query("smokes", {"age": "0:30"}).values.round(3)
         (array([0.6, 0.4]), array([0.733, 0.267]))
         """
-        names, known = self._as_names(variables), checked_evidence(evidence)
-        if both := [name for name in names if name in known]:
-            raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
-        model = self.to_log_linear()
-        if known:
-            model = conditioned(model, {name: self.likelihood(name, given) for name, given in known.items()})
-            if model.approximate_log_partition < LOG_ZERO / 2:
-                raise ValueError(f"evidence={evidence!r} has a probability of 0 in the model; leave some of it out")
-        table = model.marginal(names)
+        names, table = self._table(variables, evidence)
         states = self.states
         return DiscreteFactor(names, list(table.shape), table, state_names={name: list(states[name]) for name in names})
-
-    def likelihood(self, variable: Hashable, given: Any) -> np.ndarray:
-        """How likely what is known of a variable is in each of its states: what `query` makes of it.
-
-        Parameters
-        ----------
-        variable : node
-        given : object
-            See `query`.
-
-        Returns
-        -------
-        ndarray of shape (states,)
-            1 in the state of a value; shares of a range.
-
-        Raises
-        ------
-        ValueError
-            As `query`.
-        """
-        (name,) = self._as_names([variable])
-        return likelihood(self._readable(), name, given, self.within.get(name))
 
     def probability(self, event: Mapping[Hashable, Any], evidence: Mapping[Hashable, Any] | None = None) -> float:
         """Probability that some variables have given states, or numbers in given ranges.
@@ -558,15 +526,8 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         ValueError
             As `query`, and for a variable without numbers.
         """
-        (name,) = self._as_names([variable])
-        if name not in self.numbers:
-            raise ValueError(f"variable={variable!r} has states and no numbers; use query")
-        levels: list[Any] = list(quantiles) if isinstance(quantiles, Iterable) else [None]
-        if not all(isinstance(level, numbers.Real) and 0 <= level <= 1 for level in levels):
-            raise ValueError(f"quantiles={quantiles!r} must be numbers from 0 to 1, such as [0.25, 0.5, 0.75]")
-        values, table = self.within.get(name) or Values(self.numbers[name]), self.query(name, evidence).values
-        found = np.array([values.mean(table), *values.quantiles(table, levels)])
-        return as_column(self.numbers[name], found, whole=False).set_axis(["mean", *levels])
+        number, levels, found = self._summary(variable, evidence, quantiles)
+        return as_column(number, found, whole=False).set_axis(["mean", *levels])
 
     def sample(
         self,
@@ -632,30 +593,11 @@ class MarkovNetwork(DiscreteMarkovNetwork):
         >>> set(model.sample(9, evidence={"rain": "y"})["rain"])
         {'y'}
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"n={n!r} must be a whole number of records, 0 or more")
-        check_method(method)
-        known = {self._as_names([name])[0]: given for name, given in checked_evidence(evidence).items()}
-        likely = {name: self.likelihood(name, given) for name, given in known.items()}
-        rng = np.random.default_rng(random_state)
-        drawn = self._drawn(likely, int(n), rng, method)
-        states, own = self.states, None if labels else self._own_schema()
-        values = {} if own is None else {name: Values(number) for name, number in own.numbers.items()}
-        values |= {} if labels else self.within
-        within = {name: range_of(self._readable(), name, given) for name, given in known.items()}
-        # A stream of their own: the states that are drawn, and what else is drawn by `rng`, are the same without them.
-        stream = rng.spawn(1)[0] if values else rng
-        order = [name for name in self.schema or () if name in drawn]
-        order += [name for name in drawn if name not in order]
-        columns = [
-            values_of(values[name], drawn[name], stream, method, within.get(name) or EVERYTHING)
-            if name in values
-            else states_of(states[name], drawn[name])
-            for name in order
-        ]
+        drawn = self.drawn(n, random_state, labels, evidence=evidence, method=method)
+        columns = [as_series(*column) for column in drawn.values()]
         frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(n))
         # An Index of tuples would become a MultiIndex.
-        frame.columns = pd.Index(order, tupleize_cols=False)
+        frame.columns = pd.Index(list(drawn), tupleize_cols=False)
         return frame
 
     def simulate(
@@ -680,44 +622,6 @@ class MarkovNetwork(DiscreteMarkovNetwork):
             As `sample`.
         """
         return self.sample(n_samples, seed, evidence=evidence, method="independent")
-
-    def _drawn(
-        self, known: Mapping[Hashable, np.ndarray], n: int, rng: np.random.Generator, method: SamplingMethod
-    ) -> dict[Hashable, np.ndarray]:
-        """Numbers of states of each node in n records, given how likely what is known is in each state."""
-        model = self.to_log_linear()
-        sure = {name: int(likely.argmax()) for name, likely in known.items() if np.count_nonzero(likely) == 1}
-        codes = {name: np.full(n, state) for name, state in sure.items()}
-        if len(sure) == len(self):
-            last, state = sure.popitem()
-            rest = conditioned(model, sure).marginal([last]) if sure else model.marginal([last])
-            if not rest[state] > 0:
-                raise ImpossibleEvidence("evidence has states of all variables, which the model never has together")
-        else:
-            model = conditioned(model, known) if known else model
-            codes |= dict(zip(model.cliques.variables, model.sample(n, rng, method).T, strict=True))
-        return {name: codes[name] for name in self.nodes}
-
-    @property
-    def numbers(self) -> Mapping[Hashable, Number]:
-        """The variables whose values are numbers or days, divided as the model's states are."""
-        schema = self._own_schema()
-        return {} if schema is None else schema.numbers
-
-    @property
-    def impossible(self) -> tuple[str, ...]:
-        """Public rules that the factors obey: what breaks one has the probability 0, and is never drawn."""
-        schema = self._own_schema()
-        return () if schema is None else schema.impossible
-
-    def _own_schema(self) -> Schema | None:
-        """The schema, while it is one of this model's variables and states."""
-        return own_schema(self.schema, self.nodes, self.states)
-
-    def _readable(self) -> Schema:
-        """The schema, or one of the states' names."""
-        states = self.states
-        return self._own_schema() or Schema({name: states[name] for name in self.nodes}, texts=self.nodes)
 
     def log_likelihood(self, df: Any, normalize: bool = False) -> float:
         """Log-likelihood of *public* records, in nats.
@@ -955,12 +859,3 @@ class MarkovNetwork(DiscreteMarkovNetwork):
                 found.posterior, found.posterior_arrays, schema, graph, model.privacy, model.within
             )
         return model
-
-    def _as_names(self, variables: Any) -> list[Hashable]:
-        is_node = isinstance(variables, Hashable) and variables in self
-        is_name = is_node or isinstance(variables, str) or not isinstance(variables, Iterable)
-        names = [variables] if is_name else list(variables)
-        unknown = [name for name in names if name not in self]
-        if unknown or not names:
-            raise ValueError(f"variables={variables!r} must name nodes of the model, which has {list(self.nodes)}")
-        return names

@@ -760,6 +760,13 @@ class Schema(Mapping):
             )
         if type(version) is not int or version not in (1, 2, 3):
             raise ValueError(f"schema version {version!r} is unknown; this release reads 1, 2 and 3")
+        if DIGEST in content:
+            if version != 3:
+                raise ValueError(f"schemas of version {version} have no digest, and it has one")
+            try:
+                content = unsealed(content)
+            except ValueError as error:
+                raise ValueError(f"{error}; if you edited it, take its line 'digest' away") from None
         unknown = content.keys() - {"format", "version", "variables", "discovered", "impossible", *_READING}
         if unknown and version == 3:
             raise ValueError(f"the schema has {sorted(unknown)}, which this release does not know; update pgmpy_dp")
@@ -844,15 +851,7 @@ class Schema(Mapping):
         ValueError
             For other content; a TypeError or KeyError for some of it.
         """
-        stored = json_content(text)
-        if isinstance(stored, dict) and DIGEST in stored:
-            try:
-                stored = unsealed(stored)
-            except ValueError as error:
-                raise ValueError(f"{error}; if you edited it, take its line 'digest' away") from None
-            if stored.get("version") != 3:
-                raise ValueError(f"schemas of version {stored.get('version')!r} have no digest, and it has one")
-        return cls.from_dict(stored)
+        return cls.from_dict(json_content(text))
 
     @classmethod
     def coerce(cls, value: Schema | Mapping | None, argument: str = "state_names") -> Schema:

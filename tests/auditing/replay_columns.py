@@ -118,6 +118,7 @@ def _found(
         found.release_,
         found.privacy_,
         str(found),
-        found.schema,
+        # The name of a ledger is drawn for each.
+        found.schema.discovered_under({**(found.schema.discovered or {}), "ledger": None}),
         {k: list(v.items()) for k, v in found.counts.items()},
     )

@@ -19,7 +19,10 @@ from pgmpy_dp.private.data.table import PrivateTable
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_tables import table_pairs
 
-__all__ = ["VOTERS", "vote_cases", "vote_pairs"]
+__all__ = ["OF_FEW_RECORDS", "VOTERS", "vote_cases", "vote_pairs"]
+
+OF_FEW_RECORDS = 1.0
+"""A smallest interaction with which blocks of four records vote for a graph."""
 
 VOTERS: dict[Hashable, list] = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
 APPROXIMATE = Budget(epsilon=1.0, delta=1e-2)
@@ -98,7 +101,7 @@ def _fit(estimator: type, data: pd.DataFrame, *, budget: Budget, learner: str, a
         options |= {"rho": budget.rho, "max_edges": 1}
     return estimator(
         width=1.5,
-        min_edge_weight=0.1,
+        min_edge_weight=OF_FEW_RECORDS if estimator is StableStructure else 0.1,
         **options,
         learner=learner,
         n_blocks=n_blocks,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import audits
+from benchmarks.audited_code import code_hash, files_that_run
 from benchmarks.mutants import KINDS, MUTANTS
 from pgmpy_dp.auditing import catalogue, replay
 from pgmpy_dp.private.guarantee import PureDP
@@ -80,6 +81,43 @@ def test_what_the_ledger_was_charged_is_the_claim():
         assert case.mechanism(case.neighbours().first).privacy_.entries[-1].cost == PureDP(0.25)
 
 
+class TestCode:
+    """Rows of the table are kept by what ran, not by where it lies."""
+
+    SOURCE = 'import math\n\nLIMIT = 3\n\n\ndef f(x):\n    """Docs."""\n    return x + LIMIT\n'
+
+    @pytest.mark.parametrize(
+        "sources",
+        [
+            [SOURCE],
+            ["LIMIT = 3  # the most\n", "from elsewhere import LIMIT\n\ndef f(x): return (x +\n    LIMIT)\n"],
+            ['"""A module."""\n' + SOURCE.replace("Docs", "Other docs").replace("import math", "import numpy as np")],
+        ],
+    )
+    def test_moved_and_laid_out_anew_it_is_the_same(self, sources):
+        assert code_hash(sources) == code_hash([self.SOURCE])
+
+    @pytest.mark.parametrize(("old", "new"), [("3", "4"), ("x +", "x -"), ("def f", "def g"), ("f(x)", "f(x, *y)")])
+    def test_another_line_is_other_code(self, old, new):
+        assert code_hash([self.SOURCE.replace(old, new)]) != code_hash([self.SOURCE])
+
+    def test_the_discrete_wishart_is_not_the_floating_one(self):
+        """Each row's code has the sampler that its noise comes from."""
+        noise = {}
+        for name in ("d=1", "d=2, mechanism=frobenius"):
+            case = catalogue()[f"PrivateGraphicalLasso(epsilon, add_remove, {name})"]
+            data = case.neighbours().first
+            noise[name] = {path.name for path in files_that_run(lambda c=case, d=data: c.mechanism(d))}
+        assert "integer_wishart.py" in noise["d=1"] and "matrix.py" in noise["d=1"]
+        assert "integer_wishart.py" not in noise["d=2, mechanism=frobenius"]
+
+    def test_marks_of_floating_noise_are_those_of_the_catalogue(self):
+        """Of rows that say by which code they were made; the others are measured again by the next run."""
+        rows = map(json.loads, (ROOT / "benchmarks" / "results" / "audits.jsonl").read_text().splitlines())
+        marked = {row["name"]: row["floating_point"] for row in rows if row["kind"] == "case" and "code" in row}
+        assert marked and marked == {name: catalogue()[name].floating_point for name in marked}
+
+
 class TestCommandLine:
     @pytest.mark.slow
     def test_writes_a_report_and_says_that_all_is_well(self, tmp_path, capsys):
@@ -95,6 +133,18 @@ class TestCommandLine:
         (tmp_path / "audits.jsonl").write_text("".join(json.dumps(row) + "\n" for row in marked))
         assert audits.main([*arguments, "--confidence", "0.999999", "--resume"]) == 0
         assert "≥ 7 " in (tmp_path / "audits.md").read_text()
+
+    @pytest.mark.slow
+    def test_a_row_of_other_code_is_measured_again(self, tmp_path, capsys):
+        arguments = ["--only", "stability_histogram", "--workers", "1", "--cost", "20", "--out", str(tmp_path)]
+        assert audits.main(arguments) == 0
+        rows = [json.loads(line) for line in (tmp_path / "audits.jsonl").read_text().splitlines()]
+        gone = [{**row, "bound": 7.0, "code": "of a line that is gone"} for row in rows]
+        (tmp_path / "audits.jsonl").write_text("".join(json.dumps(row) + "\n" for row in gone))
+        assert audits.main([*arguments, "--resume"]) == 0
+        again = [json.loads(line) for line in (tmp_path / "audits.jsonl").read_text().splitlines()]
+        assert [row["code"] for row in again] == [row["code"] for row in rows]
+        assert all(row["bound"] != 7.0 for row in again)
 
     def test_the_page_of_guarantees_has_the_table_of_the_last_run(self):
         page = (ROOT / "docs" / "guarantees.md").read_text()

@@ -239,6 +239,22 @@ def test_settings_that_bury_any_graph_need_no_solver(monkeypatch):
     assert found.distance <= program.distance and not found.value.any()
 
 
+def test_nothing_is_certified_as_far_as_it_can_be():
+    """I/n, where a solver found nothing; of the complete graph the projection is J/n."""
+    program = projection(40, degree=1.0, bias=1.0)
+    exact = program.exact(private(nx.complete_graph(40)))
+    nothing = program.certified(exact, {})
+    far = np.sqrt(40 * 39 / 2) / 40
+    assert not nothing.value.any() and far <= nothing.distance <= far * 1.02
+    np.testing.assert_allclose(solution(program, nx.complete_graph(40)), 1 / 40, atol=2 * program.distance)
+    # Above the diagonal lies half of the squared distance: this pair's h is that distance, and X = I/n.
+    inside = BlockProjection(40, degree=40.0, bias=1.0, theta=1e-3)
+    y = inside.exact(private(nx.complete_graph(40))).toarray()
+    pair = {"factor": np.eye(40), "dual_factor": np.zeros((40, 1))}
+    point = inside.certified(inside.exact(private(nx.complete_graph(40))), pair)
+    assert point.distance == pytest.approx(np.linalg.norm(np.triu(y, 1)), rel=1e-6)
+
+
 def test_an_uncertified_solution_is_replaced_in_silence(monkeypatch, recwarn, caplog):
     program = projection(40, degree=8.0, bias=0.6)
     graph = AWKWARD["path"]

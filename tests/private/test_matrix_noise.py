@@ -16,13 +16,19 @@ from scipy import stats
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.moments import TRACE, second_moments, trace_sensitivity
+from pgmpy_dp.private.data.moments import TRACE, TraceSensitivity, second_moments, trace_sensitivity
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise import matrix
-from pgmpy_dp.private.noise.matrix import MECHANISMS, add_matrix_noise, plan_matrix_noise, standard_normals
+from pgmpy_dp.private.noise.matrix import (
+    MECHANISMS,
+    add_matrix_noise,
+    plan_matrix_noise,
+    standard_normals,
+    wishart_scale,
+)
 from pgmpy_dp.private.noise.wishart import shifted_chi2_delta, smallest_degrees
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private import audit
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -106,6 +112,38 @@ class TestPlan:
             for spent in (on, off):
                 assert spent <= share * Fraction(RHO.rho) <= spent * (1 + Fraction(1, 10**12))
 
+    @pytest.mark.parametrize("d", [1, 4, 30])
+    @pytest.mark.parametrize("epsilon", [0.5, 3.0])
+    def test_analytic_noise_pays_for_its_grid_and_is_refused_where_that_is_too_much(self, d, epsilon):
+        """The smallest sensitivity that is taken: all cells together, (1 + exp(epsilon)) tau is 2**-10 of delta."""
+        budget = Budget(epsilon=epsilon, delta=1e-6)
+
+        def sigma(frobenius):
+            size = TraceSensitivity(math.inf, frobenius, math.inf)
+            try:
+                return plan_matrix_noise("analytic-goe", d, ADD, budget, sensitivity=size).scale
+            except ValueError:
+                return None
+
+        low, high = 1e-3, 1e9
+        while high / low > 1 + 1e-9:
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if sigma(middle) is None else (low, middle)
+        # d (d + 1)/2 cells; off the diagonal the variance is half of sigma**2, so that 24 s**2 is 12 sigma**2.
+        tau = Fraction(d * (d + 1), 2) / (12 * Fraction(sigma(high)) ** 2 - 1)
+        paid = (1 + math.exp(epsilon)) * float(tau) / budget.delta
+        assert 2**-10 * 0.99 < paid <= 2**-10
+        # What is left of delta is what the Gaussian is for.
+        mu = high / sigma(high)
+        left = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+        assert 1 - 1e-5 < left / (budget.delta * (1 - 2**-10)) <= 1 + 1e-8
+
+    def test_the_whole_number_of_a_wishart_is_not_below_what_it_has_to_be(self):
+        for trace in (1000, 1001, 999_999):
+            assert wishart_scale(1, Fraction(trace), Fraction(1, 2)) == trace
+            assert wishart_scale(1, Fraction(trace), Fraction(1)) == -(-trace // 2)
+            assert wishart_scale(1, Fraction(trace), Fraction(1, 3) + Fraction(1, 10**9)) == -(-3 * trace // 2)
+
     def test_auto_takes_the_better_of_what_the_budget_allows(self):
         assert plan_matrix_noise("auto", 30, ADD, PURE).mechanism == "double-wishart"
         assert plan_matrix_noise("auto", 3, ADD, RHO).mechanism == "goe"
@@ -136,6 +174,13 @@ class TestPlan:
 
 
 class TestDoubleWishart:
+    def test_a_release_calls_it_by_its_law(self):
+        """What was called "double_wishart" was made in floating point."""
+        noise = plan_matrix_noise("double-wishart", 3, ADD, PURE)
+        assert noise.name == noise.diagonal.distribution == "discrete_wishart"
+        assert not noise.diagonal.floating_point and Noise("double_wishart", 1.0).floating_point
+        assert plan_matrix_noise("one-sided-wishart", 3, ADD, BOTH).name == "one_sided_wishart"
+
     def test_one_column_is_the_laplace_distribution(self):
         noise = plan_matrix_noise("double-wishart", 1, ADD, PURE)
         assert noise.scale == TRACE / 2

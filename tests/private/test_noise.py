@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, pure_epsilon
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
@@ -169,3 +169,13 @@ def test_releases_add_the_noise_they_state(cost, scale):
         assert accepts(value, item.distribution, item.scale)
         assert not accepts(value, item.distribution, item.scale * 1.3)
         assert not accepts(value, item.distribution, item.scale / 1.3)
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 3), Fraction(7, 97)])
+@pytest.mark.parametrize("per_rho", [2, 8])
+@pytest.mark.parametrize("rho", [0.1, 0.5, 1 / 3, 1e-9, 123.0])
+def test_the_epsilon_of_a_rho_is_the_largest_float_that_costs_no_more(rho, per_rho, share):
+    epsilon = pure_epsilon(ZCDP(rho), share, per_rho)
+    above = Fraction(math.nextafter(float(epsilon), math.inf))
+    assert epsilon**2 <= per_rho * share * Fraction(rho) < above**2
+    assert pure_epsilon(PureDP(rho), share) == share * Fraction(rho)

@@ -457,3 +457,27 @@ class TestCalls:
             assert answers == [()] * 8
             warnings.warn("left behind, after", stacklevel=1)
         assert [str(item.message) for item in caught] == ["left behind, after"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "counts"),
+    [
+        ((0, 2), [5, 0, 5]),
+        ((), [0, 0, 0]),
+        ((1,) * 8, [0, 0, 0]),
+        ((0, 0), [0, 0, 0]),
+        ((0, 1, 2), [0, 0, 0]),  # three edges where two are the most
+        ([0], [0, 0, 0]),
+        ((True,), [0, 0, 0]),
+        ((1.0,), [0, 0, 0]),
+        ((3,), [0, 0, 0]),
+        ((-1,), [0, 0, 0]),
+        ((np.int64(1),), [0, 0, 0]),
+        (None, [0, 0, 0]),
+    ],
+    ids=repr,
+)
+def test_a_block_has_one_vote_for_each_edge_whatever_it_answers(answer, counts):
+    """Noise of scale .004: another count has a chance of exp(-250)."""
+    curator = opened(Budget(epsilon=1000.0, delta=1e-2))
+    assert ask(curator, lambda codes, rng: answer).tolist() == counts

@@ -315,4 +315,4 @@ class TestPublicNumbers:
         assert learner.graph(codes)
         for scores in (np.ones((9, 9)), np.ones(3), np.full((3, 3), math.nan), None):
             monkeypatch.setattr(type(learner), "scores", lambda self, codes, scores=scores: scores)
-            assert learner.graph(codes) == ()
+            assert learner.graph(codes) is None

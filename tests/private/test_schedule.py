@@ -59,6 +59,28 @@ class TestSchedule:
         each = math.sqrt(40 / (2 * (1 - 0.2) * accounting.approx_to_zcdp(1.0, 1e-3)))
         assert schedule.multiplier < each / 3
 
+    @pytest.mark.parametrize("adjacency", [Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE])
+    def test_steps_on_all_units_and_a_count_cost_the_rho_in_exact_numbers(self, adjacency):
+        """B, or 2 B where a unit is replaced, in each of 7 steps, and 1 in a count, over squared scales."""
+        changed = 2 if adjacency == Adjacency.REPLACE_ONE else 1
+        schedule = sampled_schedule(Budget(rho=0.3), adjacency, 100 if changed == 2 else None, 7, None, 0.2)
+        spent = 7 * changed**2 / (2 * Fraction(schedule.multiplier) ** 2)
+        if changed == 1:
+            spent += 1 / (2 * Fraction(schedule.count_scale) ** 2)
+        assert spent <= Fraction(0.3) <= spent * (1 + Fraction(1, 10**12))
+
+    def test_a_replacement_of_a_sample_is_a_removal_and_an_addition(self):
+        schedule = sampled_schedule(Budget(epsilon=1.0, delta=1e-3), Adjacency.REPLACE_ONE, 100, 40, 0.1)
+        delta = 1e-3 / (1 + math.exp(0.5))
+        spent = accounting.subsampled_gaussian_epsilon(schedule.multiplier, schedule.rate, 40, delta)
+        assert 0.49 < spent <= 0.5
+
+    @pytest.mark.parametrize("budget", [RHO, DELTA])
+    def test_the_noise_of_a_step_is_its_multiplier_times_the_bound(self, budget):
+        curator = opened(budget)
+        scale = Fraction(curator.schedule.multiplier) * curator.bound
+        assert scale <= Fraction(curator.scale) <= scale * (1 + Fraction(1, 10**12))
+
     def test_a_public_number_is_not_counted(self):
         schedule = sampled_schedule(RHO, Adjacency.REPLACE_ONE, 100, 16)
         assert (schedule.cost, schedule.multiplier, schedule.count_scale) == (ZCDP(0.5), 8.0, None)

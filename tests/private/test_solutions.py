@@ -8,14 +8,22 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, PrivateVectors
+from pgmpy_dp import Budget, PrivateTable, PrivateVectors
 from pgmpy_dp.plans.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import outside_functions
+from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
 from pgmpy_dp.private.curator.precision import PrecisionProgram
-from pgmpy_dp.private.curator.solutions import certified_solution, matrix_plan, noise_plan, part_of
+from pgmpy_dp.private.curator.solutions import (
+    UncertifiedSolution,
+    certified_solution,
+    matrix_plan,
+    noise_plan,
+    part_of,
+)
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
@@ -73,6 +81,14 @@ def test_nothing_is_counted_or_spent_on_a_refusal(ask, error, match, monkeypatch
     assert curator.left == 1 and not curator.answers
 
 
+@pytest.mark.parametrize("kind", [VectorCurator, ClusterCurator])
+def test_data_of_another_kind_are_refused_before_the_charge(kind):
+    table = PrivateTable(pd.DataFrame({"a": [0, 1]}), {"a": [0, 1]}, ledger=RHO)
+    with pytest.raises(TypeError, match="data is a PrivateTable; pass PrivateVectors"):
+        kind(table, RHO, what="", columns=())
+    assert table.ledger.entries == ()
+
+
 def test_an_epsilon_without_a_reserve_takes_no_gaussian_noise():
     for curator in (opened(PURE), opened(BOTH, pure=True)):
         with pytest.raises(ValueError, match="no pure guarantee"):
@@ -113,6 +129,40 @@ def test_a_program_that_can_fail_has_no_matrix_noise():
     # A subclass from outside is not of the boundary, whatever it inherits: it could say another sensitivity.
     with pytest.raises(TypeError, match="vouch"):
         opened().solution(program, SOLVERS)
+
+
+@pytest.mark.parametrize("distance", [1e-6, 0.01, 0.3])
+def test_the_noise_is_for_solutions_away_from_their_optima_on_both_sides(distance):
+    """Two optima at the sensitivity, each released at the distance on its far side, on a line and on the grid."""
+    program = ClippedMean(0.0, [], distance=distance)
+    moved = Fraction(program.sensitivity) + 2 * Fraction(distance)
+    grid = noise_plan(program, RHO)
+    assert moved <= (Fraction(grid.l2) - Fraction(np.sqrt(2))) * Fraction(grid.step) * (1 + Fraction(1, 10**9))
+    assert grid.l2 * grid.step < float(moved) * 1.001
+    assert Fraction(grid.l2) ** 2 / (2 * Fraction(grid.noise.scale) ** 2) <= Fraction(RHO.rho)
+
+
+@pytest.mark.parametrize("mechanism", ["goe", "frobenius"])
+def test_a_matrix_s_noise_is_for_its_rounding_too(mechanism):
+    """Of each of d**2 entries a neighbour's may be rounded the other way: by one unit in all."""
+    budget = RHO if mechanism == "goe" else PURE
+    plan = matrix_plan(PROGRAM, mechanism, budget)
+    moved = Fraction(PROGRAM.sensitivity) + 2 * Fraction(PROGRAM.distance)
+    assert moved / Fraction(plan.unit) + PROGRAM.d <= Fraction(plan.frobenius)
+    assert Fraction(plan.frobenius) <= (moved / Fraction(plan.unit) + PROGRAM.d) * (1 + Fraction(1, 10**8))
+    spent = plan.frobenius**2 / (2 * plan.noise.scale**2) if mechanism == "goe" else plan.frobenius / plan.noise.scale
+    assert spent <= (budget.rho or budget.epsilon) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("says", "released"), [(1e-6, True), (1.0000001e-6, False), (np.nan, False), (np.inf, False)])
+def test_only_what_is_certified_within_the_distance_is_released(says, released):
+    program = ClippedMean(says, [], fallback_off=np.inf)
+    data = PrivateVectors(ROWS, ledger=RHO)
+    if released:
+        assert certified_solution(program, data).shape == (2,)
+    else:
+        with pytest.raises(UncertifiedSolution):
+            certified_solution(program, data)
 
 
 class TestMeanwhile:

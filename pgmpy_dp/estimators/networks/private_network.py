@@ -417,6 +417,6 @@ def _error_when_passed_over(release: Release, measurement: int, cells: int, weig
             heaviest = record.get("heaviest", 1.0)
             chosen = record["misfit"] * record.get("weight", 1.0) - record["offset"] * heaviest
             chosen += record["selection_scale"] * math.log(record["candidates"]) * heaviest
-            noise = cells * record["offset"] / release.values[first + k].size
+            noise = cells * record["offset"] / release[release.names[first + k]].array.size
             bounds.append((max(chosen, 0.0) + noise * heaviest) / weight)
     return max(bounds)

@@ -137,7 +137,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     >>> from pgmpy_dp.learning.options import settings_of
     >>> release = run(data, settings_of(PrivateGraphicalLasso(row_norm=3.0)), Budget(epsilon=1.0))
     >>> release.mechanism, release.names, str(data.ledger.left)
-    ('double_wishart', ('diagonal', 'off_diagonal', 'count'), '0-DP')
+    ('discrete_wishart', ('diagonal', 'off_diagonal', 'count'), '0-DP')
     """
     require_data_and_budget(data, PrivateVectors, budget)
     d = len(data.columns)
@@ -165,7 +165,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
         data,
         budget,
         what=f"second moments of {d} columns",
-        mechanism=noise.mechanism.replace("-", "_"),
+        mechanism=noise.name,
         reserve=eta,
         pure=not isinstance(cost, ZCDP),
         random_state=settings.random_state,

@@ -17,6 +17,7 @@ Three learners:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -40,6 +41,7 @@ __all__ = [
     "block_arguments",
     "block_graph",
     "blocks_public",
+    "least_records",
     "plan_blocks",
 ]
 
@@ -94,6 +96,8 @@ class BlockLearner:
     order : int
     max_edges : int
         No graph has more.
+    least_records : int
+        A block of fewer records, or of so few by what they count for, has no graph.
     """
 
     learner: str
@@ -102,6 +106,7 @@ class BlockLearner:
     min_edge_weight: float
     order: int
     max_edges: int
+    least_records: int = 1
 
     @property
     def n_pairs(self) -> int:
@@ -113,10 +118,13 @@ class BlockLearner:
         family = "binary" if self.order > 2 else "ising" if set(self.cardinalities) == {2} else "pairwise"
         return regression_layout(family, self.cardinalities, self.order)
 
-    def graph(self, codes: np.ndarray, weights: np.ndarray | None = None) -> tuple[int, ...]:
-        """The edges of a block's graph, as increasing pair numbers; none without records."""
+    def graph(self, codes: np.ndarray, weights: np.ndarray | None = None) -> tuple[int, ...] | None:
+        """The edges of a block's graph, as increasing pair numbers; None where its records say nothing of one."""
+        counted = len(codes) if weights is None else float(np.sum(weights))
+        if not len(codes) or counted < self.least_records:
+            return None
         with np.errstate(all="ignore"):
-            return self._edges(self.scores(codes, weights)) if len(codes) else ()
+            return self._edges(self.scores(codes, weights))
 
     def scores(self, codes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
         """Score of each pair, shape (p, p), of one or more records, each of which counts for its weight (default 1)."""
@@ -129,13 +137,13 @@ class BlockLearner:
         found = node_regressions(features, codes, self._layout, radius, weights)
         return edge_scores(field_from_regressions(self._layout, found, self.order)[0])
 
-    def _edges(self, scores: np.ndarray) -> tuple[int, ...]:
+    def _edges(self, scores: np.ndarray) -> tuple[int, ...] | None:
         p = len(self.cardinalities)
         if np.shape(scores) != (p, p):
-            return ()
+            return None
         flat = scores[np.triu_indices(p, 1)]
         if not np.isfinite(flat).all():
-            return ()
+            return None
         chosen = np.argsort(-flat, kind="stable")[: self.max_edges]
         return tuple(sorted(chosen[flat[chosen] >= self.min_edge_weight / 2.0].tolist()))
 
@@ -178,6 +186,23 @@ def plan_blocks(schema: Schema, settings: BlockSettings) -> BlockLearner:
     return BlockLearner(learner, sizes, settings.width, settings.min_edge_weight, settings.order, most)
 
 
+def least_records(sizes: Iterable[int], min_edge_weight: float) -> int:
+    """How many records a block needs before it can tell edges from none: from public numbers.
+
+    The entries of the centred log-table of two independent variables with k and l states, which a graph is read from,
+    have a standard error of about ``sqrt((k - 1)(l - 1)/n)`` where states are equally frequent, more elsewhere. Pairs
+    are edges from eta/2 on. With fewer records than make the two equal, what a block says of its largest tables is
+    chance.
+
+    Examples
+    --------
+    >>> least_records([2, 2, 2], 0.4), least_records([2, 3, 5], 0.5), least_records([2, 2], 10.0)
+    (25, 128, 1)
+    """
+    first, second = sorted(sizes)[-2:]
+    return max(1, math.ceil(4.0 * (first - 1) * (second - 1) / min_edge_weight**2))
+
+
 def blocks_public(learner: BlockLearner) -> dict[str, Any]:
     """JSON-able settings of a release."""
     names = ("learner", "width", "min_edge_weight", "order", "max_edges")
@@ -185,8 +210,8 @@ def blocks_public(learner: BlockLearner) -> dict[str, Any]:
 
 
 @outside_function
-def block_graph(codes: np.ndarray, rng: np.random.Generator, **learner: Any) -> tuple[int, ...]:
-    """The graph of a block, a registered block function; `learner` as :func:`block_arguments` returns it.
+def block_graph(codes: np.ndarray, rng: np.random.Generator, **learner: Any) -> tuple[int, ...] | None:
+    """The graph of a block or None, a registered block function; `learner` as :func:`block_arguments` returns it.
 
     Where records count by shares, it has their ``weights`` too.
     """

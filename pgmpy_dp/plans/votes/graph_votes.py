@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pgmpy_dp.plans.settings_base import SeededSettings, require_kind, whole
-from pgmpy_dp.plans.votes.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
+from pgmpy_dp.plans.votes.block_graphs import (
+    BLOCKS,
+    BlockSettings,
+    block_arguments,
+    blocks_public,
+    least_records,
+    plan_blocks,
+)
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -60,6 +67,11 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
         (:meth:`~pgmpy_dp.private.curator.voting_curator.VotingCurator.agreed_graph`), which takes all of epsilon, in a
         pure share, and all of delta.
 
+        *Blocks without a vote.* Too few records to tell edges from none are a vote for no graph
+        (:func:`~pgmpy_dp.plans.votes.block_graphs.least_records`). How few is a public number, and how many records a
+        block has depends on that block alone: between neighbours one block's vote changes, and null is one that it may
+        change from or to.
+
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Lemma 6.1; Vadhan 2017, Proposition 3.4.
 
         *Side channels.* That no graph is stable is an outcome, not an error. Running time depends on the records.
@@ -81,6 +93,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
             "edge votes, which take any budget"
         )
     learner = plan_blocks(table.schema, settings.blocks)
+    learner = replace(learner, least_records=least_records(learner.cardinalities, learner.min_edge_weight))
     test = agreement_test(cost_of(budget, pure=True), 1, budget.delta)
     n_blocks = settings.n_blocks
     if n_blocks is None:
@@ -108,7 +121,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
         {
             "n_blocks": n_blocks,
             "threshold": test.threshold,
-            "settings": {**blocks_public(learner), **settings.public(budget)},
+            "settings": {**blocks_public(learner), "least_records": learner.least_records, **settings.public(budget)},
         },
         curator.called("distance", "edges"),
     )

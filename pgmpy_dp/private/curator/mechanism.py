@@ -193,7 +193,7 @@ class SymmetricNoise(Mechanism):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The name of the noise."""
-        return self.plan.mechanism.replace("-", "_")
+        return self.plan.name
 
     @property
     def noise(self) -> tuple[Noise, ...]:  # type: ignore[override]

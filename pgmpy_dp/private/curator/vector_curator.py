@@ -15,6 +15,7 @@ from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import SeveralNoisyMax, SymmetricNoise, additive_scales
 from pgmpy_dp.private.curator.solutions import SolutionCurator, part_of
 from pgmpy_dp.private.data.boxes import MAGNITUDES, Box, magnitude_sensitivity, magnitudes, sign_products
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.moments import GRID, centered_sums, mean_sensitivity, second_moments, unit_count
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -140,6 +141,10 @@ class VectorCurator(SolutionCurator):
 
     kind = PrivateVectors
     _data: PrivateVectors
+
+    def __init__(self, data: PrivateVectors, budget: Budget, **facts: Any) -> None:
+        require_data_and_budget(data, PrivateVectors, budget)
+        super().__init__(data, budget, **facts)
 
     def unit_count(self, share: Fraction | float) -> int:
         """A noisy number of kept records, or of persons with one, where no public one is known.

@@ -123,6 +123,11 @@ class MatrixNoise:
     degrees: int | None = None
 
     @property
+    def name(self) -> str:
+        """What a release calls it: its law, for Wishart noise, which was made in floating point under another name."""
+        return "discrete_wishart" if self.mechanism == "double-wishart" else self.mechanism.replace("-", "_")
+
+    @property
     def frobenius(self) -> float:
         """Root of the expected squared Frobenius norm of the noise."""
         d = self.n_columns

@@ -81,6 +81,17 @@ class TestRecovery:
         assert [entry.cost for entry in estimator.privacy_.entries] == [ApproxDP(1.0, 1e-6)]
 
 
+@pytest.mark.parametrize("learner", ["inverse-covariance", "chow-liu", "logistic"])
+@pytest.mark.parametrize("n", [20, 100, 400])
+def test_few_records_are_no_stable_structure(n, learner):
+    """False alarms of the test of stability: two in a million; the graph without edges was stable in all of n = 20."""
+    _, data, states = population("tree", 10, 0.5, 6 * n, 1)
+    for seed in range(6):
+        part = data[seed * n : (seed + 1) * n]
+        estimator = StableStructure(2.0, 0.5, 1.0, 1e-6, learner=learner, state_names=states, random_state=seed)
+        assert not estimator.fit(part).stable_
+
+
 def test_one_and_two_threads_have_the_same_result(estimator_class):
     fits = [
         estimator_class(2.1, 0.7, **GIVEN, state_names=STATES, n_workers=k, random_state=5).fit(PEOPLE) for k in (1, 2)
@@ -226,10 +237,9 @@ class TestFewAndManyBlocks:
 
     @pytest.mark.parametrize("n", [0, 1, 9])
     def test_more_blocks_than_records(self, n):
-        """Most blocks are empty and have no edges: the graph without edges is what they agree on."""
+        """Most blocks are empty: they have no graph to agree on."""
         estimator = self.stable(PEOPLE[:n], 50, **GIVEN)
-        assert estimator.stable_ and list(estimator.graph_.nodes) == list(STATES)
-        assert estimator.graph_.number_of_edges() == 0 and not estimator.edge_scores_.any()
+        assert not estimator.stable_ and estimator.graph_ is None and estimator.edge_scores_ is None
         votes = self.votes(PEOPLE[:n], 50)
         assert votes.graph_.number_of_edges() == 0 and votes.edge_frequencies_.max() <= n / 50
 

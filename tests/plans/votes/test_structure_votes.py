@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -16,7 +17,13 @@ from benchmarks.field_sampling import sample_field
 from pgmpy_dp.models.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.models.votes.block_scores import node_regressions
 from pgmpy_dp.plans.votes import block_graphs, edge_votes, graph_votes
-from pgmpy_dp.plans.votes.block_graphs import BlockLearner, BlockSettings, block_arguments, plan_blocks
+from pgmpy_dp.plans.votes.block_graphs import (
+    BlockLearner,
+    BlockSettings,
+    block_arguments,
+    least_records,
+    plan_blocks,
+)
 from pgmpy_dp.plans.votes.edge_votes import VotingSettings, edge_frequencies
 from pgmpy_dp.plans.votes.graph_votes import StableSettings, stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
@@ -203,13 +210,24 @@ class TestBlockLearners:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             graph = planned(learner).graph(codes)
+        if not len(codes):
+            assert graph is None  # says nothing, not that there are no edges
+            return
         assert all(0 <= edge < 6 for edge in graph) and list(graph) == sorted(set(graph))
         if learner != "logistic" and len(set(map(tuple, codes))) < 2:
             assert graph == ()
 
-    def test_scores_that_are_no_numbers_are_no_edges(self, monkeypatch):
+    def test_scores_that_are_no_numbers_are_no_graph(self, monkeypatch):
         monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes, weights: np.full((4, 4), np.nan))
-        assert planned().graph(CODES) == ()
+        assert planned().graph(CODES) is None
+
+    def test_fewer_records_than_tell_edges_from_none_are_no_graph(self):
+        """By the records of the block alone, and by what they count for."""
+        assert least_records([2, 2, 2, 2], 0.4) == 25 and least_records([3, 2, 5], 0.4) == 200
+        learner = replace(planned("chow-liu"), least_records=25)
+        assert learner.graph(CODES[:24]) is None and learner.graph(CODES[:25]) is not None
+        assert learner.graph(CODES[:100], np.full(100, 0.24)) is None
+        assert learner.graph(CODES[:100], np.full(100, 0.25)) is not None
 
     @pytest.mark.parametrize("settings", [StableSettings(BLOCKS, n_blocks=9), VotingSettings(BLOCKS, n_blocks=9)])
     def test_a_learner_that_fails_is_a_null_vote(self, settings, monkeypatch):
@@ -351,11 +369,10 @@ class TestStable:
         codes = np.random.default_rng(0).integers(0, 2, (8000, 4))
         found = stable_graph(graph_votes.run(private(codes), StableSettings(BLOCKS, random_state=0), BUDGET))
         assert found.edges == () and found.noisy_distance >= found.threshold
-        # So do more blocks than records: nearly all blocks are empty, and agree.
-        found = stable_graph(
-            graph_votes.run(private(CODES[:2]), StableSettings(BLOCKS, n_blocks=99, random_state=0), BUDGET)
-        )
-        assert found.edges == ()
+        # More blocks than records have no graph: nearly all blocks are empty, which is nothing to agree on.
+        release = graph_votes.run(private(CODES[:2]), StableSettings(BLOCKS, n_blocks=99, random_state=0), BUDGET)
+        assert stable_graph(release).edges is None
+        assert release.public["settings"]["least_records"] == least_records([2] * 4, BLOCKS.min_edge_weight)
 
     def test_default_blocks_release_nine_in_ten_almost_surely(self):
         """Exact probability, for delta = 1e-6: the other tenth agrees on one other graph, the worst case."""
