@@ -235,7 +235,8 @@ class Values:
 
         own = every if self.state is None else self.state[: len(cells)]
         unsure, held = self._unsure[own], np.bincount(own, shares)[own]
-        found = at(np.asarray(levels))
+        last, found = np.zeros(own.max() + 1), at(np.asarray(levels))
+        np.maximum.at(last, own, behind)
         ends = []
         for sign, position, furthest in ((-1.0, 0.0, np.minimum), (1.0, 1.0, np.maximum)):
             edge = number.within(np.full(len(cells), position), every)
@@ -243,10 +244,12 @@ class Values:
             furthest.at(whole, own, edge)  # of all cells of a state
             means = centres + apart * (edge - centres)
             means += unsure * (whole[own] - means)
-            # As much of a state may lie on the other side of the quantile, which stays in the state.
-            reached = edge[at(levels + sign * (unsure * held)[found])]
-            nearest = np.maximum if sign < 0 else np.minimum
-            ends.append(np.append(shares @ means, nearest(reached, whole[own][found])))
+            # As much of a state may lie on the other side of the quantile.
+            level = levels + sign * (unsure * held)[found]
+            # A cell of the state without weight, beyond those that have some, may hold as much.
+            end = last[own][found]
+            beyond = level >= end if sign > 0 else level <= end - held[found]
+            ends.append(np.append(shares @ means, np.where(beyond, whole[own][found], edge[at(level)])))
         return ends[0], ends[1]
 
     @cached_property

@@ -233,3 +233,11 @@ def test_the_noise_of_weights_is_kept_in_a_file_and_files_without_it_are_read():
     assert Values.from_dict(number, content).noise == 0.1
     del content["noise"]
     assert Values.from_dict(number, content).noise is None
+
+
+def test_ends_of_a_quantile_reach_cells_without_weight_that_noise_may_hide():
+    """A state's last cells count as empty below the noise: a quantile near its end may still be in them."""
+    visits = Number(0, 9, cuts=[1, 2, 4, 6, 8], resolution=1, missing="drop")
+    state, weights = np.array([0, 1, 1, 1, 1, 1]), np.array([0.6, 0.2, 0.2, 0.0, 0.0, 0.0])
+    lower, upper = Values(visits, state, weights, 0.02).ends(np.array([0.6, 0.4]), [0.5, 0.7, 0.95])
+    assert lower[1:].tolist() == [0.0, 1.0, 2.0] and upper[1:].tolist() == [0.0, 3.0, 9.0]
