@@ -14,7 +14,7 @@ import pytest
 import typer
 from numpydoc.docscrape import ClassDoc
 
-from pgmpy_dp import Ledger, list_estimators
+from pgmpy_dp import Budget, Ledger, learn, list_estimators
 from pgmpy_dp.cli import application
 from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.learning.options import Rule, Settings, rules_of
@@ -168,3 +168,12 @@ def test_the_command_line_has_the_same_defaults():
                 seen.add(parameter.name)
                 assert parameter.default in (None, rules[parameter.name][1]), (command.name, parameter.name)
     assert {"epsilon", "delta", "rho", "adjacency", "n_records", "max_order", "workload", "prior"} <= seen
+
+
+@pytest.mark.parametrize("name", [name for name in rules_of(PrivateNetwork) if name not in ("epsilon", "delta", "rho")])
+def test_learn_refuses_what_its_estimator_refuses(name, charges):
+    rule, default = rules_of(PrivateNetwork)[name]
+    for value, error in bad_values(rule, default) if rule.kind != "other" else ():
+        with pytest.raises(error) as raised:
+            learn(object(), Budget(epsilon=1.0), STATES, **{name: value})
+        assert str(raised.value).startswith(f"{name}={value!r} is ") and charges == []
