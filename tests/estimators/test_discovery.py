@@ -361,6 +361,18 @@ class TestPersons:
         )
         assert found.n_records == 3_001 and found.release_.public["unit"] == "patient"
 
+    @pytest.mark.filterwarnings("ignore::pgmpy_dp.estimators.few_records.FewRecordsWarning")
+    @pytest.mark.parametrize("rows", [0, 300])
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+    def test_nobody_s_records_and_none_are_noise(self, rows, kind, tmp_path):
+        """False alarms: below 1e-9."""
+        frame = pd.DataFrame({"patient": pd.Series([None] * rows, dtype=object), "ward": ["north"] * rows})
+        frame.to_csv(tmp_path / "stays.csv", index=False)
+        frame.to_parquet(tmp_path / "stays.parquet")
+        data = frame if kind == "frame" else tmp_path / f"stays.{kind}"
+        found = discover(data, {"ward": "categories"}, self.BUDGET, unit="patient")
+        assert abs(found.n_records) < 7 * found.n_records_sd and not len(found.counts["ward"])
+
     def test_bad_arguments(self):
         for unit, told in (("ward", "leave it out of the variables"), ("nobody", "nobody")):
             with pytest.raises(ValueError, match=told):

@@ -11,7 +11,7 @@ Units with several records
 Of each unit, a person say, one record is drawn, and it is the only one that anything here sees (:func:`drawn_counts`).
 The draw is a function of a secret key, of the unit's own identifier and of its own records, put in the order of their
 match keys: records whose cells have equal keys are the same to everything that follows. No other unit's records have a
-part in it, nor has the order of the file, nor where it is cut into parts, for a unit's records are all in one. Records
+part in it, nor has the order of the file, nor where it is cut into batches. Records
 without a unit are nobody's and are dropped. So for every key, data that differ in a unit, with any number of records,
 become records that differ in one: added or removed, or in the place of another (a unit with records keeps one). What is
 said of one record below is then said of one unit, under the same adjacency. The key is drawn once, and is secret so
